@@ -1,0 +1,1 @@
+"""What experts said of trajectories: records, loaders, splits, agreement."""

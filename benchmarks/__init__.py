@@ -1,0 +1,1 @@
+"""Performance against named peers or the physical limit, printed as ratios."""

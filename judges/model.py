@@ -1,0 +1,192 @@
+"""The nouns of judging: Request -> Reply is one model call, Verdict what a judge read in it,
+Judgment the verdict on one trajectory with its status and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from enum import StrEnum
+from functools import cached_property
+from hashlib import sha256
+from typing import Literal, Protocol
+
+import orjson
+from pydantic import Field, JsonValue
+
+from trajectories.model import Record, Trajectory, TrajectoryKey
+
+
+class Status(StrEnum):
+    """How a judgment ended. Everything but ``ok`` is a failure, never a silent "no"."""
+
+    OK = "ok"
+    UNPARSABLE = "unparsable"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    CONTEXT_OVERFLOW = "context_overflow"
+    PROVIDER_ERROR = "provider_error"
+    SKIPPED = "skipped"
+
+
+class Text(Record):
+    """A piece of text in a message."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class Picture(Record):
+    """An encoded image, as it will be sent. ``width`` and ``height`` in pixels."""
+
+    kind: Literal["image"] = "image"
+    sha256: str
+    media_type: str
+    width: int
+    height: int
+    data: bytes = Field(repr=False)
+
+
+Part = Text | Picture
+
+
+class Message(Record):
+    """One turn of the conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    parts: tuple[Part, ...]
+
+
+class Request(Record):
+    """One model call, identified by its content.
+
+    ``endpoint`` says who answers (an adapter's name, or its base URL), so that a local server's
+    reply is never taken for the provider's. ``sample`` tells repeated draws apart.
+    """
+
+    endpoint: str
+    model: str
+    messages: tuple[Message, ...]
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    sample: int = 0
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 (hexadecimal) over the canonical JSON, images by their own hash."""
+        turns = [
+            [m.role, [p.text if isinstance(p, Text) else {"image": p.sha256} for p in m.parts]]
+            for m in self.messages
+        ]
+        content = [self.endpoint, self.model, turns, self.parameters, self.sample]
+        return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+class Usage(Record):
+    """Tokens of one call. ``input`` are those billed in full: the prompt's tokens are
+    ``input + cache_read + cache_write``. ``reasoning`` is a part of ``output``, ``image`` a part
+    of ``input`` where the provider tells it apart."""
+
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
+    image: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in USAGE_FIELDS})
+
+
+USAGE_FIELDS = tuple(Usage.model_fields)
+
+
+class Reply(Record):
+    """What the model answered.
+
+    ``finish``: ``stop``, ``length`` (ran out of output tokens) or ``refused``. ``parameters`` are
+    the ones really sent. ``seconds`` is the latency of the call that was made, also when the
+    reply comes from the cache.
+    """
+
+    text: str
+    finish: Literal["stop", "length", "refused"] = "stop"
+    usage: Usage = Usage()
+    model: str = ""
+    seconds: float = 0.0
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    logprobs: JsonValue = None
+
+
+class Verdict(Record):
+    """What a judge says of a trajectory. None: not asked, or not answered."""
+
+    success: bool | None = None
+    side_effect: bool | None = None
+    repetition: bool | None = None
+    optimality: int | None = Field(default=None, ge=1, le=4)
+    score: float | None = Field(default=None, ge=0, le=1)
+    reasoning: str = ""
+
+
+class Call(Record):
+    """One call of a judgment, as its ledger shows it. ``cost`` in US dollars, None if the price
+    is not known. ``seconds`` and ``cached`` tell of this run only and are kept out of
+    ``judgments.jsonl``, so that an interrupted run ends with the same bytes."""
+
+    stage: str
+    request: str
+    rung: str
+    finish: str
+    usage: Usage
+    cost: float | None
+    text: str
+    seconds: float = 0.0
+    cached: bool = False
+
+
+class Judgment(Record):
+    """The verdict of one judge on one trajectory. ``detail`` says why ``status`` is not ok."""
+
+    key: TrajectoryKey
+    judge: str
+    sample: int = 0
+    status: Status
+    success: bool | None = None
+    side_effect: bool | None = None
+    repetition: bool | None = None
+    optimality: int | None = None
+    score: float | None = None
+    reasoning: str = ""
+    detail: str = ""
+    calls: tuple[Call, ...] = ()
+
+
+class Ask(Protocol):
+    """How a judge reaches a model: messages in, reply out; everything else is hidden.
+
+    ``stage`` names the call in the ledger, ``rung`` the step of the truncation ladder that the
+    prompt was cut to. ``parameters`` override the run's (``max_tokens``, ``temperature``, ...).
+    Raises CallFailed (``judges.adapters.errors``).
+    """
+
+    def __call__(
+        self,
+        messages: Sequence[Message],
+        *,
+        stage: str = "verdict",
+        rung: str = "full",
+        **parameters: JsonValue,
+    ) -> Awaitable[Reply]: ...
+
+
+class Judge(Protocol):
+    """Reads a trajectory and gives a verdict.
+
+    Raises ``judges.parsing.ParseFailure`` if the reply holds no verdict, ``Skipped`` if the
+    trajectory lacks what the judge needs; ``judges.judging.judge_trajectory`` turns these and
+    CallFailed into a Judgment with the status.
+    """
+
+    def __call__(self, trajectory: Trajectory, ask: Ask) -> Awaitable[Verdict]: ...
+
+
+class Skipped(Exception):
+    """This judge cannot judge this trajectory; the message says what is missing."""

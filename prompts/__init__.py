@@ -1,0 +1,1 @@
+"""Prompt templates, one folder a judge: Jinja2 files and a card (source, deviations, scale)."""

@@ -1,0 +1,38 @@
+"""Real parts for tests: real data and a real browser, or a skip with its reason."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+REQUIRED = {part.strip() for part in os.environ.get("TRAJUDGE_REQUIRE", "").split(",")} - {""}
+
+
+def _missing(what: str, reason: str) -> None:
+    """Skip, or fail where ``TRAJUDGE_REQUIRE`` says that this machine must have it."""
+    if what in REQUIRED:
+        pytest.fail(f"TRAJUDGE_REQUIRE={what}: {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real files that ``TRAJUDGE_REAL_DATA`` names."""
+    folder = os.environ.get("TRAJUDGE_REAL_DATA")
+    if not folder or not Path(folder).is_dir():
+        _missing("real-data", "TRAJUDGE_REAL_DATA names no folder with the real files")
+    assert folder
+    return Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Path:
+    """The system's chromium."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return Path(found)
+    _missing("browser", "no chromium on this machine: install it with  apt-get install chromium")
+    raise AssertionError("unreachable")

@@ -1,0 +1,130 @@
+"""The record of a run: what an agent was asked, saw, thought and did.
+
+A trajectory is o1, (r1, a1), ..., on as in AgentRewardBench section 3.1: every step holds an
+observation, the reasoning and the action that followed it; the last step has no action.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+# Re-hosted variants of a task carry the variant's name as a segment of their id.
+_VARIANT_SEGMENTS = {"visualwebarena": "resized", "assistantbench": "improved"}
+
+
+class Record(BaseModel):
+    """A frozen record that refuses fields it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def canonical_task_id(benchmark: str, task_id: str) -> str:
+    """The task id without the segment that marks a re-hosted variant of the same task."""
+    variant = _VARIANT_SEGMENTS.get(benchmark)
+    if variant is None:
+        return task_id
+    return ".".join(part for part in task_id.split(".") if part != variant)
+
+
+class TrajectoryKey(Record):
+    """The one join key between trajectories, annotations, judgments and rewards.
+
+    ``task_id`` is made canonical on the way in; records that came from files keep the raw id
+    beside the key.
+    """
+
+    benchmark: str
+    agent: str
+    task_id: str
+    attempt: int = Field(default=0, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _canonical(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("task_id"), str):
+            task_id = canonical_task_id(str(data.get("benchmark")), data["task_id"])
+            return {**data, "task_id": task_id}
+        return data
+
+    @property
+    def order(self) -> tuple[str, str, str, int]:
+        """What stable outputs are sorted by."""
+        return (self.benchmark, self.agent, self.task_id, self.attempt)
+
+    def __str__(self) -> str:
+        attempt = f"#{self.attempt}" if self.attempt else ""
+        return f"{self.benchmark}/{self.agent}/{self.task_id}{attempt}"
+
+
+class ImageRef(Record):
+    """Where an image is, never its pixels: ``trajectories.images`` reads it when a prompt needs it.
+
+    Either ``path`` or ``data`` (the encoded file, for images that came inline) is set;
+    ``sha256`` of the encoded bytes, in hexadecimal, where it is already known.
+    """
+
+    path: Path | None = None
+    data: bytes | None = Field(default=None, repr=False)
+    sha256: str | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> ImageRef:
+        if (self.path is None) == (self.data is None):
+            raise ValueError("an ImageRef has either a path or data")
+        return self
+
+
+class Observation(Record):
+    """What the browser showed: url, accessibility tree (full, and pruned), screenshot, error."""
+
+    url: str | None = None
+    axtree: str | None = None
+    axtree_pruned: str | None = None
+    screenshot: ImageRef | None = None
+    page_error: str | None = None
+
+
+class Step(Record):
+    """One observation and what the agent thought and did next. ``index`` counts from 0."""
+
+    index: int = Field(ge=0)
+    observation: Observation = Observation()
+    reasoning: str | None = None
+    action: str | None = None
+
+
+class Trajectory(Record):
+    """One run of one agent on one task.
+
+    ``official_reward`` is the benchmark's own (rule-based) reward, possibly fractional;
+    ``telemetry`` holds numbers of the run only (steps, tokens, seconds, errors);
+    ``metadata["warnings"]`` is a list of sentences about what a loader could not read.
+    """
+
+    key: TrajectoryKey
+    raw_task_id: str
+    goal: str
+    goal_images: tuple[ImageRef, ...] = ()
+    steps: tuple[Step, ...] = ()
+    answer: str | None = None
+    official_reward: float | None = None
+    terminated: bool | None = None
+    truncated: bool | None = None
+    telemetry: dict[str, float] = Field(default_factory=dict)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def final(self) -> Observation:
+        """The last observation; an empty one if the run has no step."""
+        return self.steps[-1].observation if self.steps else Observation()
+
+
+class Unreadable(NamedTuple):
+    """A trajectory that a loader could not read; the loader goes on with the next one."""
+
+    source: str
+    reason: str
+    key: TrajectoryKey | None = None
