@@ -1,0 +1,39 @@
+"""The console script ``trajudge``: ``trajudge judge ...`` is ``python -m eval.judge ...``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "judge": ("eval.judge", "judge trajectories and score the judge against expert annotations"),
+    "score": ("eval.score", "print the tables of finished runs again, without a call"),
+    "fetch": ("trajectories.fetch", "download the parts of a benchmark that a run needs"),
+    "record": ("environments.record", "record scripted agents in the bundled web shop"),
+}
+
+
+def usage() -> str:
+    lines = [f"  {name:<8}{purpose}" for name, (_, purpose) in COMMANDS.items()]
+    return "usage: trajudge COMMAND [OPTION ...]\n\n" + "\n".join(
+        [*lines, "", "trajudge COMMAND --help shows the options of a command"]
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code (2: no such command)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        sys.stdout.write(usage() + "\n")
+        return 0
+    name, *rest = arguments
+    if name not in COMMANDS:
+        sys.stderr.write(f"error: no command {name!r}: use one of {', '.join(COMMANDS)}\n")
+        return 2
+    exit_code: int = import_module(COMMANDS[name][0]).main(rest)
+    return exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eval.options import parse
+from trajectories.errors import UserError
+
+
+def config(tmp_path: Path, text: str) -> list[str]:
+    file = tmp_path / "run.yaml"
+    file.write_text(text)
+    return ["--config", str(file)]
+
+
+def test_a_config_file_takes_the_names_of_the_options(tmp_path: Path) -> None:
+    options = parse(
+        config(
+            tmp_path,
+            "model: gpt-4o\nmax-cost: 2.5\nmax_tokens: 300\nstrict: true\nyes: false\n"
+            "benchmark: [webarena, workarena]\nexport: [agentrewardbench, out]\nrpm:\n",
+        )
+    )
+    assert (options.model, options.max_cost, options.max_tokens) == ("gpt-4o", 2.5, 300)
+    assert (options.strict, options.yes, options.rpm) == (True, False, None)
+    assert options.benchmark == ["webarena", "workarena"]
+    assert options.export == ["agentrewardbench", "out"]
+
+
+def test_the_command_line_wins(tmp_path: Path) -> None:
+    file = config(tmp_path, "model: gpt-4o\nbenchmark: [webarena]\nseed: 3\n")
+    options = parse([*file, "--model=claude-x", "--benchmark", "shop"])
+    assert (options.model, options.benchmark, options.seed) == ("claude-x", ["shop"], 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("modell: gpt-4o\n", "no option 'modell'"),
+        ("strict: maybe\n", "neither true nor false"),
+        ("- model\n", "no mapping of options"),
+        ("model: [\n", "not YAML"),
+    ],
+)
+def test_a_bad_config_file_is_named_with_the_mend(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=rf"run\.yaml: .*{sentence}"):
+        parse(config(tmp_path, text))
+
+
+def test_a_missing_config_file_is_named() -> None:
+    with pytest.raises(UserError, match=r"absent\.yaml: No such file"):
+        parse(["--config", "absent.yaml"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--limit", "0"],
+        ["--max-cost", "-1"],
+        ["--max-cost", "nan"],
+        ["--max-failures", "few"],
+        ["--model"],
+        ["--mod", "gpt-4o"],
+    ],
+)
+def test_values_that_make_no_sense_exit_with_2(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        parse(words)
+    assert stop.value.code == 2
+
+
+def test_failures_are_a_count_or_a_share() -> None:
+    assert parse(["--max-failures", "3"]).max_failures == 3
+    assert parse(["--max-failures", "5%"]).max_failures == 0.05
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--stratified"], "--limit"),
+        (["--export", "csv", "out"], "no format 'csv'"),
+        (["--script", "f", "--adapter", "openai"], "--adapter scripted"),
+    ],
+)
+def test_options_that_contradict_each_other(words: list[str], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        parse(words)
