@@ -1,0 +1,29 @@
+# Two commands set everything up: `make judge` runs the main job, `make test` passes the tests.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: judge test bench clean
+
+judge: $(VENV)/.run
+	$(BIN)/python -m eval.judge --judge heuristic --data sample
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/.test
+	$(BIN)/python -m benchmarks.judge_throughput
+	$(BIN)/python -m benchmarks.load
+
+$(VENV)/.run: requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -r requirements.txt
+	touch $@
+
+$(VENV)/.test: requirements.txt requirements-dev.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	touch $@ $(VENV)/.run
+
+clean:
+	rm -rf $(VENV) build dist
