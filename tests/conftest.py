@@ -18,6 +18,12 @@ def _missing(what: str, reason: str) -> None:
     pytest.skip(reason)
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """Tests marked ``anyio`` run on asyncio, as the engine does."""
+    return "asyncio"
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of real files that ``TRAJUDGE_REAL_DATA`` names."""

@@ -1,0 +1,95 @@
+"""Judging many trajectories at once: a fixed number of workers draw jobs from a lazy iterator."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from judges.engine.budget import BudgetSpent
+from judges.model import Judgment
+from trajectories.model import Trajectory
+
+
+class Job(NamedTuple):
+    """One judgment to make: ``sample`` counts repeated judgments of a trajectory from 0."""
+
+    trajectory: Trajectory
+    sample: int
+
+
+class Interrupted(Exception):
+    """The user pressed Ctrl-C once: nothing new is asked, what is under way is finished."""
+
+
+class Halt:
+    """Why a run ends early; None as long as it goes on."""
+
+    def __init__(self) -> None:
+        self.reason: BudgetSpent | Interrupted | None = None
+
+
+JudgeOne = Callable[[Job], Awaitable[Judgment]]
+
+
+async def judge_all(
+    jobs: Iterator[Job],
+    judge_one: JudgeOne,
+    *,
+    width: int,
+    record: Callable[[Judgment], None],
+    halt: Halt,
+) -> None:
+    """Make every judgment, at most ``width`` at once, and hand each to ``record`` as it comes.
+
+    The iterator is advanced in a thread, so that reading files does not hold up replies. Once
+    ``halt`` has a reason no job is begun; what was under way is still recorded. Raises the first
+    error of a job or of the iterator that is not itself a reason to halt.
+    """
+    turn = asyncio.Lock()
+
+    async def work() -> None:
+        while halt.reason is None:
+            async with turn:
+                job = await asyncio.to_thread(next, jobs, None)
+            if job is None:
+                return
+            try:
+                record(await judge_one(job))
+            except (BudgetSpent, Interrupted) as reason:
+                halt.reason = reason
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(width):
+                group.create_task(work())
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from None
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+@contextmanager
+def graceful_interrupt(halt: Halt, stop: Callable[[Interrupted], None]) -> Iterator[None]:
+    """Ctrl-C halts and calls ``stop`` the first time, and cancels the task the second time."""
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None
+
+    def first() -> None:
+        loop.add_signal_handler(signal.SIGINT, task.cancel)
+        halt.reason = Interrupted("interrupted")
+        stop(halt.reason)
+
+    loop.add_signal_handler(signal.SIGINT, first)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from eval.runner import Halt, Interrupted, Job, graceful_interrupt, judge_all
+from judges.engine.budget import BudgetSpent
+from judges.model import Judgment, Status
+from trajectories.errors import UserError
+from trajectories.model import Trajectory, TrajectoryKey
+
+pytestmark = pytest.mark.anyio
+
+
+def jobs(count: int, drawn: list[int] | None = None) -> Iterator[Job]:
+    for number in range(count):
+        if drawn is not None:
+            drawn.append(number)
+        key = TrajectoryKey(benchmark="b", agent="a", task_id=str(number))
+        yield Job(Trajectory(key=key, raw_task_id=str(number), goal="g"), 0)
+
+
+def judged(job: Job) -> Judgment:
+    return Judgment(key=job.trajectory.key, judge="j", status=Status.OK)
+
+
+async def test_every_job_is_judged_once_and_never_more_than_width_at_a_time() -> None:
+    under_way, most, recorded = 0, 0, list[Judgment]()
+
+    async def judge(job: Job) -> Judgment:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001)
+        under_way -= 1
+        return judged(job)
+
+    await judge_all(jobs(50), judge, width=7, record=recorded.append, halt=Halt())
+    assert sorted(int(j.key.task_id) for j in recorded) == list(range(50))
+    assert most == 7
+
+
+async def test_trajectories_are_drawn_as_they_are_needed() -> None:
+    drawn: list[int] = []
+    halt = Halt()
+
+    async def judge(job: Job) -> Judgment:
+        raise BudgetSpent("spent")
+
+    await judge_all(jobs(1000, drawn), judge, width=4, record=lambda j: None, halt=halt)
+    assert isinstance(halt.reason, BudgetSpent)
+    assert len(drawn) <= 8
+
+
+async def test_an_error_of_a_job_or_of_the_files_ends_the_run_as_itself() -> None:
+    async def judge(job: Job) -> Judgment:
+        raise UserError("no key")
+
+    with pytest.raises(UserError, match="no key"):
+        await judge_all(jobs(9), judge, width=3, record=lambda j: None, halt=Halt())
+
+    def broken() -> Iterator[Job]:
+        yield from jobs(2)
+        raise UserError("disk is gone")
+
+    async def fine(job: Job) -> Judgment:
+        return judged(job)
+
+    recorded: list[Judgment] = []
+    with pytest.raises(UserError, match="disk is gone"):
+        await judge_all(broken(), fine, width=1, record=recorded.append, halt=Halt())
+    assert len(recorded) == 2
+
+
+async def test_ctrl_c_finishes_what_is_under_way_and_begins_nothing() -> None:
+    halt, told, recorded = Halt(), list[Interrupted](), list[Judgment]()
+
+    async def judge(job: Job) -> Judgment:
+        if job.trajectory.key.task_id == "2":
+            os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0.05)
+        return judged(job)
+
+    with graceful_interrupt(halt, told.append):
+        await judge_all(jobs(100), judge, width=3, record=recorded.append, halt=halt)
+    assert isinstance(halt.reason, Interrupted)
+    assert told == [halt.reason]
+    assert 3 <= len(recorded) <= 6
