@@ -1,0 +1,147 @@
+"""What the loaders of foreign files share: bounded reading, numbered screenshots, attempts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from trajectories.errors import UserError
+from trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
+
+T = TypeVar("T")
+MAX_JSON_BYTES = 256 * 2**20
+_LFS_POINTER = b"version https://git-lfs"
+
+
+class Damaged(ValueError):
+    """A trajectory's files cannot be read; the message is the reason of its ``Unreadable``."""
+
+
+class Source(NamedTuple):
+    """One trajectory before it is read: its key, its raw task id and where it lies."""
+
+    key: TrajectoryKey
+    raw_task_id: str
+    path: Path
+
+
+def read_all(
+    sources: Iterable[Source],
+    read: Callable[[Source], Trajectory | None],
+    want: Callable[[TrajectoryKey], bool],
+) -> Iterator[Trajectory | Unreadable]:
+    """Every wanted trajectory, one at a time; what ``read`` finds Damaged becomes Unreadable.
+    None from ``read`` leaves the trajectory out."""
+    for source in sources:
+        if not want(source.key):
+            continue
+        result: Trajectory | Unreadable | None
+        try:
+            result = read(source)
+        # ValueError covers Damaged, BadPickle and pydantic's refusal of a value of the wrong type.
+        except (ValueError, OSError, RecursionError) as error:
+            result = Unreadable(str(source.path), reason(error), source.key)
+        if result is not None:
+            yield result
+
+
+def reason(error: Exception) -> str:
+    """One line that says why a file cannot be read."""
+    text = " ".join(str(error).split())
+    return text[:500] or type(error).__name__
+
+
+def decode(path: Path, kind: type[T], *, max_bytes: int = MAX_JSON_BYTES) -> T:
+    """The fields of ``kind`` out of a JSON file, the rest skipped. Raises Damaged."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(max_bytes + 1)
+        if len(data) > max_bytes:
+            raise Damaged(f"{path.name} is larger than {max_bytes:,} bytes")
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise Damaged(f"{path.name} is not the JSON expected: {reason(error)}") from None
+    except OSError as error:
+        raise Damaged(f"{path.name} cannot be read: {error.strerror}") from None
+
+
+def text(value: object) -> str | None:
+    """Text that can be written as UTF-8 (pages hold lone surrogates); None if blank or no text."""
+    if not isinstance(value, str) or not value.strip():
+        return None
+    return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def numbers(values: Mapping[str, object]) -> dict[str, float]:
+    """The finite numbers among ``values``, booleans left out."""
+    return {
+        name: float(value)
+        for name, value in values.items()
+        if isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) <= 1e300
+        and math.isfinite(value)
+    }
+
+
+def subfolders(path: Path, is_one: Callable[[Path], bool], kind: str, what: str) -> list[Path]:
+    """``path`` itself if it is one of the folders sought, else those directly inside, by name.
+
+    Raises UserError if there is none.
+    """
+    if not path.is_dir():
+        raise UserError(f"{path} is no folder: --data {kind}:PATH needs {what}")
+    if is_one(path):
+        return [path]
+    found = sorted(child for child in path.iterdir() if child.is_dir() and is_one(child))
+    if not found:
+        raise UserError(f"{path} holds no {kind} trajectory: --data {kind}:PATH needs {what}")
+    return found
+
+
+def any_subfolder(path: Path, is_one: Callable[[Path], bool]) -> bool:
+    """Whether ``subfolders`` would find one."""
+    if not path.is_dir():
+        return False
+    return is_one(path) or any(child.is_dir() and is_one(child) for child in path.iterdir())
+
+
+def number_attempts(sources: Iterable[Source]) -> list[Source]:
+    """Runs of the same agent on the same task numbered from 0 in the order given; sorted by key."""
+    seen: Counter[TrajectoryKey] = Counter()
+    numbered = []
+    for source in sources:
+        key = source.key.model_copy(update={"attempt": seen[source.key]})
+        seen[source.key] += 1
+        numbered.append(source._replace(key=key))
+    return sorted(numbered, key=lambda source: source.key.order)
+
+
+def screenshot(path: Path, root: Path, warnings: list[str]) -> ImageRef | None:
+    """A reference to an image file below ``root``, not decoded.
+
+    None, with a sentence added to ``warnings``, if it is missing, empty, a git-LFS pointer or a
+    link that leads out of ``root``.
+    """
+    name = path.name
+    try:
+        if not path.resolve().is_relative_to(root.resolve()):
+            warnings.append(f"The screenshot {name} leads out of the folder.")
+            return None
+        with path.open("rb") as file:
+            head = file.read(len(_LFS_POINTER))
+    except OSError:
+        warnings.append(f"The screenshot {name} is missing.")
+        return None
+    if not head:
+        warnings.append(f"The screenshot {name} is empty.")
+        return None
+    if head == _LFS_POINTER:
+        warnings.append(f"The screenshot {name} is a git-LFS pointer, not an image.")
+        return None
+    return ImageRef(path=path)
