@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 
-_MESSAGE = re.compile(r"send_msg_to_user\(\s*(?:text\s*=\s*)?(.*?),?\s*\)", re.DOTALL)
+_HEAD = "send_msg_to_user("
 
 
 def message_to_user(action: str | None) -> str | None:
@@ -14,14 +13,15 @@ def message_to_user(action: str | None) -> str | None:
 
     A message that is no Python literal (agents forget to escape quotes) is given as it stands.
     """
-    match = _MESSAGE.fullmatch(action.strip()) if action else None
-    if match is None:
+    call = action.strip() if action else ""
+    if not (call.startswith(_HEAD) and call.endswith(")")):
         return None
+    argument = call[len(_HEAD) : -1].strip().removesuffix(",").removeprefix("text=")
     try:
-        value = ast.literal_eval(match[1])
+        value = ast.literal_eval(argument)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return match[1].strip("\"'")
-    return value if isinstance(value, str) else match[1]
+        return argument.strip("\"'")
+    return value if isinstance(value, str) else argument
 
 
 def last_message_to_user(actions: Iterable[str | None]) -> str | None:

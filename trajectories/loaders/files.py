@@ -45,15 +45,15 @@ def read_all(
             result = read(source)
         # ValueError covers Damaged, BadPickle and pydantic's refusal of a value of the wrong type.
         except (ValueError, OSError, RecursionError) as error:
-            result = Unreadable(str(source.path), reason(error), source.key)
+            result = Unreadable(readable(str(source.path)), reason(error), source.key)
         if result is not None:
             yield result
 
 
 def reason(error: Exception) -> str:
     """One line that says why a file cannot be read."""
-    text = " ".join(str(error).split())
-    return text[:500] or type(error).__name__
+    line = readable(" ".join(str(error).split()))
+    return line[:500] or type(error).__name__
 
 
 def decode(path: Path, kind: type[T], *, max_bytes: int = MAX_JSON_BYTES) -> T:
@@ -74,7 +74,17 @@ def text(value: object) -> str | None:
     """Text that can be written as UTF-8 (pages hold lone surrogates); None if blank or no text."""
     if not isinstance(value, str) or not value.strip():
         return None
+    return readable(value)
+
+
+def readable(value: str) -> str:
+    """The text with a mark in place of every lone surrogate."""
     return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def name_of(folder: Path) -> str:
+    """A folder's name as text, also where it is given as ``.`` or is not UTF-8."""
+    return readable(folder.resolve().name)
 
 
 def numbers(values: Mapping[str, object]) -> dict[str, float]:
@@ -96,9 +106,12 @@ def subfolders(path: Path, is_one: Callable[[Path], bool], kind: str, what: str)
     """
     if not path.is_dir():
         raise UserError(f"{path} is no folder: --data {kind}:PATH needs {what}")
-    if is_one(path):
-        return [path]
-    found = sorted(child for child in path.iterdir() if child.is_dir() and is_one(child))
+    try:
+        if is_one(path):
+            return [path]
+        found = sorted(child for child in path.iterdir() if child.is_dir() and is_one(child))
+    except OSError as error:
+        raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
     if not found:
         raise UserError(f"{path} holds no {kind} trajectory: --data {kind}:PATH needs {what}")
     return found

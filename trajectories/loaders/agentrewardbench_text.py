@@ -1,0 +1,173 @@
+"""Text trajectories out of AgentRewardBench's published judgments.
+
+``judgments/<benchmark>/<agent>/<judge>/<task_id>.json``: WebJudge's files hold the goal, the whole
+history as text and the run's summary, but no observation. A trajectory that two judges judged, or
+that was downloaded twice (``x(1).json``), is one trajectory: read from the judge whose name comes
+first and the name without a copy's number; where the others tell another history,
+``metadata["warnings"]`` says so. Runs that the benchmark marks as not valid are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from trajectories.actions import last_message_to_user
+from trajectories.errors import UserError
+from trajectories.loaders import accept_all
+from trajectories.loaders.agentrewardbench_history import parse_history
+from trajectories.loaders.files import Damaged, decode, readable, reason, text
+from trajectories.loaders.summary import read_summary
+from trajectories.model import Step, Trajectory, TrajectoryKey, Unreadable
+
+KIND = "agentrewardbench-text"
+_JUDGES = "webjudge"  # only these judges' files carry the history
+_COPY = re.compile(r"\(\d+\)$")
+
+
+class _Info(msgspec.Struct):
+    valid: bool = True
+    model: str | None = None
+    seed: int | None = None
+    summary_info: dict[str, Any] = {}
+
+
+class _File(msgspec.Struct):
+    goal: str
+    input_text: str
+    trajectory_info: _Info
+
+
+class _Candidate(NamedTuple):
+    """One file that may hold the trajectory. Sorted, the first is the one to read."""
+
+    is_copy: bool
+    judge: str
+    path: Path
+    raw_task_id: str
+
+
+def detect(path: Path) -> bool:
+    """Whether the folder holds (or is) ``judgments`` with a WebJudge judge in it."""
+    return path.is_dir() and next(_judge_folders(_judgments(path)), None) is not None
+
+
+def load(
+    path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
+) -> Iterator[Trajectory | Unreadable]:
+    """Every distinct trajectory in the order (benchmark, agent, task id), one file in memory.
+
+    Raises UserError if the folder holds no such judgments.
+    """
+    if not detect(path):
+        raise UserError(
+            f"{path} holds no WebJudge judgments: --data {KIND}:PATH needs the folder that holds "
+            "judgments/<benchmark>/<agent>/webjudge-…/<task_id>.json"
+        )
+    return _load(_judgments(path), want)
+
+
+def _judgments(path: Path) -> Path:
+    return path / "judgments" if (path / "judgments").is_dir() else path
+
+
+def _judge_folders(judgments: Path) -> Iterator[Path]:
+    for agent in sorted(judgments.glob("*/*/")):
+        if agent.is_dir():
+            names = sorted(child for child in agent.iterdir() if child.is_dir())
+            yield from (child for child in names if child.name.lower().startswith(_JUDGES))
+
+
+def _load(
+    judgments: Path, want: Callable[[TrajectoryKey], bool]
+) -> Iterator[Trajectory | Unreadable]:
+    found: dict[TrajectoryKey, list[_Candidate]] = {}
+    for folder in _judge_folders(judgments):
+        benchmark, agent = map(readable, folder.parts[-3:-1])
+        for path in folder.glob("*.json"):
+            name = readable(path.stem)
+            raw = _COPY.sub("", name)
+            key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=raw)
+            if want(key):
+                candidate = _Candidate(raw != name, folder.name, path, raw)
+                found.setdefault(key, []).append(candidate)
+    for key in sorted(found, key=lambda key: key.order):
+        result = _read(key, sorted(found[key]))
+        if result is not None:
+            yield result
+
+
+def _read(key: TrajectoryKey, candidates: list[_Candidate]) -> Trajectory | Unreadable | None:
+    """The first readable candidate's trajectory, the others held against it. None: not valid."""
+    chosen: Trajectory | None = None
+    failures: list[str] = []
+    warnings: list[str] = []
+    for candidate in candidates:
+        try:
+            trajectory = _trajectory(key, candidate)
+        except (ValueError, OSError) as error:
+            failures.append(f"{candidate.judge}/{candidate.path.name}: {reason(error)}")
+            continue
+        if trajectory is None:
+            return None
+        if chosen is None:
+            chosen = trajectory
+        elif _story(chosen) != _story(trajectory):
+            warnings.append(f"{candidate.judge}/{candidate.path.name} tells another history.")
+    if chosen is None:
+        return Unreadable(readable(str(candidates[0].path)), "; ".join(failures), key)
+    warnings = [
+        *_warnings(chosen),
+        *(f"Not readable: {failure}." for failure in failures),
+        *warnings,
+    ]
+    if not warnings:
+        return chosen
+    return chosen.model_copy(update={"metadata": {**chosen.metadata, "warnings": [*warnings]}})
+
+
+def _story(trajectory: Trajectory) -> object:
+    return trajectory.goal, trajectory.steps, trajectory.official_reward
+
+
+def _trajectory(key: TrajectoryKey, candidate: _Candidate) -> Trajectory | None:
+    file = decode(candidate.path, _File)
+    info = file.trajectory_info
+    if not info.valid:
+        return None
+    if not file.goal.strip():
+        raise Damaged("it has no goal")
+    summary = read_summary(info.summary_info)
+    entries = parse_history(file.input_text)
+    return Trajectory(
+        key=key,
+        raw_task_id=candidate.raw_task_id,
+        goal=file.goal,
+        steps=tuple(
+            Step(index=index, action=action, reasoning=reasoning)
+            for index, (action, reasoning) in enumerate(entries)
+        ),
+        answer=last_message_to_user(action for action, _ in entries),
+        official_reward=summary.official_reward,
+        terminated=summary.terminated,
+        truncated=summary.truncated,
+        telemetry=summary.telemetry,
+        metadata={
+            "source": f"{candidate.judge}/{candidate.path.name}",
+            "model": text(info.model),
+            "seed": info.seed,
+            "error": summary.error,
+        },
+    )
+
+
+def _warnings(trajectory: Trajectory) -> list[str]:
+    """A run of n steps lists n actions and a last observation; one that crashed only n."""
+    told = trajectory.telemetry.get("n_steps")
+    if told is None or len(trajectory.steps) - told in (0, 1):
+        return []
+    return [f"The history lists {len(trajectory.steps)} steps, the summary {told:g}."]

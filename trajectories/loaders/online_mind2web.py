@@ -1,0 +1,135 @@
+"""Online-Mind2Web submissions: ``<task_id>/result.json`` and ``trajectory/N_full_screenshot.png``.
+
+Screenshot N is what the agent saw after its action N, counted from 1 (0 is the page it started
+on), so step i, counted from 0, observes screenshot i, and the last one stands on a last step
+without an action. The format names no agent: it is the name of the folder that holds the task
+folders. A suffix on the task id (``<task_id>_110325``) tells repeated submissions apart; the key
+has the id without it, and the attempt counts submissions of one task in the order of their
+folders' names. There is no official reward; the experts' labels are read by
+``annotations.online_mind2web``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+import msgspec
+
+from trajectories.loaders import accept_all
+from trajectories.loaders.files import (
+    Damaged,
+    Source,
+    any_subfolder,
+    decode,
+    name_of,
+    number_attempts,
+    read_all,
+    screenshot,
+    subfolders,
+    text,
+)
+from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey, Unreadable
+
+KIND = "online-mind2web"
+_RESULT = "result.json"
+_SUFFIXED = re.compile(r"([0-9a-f]{32})_\w+")
+_SCREENSHOT = re.compile(r"(\d{1,4})_full_screenshot\.(?:png|jpe?g)")
+
+
+class _Id(msgspec.Struct):
+    task_id: str
+
+
+class _Result(msgspec.Struct):
+    task: str
+    final_result_response: str | None = None
+    result_status: str | None = None
+    action_history: list[str | None] = []
+    thoughts: list[str | None] = []
+
+
+def detect(path: Path) -> bool:
+    """Whether the folder is a submitted task or holds one."""
+    return any_subfolder(path, _is_task)
+
+
+def load(
+    path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
+) -> Iterator[Trajectory | Unreadable]:
+    """The task folder, or every one directly inside, in the order of their keys.
+
+    Raises UserError if there is none.
+    """
+    folders = subfolders(path, _is_task, KIND, f"folders with {_RESULT} and trajectory/")
+    return read_all(number_attempts(_source(folder) for folder in folders), _read, want)
+
+
+def _is_task(folder: Path) -> bool:
+    return (folder / _RESULT).is_file() and (folder / "trajectory").is_dir()
+
+
+def _source(folder: Path) -> Source:
+    """The key by ``result.json``; by the folder's name where that cannot be read."""
+    try:
+        raw = text(decode(folder / _RESULT, _Id).task_id) or name_of(folder)
+    except Damaged:
+        raw = name_of(folder)
+    suffixed = _SUFFIXED.fullmatch(raw)
+    agent = name_of(folder.resolve().parent)
+    key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=suffixed[1] if suffixed else raw)
+    return Source(key, raw, folder)
+
+
+def _read(source: Source) -> Trajectory:
+    result = decode(source.path / _RESULT, _Result)
+    goal = text(result.task)
+    if goal is None:
+        raise Damaged(f"{_RESULT} has no task")
+    warnings: list[str] = []
+    if len(result.action_history) != len(result.thoughts):
+        warnings.append(
+            f"{len(result.action_history)} actions but {len(result.thoughts)} thoughts."
+        )
+    pairs = [*zip_longest(result.action_history, result.thoughts)]
+    images = _screenshots(source.path, len(pairs), warnings)
+    if images and max(images) == len(pairs):
+        pairs.append((None, None))
+    steps = tuple(
+        Step(
+            index=index,
+            observation=Observation(screenshot=images.get(index)),
+            action=text(action),
+            reasoning=text(thought),
+        )
+        for index, (action, thought) in enumerate(pairs)
+    )
+    return Trajectory(
+        key=source.key,
+        raw_task_id=source.raw_task_id,
+        goal=goal,
+        steps=steps,
+        answer=text(result.final_result_response),
+        telemetry={"n_steps": float(len(result.action_history))},
+        metadata={"result_status": text(result.result_status), "warnings": [*warnings]},
+    )
+
+
+def _screenshots(folder: Path, last: int, warnings: list[str]) -> dict[int, ImageRef | None]:
+    """The screenshots by number, those beyond ``last`` left out; what is amiss, in warnings."""
+    files = {
+        int(match[1]): path
+        for path in (folder / "trajectory").iterdir()
+        if (match := _SCREENSHOT.fullmatch(path.name))
+    }
+    found: dict[int, ImageRef | None] = {}
+    for number, path in sorted(files.items()):
+        if number <= last:
+            found[number] = screenshot(path, folder, warnings)
+        else:
+            warnings.append(f"The screenshot {path.name} belongs to no action.")
+    missing = [number for number in range(1, max(found, default=0)) if number not in found]
+    warnings.extend(f"There is no screenshot of number {number}." for number in missing)
+    return found

@@ -1,0 +1,124 @@
+"""WebVoyager's result folders ``task<Site>--<n>`` with ``interact_messages.json``.
+
+One step is one turn of the assistant: "Thought: … Action: …", seen on ``screenshot<turn>.png``
+(a turn after a badly formatted one saw no new screenshot). The format names neither agent nor
+attempt: the agent is the name of the folder that holds the task folders, so runs of several
+agents are told apart by it, and the attempt is 0. There is no official reward.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trajectories.loaders import accept_all
+from trajectories.loaders.files import (
+    Damaged,
+    Source,
+    any_subfolder,
+    decode,
+    name_of,
+    read_all,
+    screenshot,
+    subfolders,
+    text,
+)
+from trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
+
+KIND = "webvoyager"
+_MESSAGES = "interact_messages.json"
+_OPENING = "Now given a task:"
+_START = re.compile(r"Please interact with\s+(\S+)\s+and get the answer")
+_THOUGHT = re.compile(r"\A\s*Thought:\s*")
+_ACTION = re.compile(r"^[ \t]*Action:[ \t]*", re.MULTILINE)
+_ANSWER = re.compile(r"ANSWER\s*[;:]?\s*(.*)", re.DOTALL)
+
+
+class _Message(msgspec.Struct):
+    role: str
+    content: str | list[dict[str, Any]] = ""
+
+
+def detect(path: Path) -> bool:
+    """Whether the folder is a task folder or holds one."""
+    return any_subfolder(path, _is_task)
+
+
+def load(
+    path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
+) -> Iterator[Trajectory | Unreadable]:
+    """The task folder, or every one directly inside, in the order of their keys.
+
+    Raises UserError if there is none.
+    """
+    folders = subfolders(path, _is_task, KIND, f"task<Site>--<n> folders with {_MESSAGES}")
+    sources = sorted((_source(folder) for folder in folders), key=lambda source: source.key.order)
+    return read_all(sources, _read, want)
+
+
+def _is_task(folder: Path) -> bool:
+    return (folder / _MESSAGES).is_file()
+
+
+def _source(folder: Path) -> Source:
+    task_id = name_of(folder).removeprefix("task")
+    agent = name_of(folder.resolve().parent)
+    return Source(TrajectoryKey(benchmark=KIND, agent=agent, task_id=task_id), task_id, folder)
+
+
+def _read(source: Source) -> Trajectory:
+    messages = decode(source.path / _MESSAGES, list[_Message])
+    opening = next((_text(message) for message in messages if message.role == "user"), "")
+    goal, start_url = _goal(opening)
+    turns = [_text(message) for message in messages if message.role == "assistant"]
+    warnings: list[str] = []
+    steps = tuple(_step(source.path, index, turn, warnings) for index, turn in enumerate(turns))
+    answers = [match[1] for step in steps if (match := _ANSWER.match(step.action or ""))]
+    return Trajectory(
+        key=source.key,
+        raw_task_id=source.raw_task_id,
+        goal=goal,
+        steps=steps,
+        answer=text(answers[-1]) if answers else None,
+        terminated=bool(answers),
+        telemetry={"n_steps": float(len(steps))},
+        metadata={"start_url": start_url, "warnings": [*warnings]},
+    )
+
+
+def _text(message: _Message) -> str:
+    content = message.content
+    if isinstance(content, str):
+        return text(content) or ""
+    return "\n".join(text(part.get("text")) or "" for part in content).strip()
+
+
+def _goal(opening: str) -> tuple[str, str | None]:
+    """What the first user turn asks for, and the page it starts on."""
+    _, found, rest = opening.partition(_OPENING)
+    start = _START.search(rest)
+    goal = rest[: start.start()].strip() if start else rest.partition("Observation:")[0].strip()
+    if not found or not goal:
+        raise Damaged(f"{_MESSAGES} holds no goal: its first user turn lacks {_OPENING!r}")
+    return goal, start[1] if start else None
+
+
+def _step(folder: Path, index: int, turn: str, warnings: list[str]) -> Step:
+    thought, action = turn, None
+    if match := _ACTION.search(turn):
+        # An agent that goes on by itself makes up the next observation, too.
+        action = turn[match.end() :].partition("\nObservation:")[0].strip()
+        thought = turn[: match.start()]
+    else:
+        warnings.append(f"Turn {index + 1} of the agent names no action.")
+    image = screenshot(folder / f"screenshot{index + 1}.png", folder, warnings)
+    return Step(
+        index=index,
+        observation=Observation(screenshot=image),
+        reasoning=_THOUGHT.sub("", thought).strip() or None,
+        action=action or None,
+    )
