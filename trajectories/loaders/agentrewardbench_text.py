@@ -120,14 +120,9 @@ def _read(key: TrajectoryKey, candidates: list[_Candidate]) -> Trajectory | Unre
             warnings.append(f"{candidate.judge}/{candidate.path.name} tells another history.")
     if chosen is None:
         return Unreadable(readable(str(candidates[0].path)), "; ".join(failures), key)
-    warnings = [
-        *_warnings(chosen),
-        *(f"Not readable: {failure}." for failure in failures),
-        *warnings,
-    ]
-    if not warnings:
-        return chosen
-    return chosen.model_copy(update={"metadata": {**chosen.metadata, "warnings": [*warnings]}})
+    unread = [f"Not readable: {failure}." for failure in failures]
+    metadata = {**chosen.metadata, "warnings": [*_warnings(chosen), *unread, *warnings]}
+    return chosen.model_copy(update={"metadata": metadata})
 
 
 def _story(trajectory: Trajectory) -> object:

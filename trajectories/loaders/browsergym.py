@@ -92,13 +92,12 @@ def _read(source: Source) -> Trajectory:
     goal_object = _pickle(folder / "goal_object.pkl.gz", [])
     goal, images = read_goal(goal_object, mapping(first.get("obs")), warnings)
     if goal is None and not images:
-        crash = (
-            f"; the run ended with: {reason(ValueError(summary.error))}" if summary.error else ""
-        )
-        raise Damaged(f"it has no goal{crash}"[:500])
+        ending = f"; the run ended with: {summary.error}" if summary.error else ""
+        raise Damaged(f"it has no goal{ending}")
     steps, answer = _steps(folder, infos, warnings)
     environment = mapping(mapping(arguments).get("env_args"))
     model = mapping(mapping(arguments).get("agent_args")).get("model_name")
+    seed = environment.get("task_seed")
     return Trajectory(
         key=source.key,
         raw_task_id=source.raw_task_id,
@@ -112,7 +111,7 @@ def _read(source: Source) -> Trajectory:
         telemetry=summary.telemetry,
         metadata={
             "model": text(model),
-            "seed": number(environment.get("task_seed")),
+            "seed": seed if isinstance(seed, int) else None,
             "error": summary.error,
             "warnings": [*warnings],
         },
