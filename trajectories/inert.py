@@ -154,12 +154,12 @@ def number(value: object) -> float | None:
             return _first(dtype, data)
         case ("scalar", (Record() as dtype, bytes() as data), _):
             return _first(dtype, data)
-        case ("_frombuffer", (bytes() as data, Record() as dtype, *_), _):
+        case ("_frombuffer", ((bytes() | bytearray()) as data, Record() as dtype, *_), _):
             return _first(dtype, data)
     return None
 
 
-def _first(dtype: Record, data: bytes) -> float | None:
+def _first(dtype: Record, data: bytes | bytearray) -> float | None:
     match dtype.args, dtype.state:
         case ((str() as code, *_), (_, str() as order, *_)) if code in _FORMATS:
             form = struct.Struct((">" if order == ">" else "<") + _FORMATS[code])

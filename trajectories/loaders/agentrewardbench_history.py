@@ -30,6 +30,10 @@ def parse_history(text: str) -> list[tuple[str | None, str | None]]:
     for match in _ENTRY.finditer(history):
         if match[1] == str(len(starts) + 1):
             starts.append(match)
+    if not starts:
+        if history.strip():
+            raise ValueError("the action history does not begin with a step 1")
+        return []
     ends = [match.start() - 1 for match in starts[1:]] + [len(history)]
     return [_entry(history[match.end() : end]) for match, end in zip(starts, ends, strict=True)]
 

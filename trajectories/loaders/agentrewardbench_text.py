@@ -110,19 +110,23 @@ def _read(key: TrajectoryKey, candidates: list[_Candidate]) -> Trajectory | Unre
         try:
             trajectory = _trajectory(key, candidate)
         except (ValueError, OSError) as error:
-            failures.append(f"{candidate.judge}/{candidate.path.name}: {reason(error)}")
+            failures.append(f"{_name(candidate)}: {reason(error)}")
             continue
         if trajectory is None:
             return None
         if chosen is None:
             chosen = trajectory
         elif _story(chosen) != _story(trajectory):
-            warnings.append(f"{candidate.judge}/{candidate.path.name} tells another history.")
+            warnings.append(f"{_name(candidate)} tells another history.")
     if chosen is None:
         return Unreadable(readable(str(candidates[0].path)), "; ".join(failures), key)
     unread = [f"Not readable: {failure}." for failure in failures]
     metadata = {**chosen.metadata, "warnings": [*_warnings(chosen), *unread, *warnings]}
     return chosen.model_copy(update={"metadata": metadata})
+
+
+def _name(candidate: _Candidate) -> str:
+    return readable(f"{candidate.judge}/{candidate.path.name}")
 
 
 def _story(trajectory: Trajectory) -> object:
@@ -152,7 +156,7 @@ def _trajectory(key: TrajectoryKey, candidate: _Candidate) -> Trajectory | None:
         truncated=summary.truncated,
         telemetry=summary.telemetry,
         metadata={
-            "source": f"{candidate.judge}/{candidate.path.name}",
+            "source": _name(candidate),
             "model": text(info.model),
             "seed": info.seed,
             "error": summary.error,
