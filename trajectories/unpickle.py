@@ -33,6 +33,8 @@ def read_pickle(path: Path, *, max_bytes: int = MAX_BYTES) -> object:
 
     Raises BadPickle (damaged, larger than ``max_bytes`` when decompressed), UnsafePickle, OSError.
     """
+    if path.exists() and not path.is_file():
+        raise BadPickle("it is not a file")  # a pipe would block for ever
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             data = file.read(max_bytes + 1)

@@ -58,6 +58,8 @@ def reason(error: Exception) -> str:
 
 def decode(path: Path, kind: type[T], *, max_bytes: int = MAX_JSON_BYTES) -> T:
     """The fields of ``kind`` out of a JSON file, the rest skipped. Raises Damaged."""
+    if path.exists() and not path.is_file():
+        raise Damaged(f"{path.name} is not a file")  # a pipe would block for ever
     try:
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
@@ -138,23 +140,26 @@ def number_attempts(sources: Iterable[Source]) -> list[Source]:
 def screenshot(path: Path, root: Path, warnings: list[str]) -> ImageRef | None:
     """A reference to an image file below ``root``, not decoded.
 
-    None, with a sentence added to ``warnings``, if it is missing, empty, a git-LFS pointer or a
-    link that leads out of ``root``.
+    None, with a sentence added to ``warnings``, if it is missing, empty, no file, a git-LFS
+    pointer, or a link that leads out of ``root``.
     """
-    name = path.name
+    fault = _fault(path, root)
+    if fault is None:
+        return ImageRef(path=path)
+    warnings.append(f"The screenshot {path.name} {fault}.")
+    return None
+
+
+def _fault(path: Path, root: Path) -> str | None:
     try:
         if not path.resolve().is_relative_to(root.resolve()):
-            warnings.append(f"The screenshot {name} leads out of the folder.")
-            return None
+            return "leads out of the folder"
+        if path.exists() and not path.is_file():
+            return "is not a file"
         with path.open("rb") as file:
             head = file.read(len(_LFS_POINTER))
-    except OSError:
-        warnings.append(f"The screenshot {name} is missing.")
-        return None
+    except (OSError, RuntimeError):  # RuntimeError: links that lead to themselves
+        return "is missing"
     if not head:
-        warnings.append(f"The screenshot {name} is empty.")
-        return None
-    if head == _LFS_POINTER:
-        warnings.append(f"The screenshot {name} is a git-LFS pointer, not an image.")
-        return None
-    return ImageRef(path=path)
+        return "is empty"
+    return "is a git-LFS pointer, not an image" if head == _LFS_POINTER else None

@@ -129,11 +129,7 @@ def test_the_official_reward_against_the_experts_in_test(
 ) -> None:
     folder = real_data / "agentrewardbench"
     with (folder / "splits.csv").open(newline="") as file:
-        test = {
-            (row["benchmark"], canonical_task_id(row["benchmark"], row["task_id"]))
-            for row in csv.DictReader(file)
-            if row["split"] == "test"
-        }
+        test = {row["task_id"] for row in csv.DictReader(file) if row["split"] == "test"}
     expert: dict[tuple[str, str, str], str] = {}
     with (folder / "annotations.csv").open(newline="") as file:
         for row in csv.DictReader(file):
@@ -146,7 +142,7 @@ def test_the_official_reward_against_the_experts_in_test(
             expert[run.key.benchmark, run.key.agent, run.key.task_id] == "Successful",
         )
         for run in published
-        if (run.key.benchmark, run.key.task_id) in test
+        if run.key.task_id in test
     )
     assert cells == {
         (True, True): 132,
