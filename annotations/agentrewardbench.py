@@ -1,0 +1,160 @@
+"""AgentRewardBench's ``annotations.csv`` and ``splits.csv``, from a folder or from the installed
+package ``agent-reward-bench`` (its files are read; the package is never imported)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from annotations.model import Annotation, Role
+from trajectories.errors import UserError
+from trajectories.model import TrajectoryKey, canonical_task_id
+
+Split = Literal["dev", "test"]
+
+KIND = "agentrewardbench"
+PACKAGE = "agent-reward-bench"
+BENCHMARKS = {
+    "assistantbench": "AssistantBench",
+    "visualwebarena": "VisualWebArena",
+    "webarena": "WebArena",
+    "workarena": "WorkArena",
+    "workarena++": "WorkArena++",
+}
+
+_ANNOTATIONS = "annotations.csv"
+_SPLITS = "splits.csv"
+_SUCCESS = {"Successful": True, "Unsuccessful": False, "Unsure": None}
+_YES_NO = {"Yes": True, "No": False, "Unsure": None}
+_OPTIMALITY = {
+    "1. Complete Failure": 1,
+    "2. Suboptimal": 2,
+    "3. Somewhat Optimal": 3,
+    "4. Completely Optimal": 4,
+    "Unsure": None,
+}
+_LABELS: dict[str, tuple[str, Mapping[str, int | None]]] = {
+    "success": ("trajectory_success", _SUCCESS),
+    "side_effect": ("trajectory_side_effect", _YES_NO),
+    "repetition": ("trajectory_looping", _YES_NO),
+    "optimality": ("trajectory_optimality", _OPTIMALITY),
+}
+_SPLIT_NAMES: dict[str, Split] = {"dev": "dev", "test": "test"}
+_IDENTITY = ("annotator_name", "benchmark", "task_id", "model_name")
+_SPLIT_COLUMNS = ("task_id", "benchmark", "split")
+
+
+def benchmark_of(key: TrajectoryKey) -> str:
+    """The benchmark that a trajectory is reported under: WorkArena's level 2 is WorkArena++."""
+    if key.benchmark == "workarena" and "l2" in key.task_id:
+        return "workarena++"
+    return key.benchmark
+
+
+def detect(path: Path) -> bool:
+    """Whether ``path`` is, or is a folder with, an ``annotations.csv``."""
+    return path.suffix == ".csv" or (path / _ANNOTATIONS).is_file()
+
+
+def load(path: Path | None = None) -> list[Annotation]:
+    """All annotations in file order, splits joined.
+
+    ``path`` is ``annotations.csv`` or its folder; None reads the installed package. Raises
+    UserError for a missing file or column, and for a value outside the format.
+    """
+    if path is None:
+        path = _packaged(_ANNOTATIONS)
+    elif path.is_dir():
+        path /= _ANNOTATIONS
+    splits_path = path.with_name(_SPLITS)
+    splits = load_splits(splits_path) if splits_path.is_file() else {}
+    seen: set[TrajectoryKey] = set()
+    annotations = []
+    columns = (*_IDENTITY, *(column for column, _ in _LABELS.values()))
+    for line, row in _rows(path, columns):
+        annotation = _annotation(row, splits, seen, f"{path}, line {line}")
+        seen.add(annotation.key)
+        annotations.append(annotation)
+    return annotations
+
+
+def load_splits(path: Path) -> dict[tuple[str, str], Split]:
+    """(benchmark, canonical task id) -> split."""
+    splits: dict[tuple[str, str], Split] = {}
+    for line, row in _rows(path, _SPLIT_COLUMNS):
+        split = _SPLIT_NAMES.get(row["split"])
+        if split is None:
+            raise UserError(
+                f"{path}, line {line}: split is {row['split']!r}, where dev or test is expected"
+            )
+        # The splits name WorkArena's levels, the annotations do not.
+        benchmark = row["benchmark"].removesuffix("_l1").removesuffix("_l2")
+        splits[benchmark, canonical_task_id(benchmark, row["task_id"])] = split
+    return splits
+
+
+def _annotation(
+    row: Mapping[str, str],
+    splits: Mapping[tuple[str, str], Split],
+    seen: set[TrajectoryKey],
+    where: str,
+) -> Annotation:
+    for column in ("benchmark", "task_id", "model_name"):
+        if not row[column]:
+            raise UserError(f"{where}: {column} is empty, where every row needs one")
+    key = TrajectoryKey(benchmark=row["benchmark"], agent=row["model_name"], task_id=row["task_id"])
+    labels: dict[str, Any] = {
+        label: _value(row[column], values, column, where)
+        for label, (column, values) in _LABELS.items()
+    }
+    return Annotation(
+        key=key,
+        raw_task_id=row["task_id"],
+        annotator=row["annotator_name"],
+        role=Role.SECONDARY if key in seen else Role.PRIMARY,
+        split=splits.get((key.benchmark, key.task_id)),
+        **labels,
+    )
+
+
+def _value(text: str, values: Mapping[str, int | None], column: str, where: str) -> int | None:
+    if text not in values:
+        raise UserError(
+            f"{where}: {column} is {text!r}, where one of {', '.join(values)} is expected"
+        )
+    return values[text]
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number, row) with blanks stripped; every row has ``columns``."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file, restval="")
+            missing = [name for name in columns if name not in (reader.fieldnames or ())]
+            if missing:
+                raise UserError(f"{path}: the column {missing[0]!r} is missing in its first line")
+            for row in reader:
+                yield reader.line_num, {name: row[name].strip() for name in columns}
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give a path to it") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path}: is not a CSV file in UTF-8 ({error})") from error
+
+
+def _packaged(name: str) -> Path:
+    """Where the installed package keeps a data file."""
+    install = f"install it with  pip install --no-deps {PACKAGE}  or give a path"
+    try:
+        files = metadata.files(PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        raise UserError(
+            f"the annotations of AgentRewardBench come with the package {PACKAGE}, "
+            f"which is not installed: {install}"
+        ) from None
+    for file in files:
+        if file.parts[-2:] == ("data", name):
+            return Path(str(file.locate()))
+    raise UserError(f"the installed package {PACKAGE} has no file data/{name}: {install}")

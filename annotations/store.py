@@ -1,0 +1,77 @@
+"""The project's own annotation format: JSON Lines.
+
+The first line is ``{"format": "trajudge-annotations", "version": 1}``; each further one is an
+Annotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+
+from annotations.model import Annotation
+from trajectories.errors import UserError
+
+KIND = "trajudge"
+VERSION = 1
+
+_FORMAT = "trajudge-annotations"
+
+
+def detect(path: Path) -> bool:
+    """Whether ``path`` is a file that begins with this format's header."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _FORMAT.encode() in file.readline(200)
+
+
+def write(path: Path, annotations: Iterable[Annotation]) -> None:
+    """Write all annotations in the order given; the file is replaced when it is complete."""
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(orjson.dumps({"format": _FORMAT, "version": VERSION}) + b"\n")
+        for annotation in annotations:
+            file.write(annotation.model_dump_json().encode() + b"\n")
+    part.replace(path)
+
+
+def load(path: Path | None = None) -> list[Annotation]:
+    """Read what ``write`` wrote. Raises UserError naming file and line."""
+    if path is None:
+        raise UserError(f"annotations of kind {KIND!r} need a path: write {KIND}:PATH")
+    try:
+        with path.open("rb") as file:
+            _check_header(path, file.readline())
+            return list(_annotations(path, file))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); give a path to it") from error
+
+
+def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Annotation]:
+    for number, line in enumerate(lines, start=2):
+        try:
+            yield Annotation.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"])) or "the line"
+            raise UserError(
+                f"{path}, line {number}: {field} is {first['input']!r:.80} ({first['msg']})"
+            ) from error
+
+
+def _check_header(path: Path, line: bytes) -> None:
+    try:
+        header = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        header = None
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        raise UserError(f"{path}, line 1: is not the header of a {_FORMAT} file")
+    if header.get("version") != VERSION:
+        raise UserError(
+            f"{path}: is of version {header.get('version')!r}, and this trajudge reads version "
+            f"{VERSION}: upgrade trajudge"
+        )

@@ -1,0 +1,70 @@
+"""Our own annotation format: nothing lost, nothing guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotations import Annotation, Role, open_annotations
+from annotations.store import load, write
+from trajectories.errors import UserError
+from trajectories.model import TrajectoryKey
+
+FLAG = st.sampled_from([True, False, None])
+ANNOTATIONS = st.builds(
+    Annotation,
+    key=st.builds(
+        TrajectoryKey,
+        benchmark=st.sampled_from(["webarena", "visualwebarena"]),
+        agent=st.text(max_size=8),
+        task_id=st.text(max_size=8),
+        attempt=st.integers(0, 3),
+    ),
+    raw_task_id=st.text(max_size=8),
+    annotator=st.text(max_size=8),
+    role=st.sampled_from(Role),
+    success=FLAG,
+    side_effect=FLAG,
+    repetition=FLAG,
+    optimality=st.sampled_from([1, 2, 3, 4, None]),
+    split=st.sampled_from(["dev", "test", None]),
+)
+
+
+@given(annotations=st.lists(ANNOTATIONS, max_size=5))
+def test_what_is_written_is_read_back(
+    annotations: list[Annotation], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("labels") / "labels.jsonl"
+    write(path, annotations)
+    assert load(path) == annotations
+    assert open_annotations(str(path)) == annotations
+    assert [p.name for p in path.parent.iterdir()] == ["labels.jsonl"]
+
+
+def test_a_newer_version_a_foreign_file_and_a_bad_line_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_text('{"format": "trajudge-annotations", "version": 2}\n')
+    with pytest.raises(UserError, match=r"version 2.*upgrade"):
+        load(path)
+    path.write_text("[]\n")
+    with pytest.raises(UserError, match="line 1"):
+        load(path)
+    path.write_text('{"format": "trajudge-annotations", "version": 1}\n{"optimality": 7}\n')
+    with pytest.raises(UserError, match=r"labels.jsonl, line 2: key"):
+        load(path)
+
+
+def test_a_spec_is_a_kind_a_path_or_both(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    write(path, [])
+    assert open_annotations(f"trajudge:{path}") == []
+    with pytest.raises(UserError, match="need a path"):
+        open_annotations("trajudge")
+    with pytest.raises(UserError, match="no such file"):
+        open_annotations(str(tmp_path / "absent"))
+    with pytest.raises(UserError, match="no annotations of a known kind"):
+        open_annotations(str(tmp_path))
