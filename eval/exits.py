@@ -1,0 +1,38 @@
+"""How a command ends: exit codes, and a user's mistake as one sentence instead of a traceback."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import ParamSpec
+
+DONE = 0
+FAILURES = 1
+MISTAKE = 2
+INTERRUPTED = 130
+
+P = ParamSpec("P")
+
+
+def user_errors(command: Callable[P, int]) -> Callable[P, int]:
+    """A command that returns its exit code: UserError is printed to stderr and gives 2, Ctrl-C
+    gives 130. Everything else is a defect and keeps its traceback."""
+
+    @functools.wraps(command)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> int:
+        try:
+            return command(*args, **kwargs)
+        except KeyboardInterrupt:
+            sys.stderr.write("interrupted\n")
+            return INTERRUPTED
+        except Exception as error:
+            # Imported late: a command's --help must not wait for the data model.
+            from trajectories.errors import UserError  # noqa: PLC0415
+
+            if not isinstance(error, UserError):
+                raise
+            sys.stderr.write(f"error: {error}\n")
+            return MISTAKE
+
+    return guarded

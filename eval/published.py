@@ -1,0 +1,177 @@
+"""AgentRewardBench's published judgments: ``judgments/BENCHMARK/AGENT/JUDGE/TASK_ID.json``.
+
+``read_published`` makes Judgments of them, decoding only the few fields that are needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from eval.verdict_text import read_verdict
+from judges.model import Call, Judgment, Status, Usage, Verdict
+from trajectories.errors import UserError
+from trajectories.model import Record, TrajectoryKey
+
+# A browser that downloads a file twice writes "name(1).json".
+_DUPLICATE = re.compile(r"\(\d+\)$")
+_ERROR = "_error"
+_MAX_BYTES = 200_000_000
+
+
+class PublishedJudgment(Record):
+    """A judgment, its file's official reward, and ``judge_model_name``: the model that judged
+    (``response.model`` may name another). The judge's id is its folder's name, because one model
+    judges under several configurations."""
+
+    judgment: Judgment
+    raw_task_id: str
+    judge_model_name: str
+    official_reward: float | None
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message = msgspec.field(default_factory=_Message)
+    finish_reason: str | None = None
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class _Response(msgspec.Struct):
+    choices: list[_Choice] = msgspec.field(default_factory=list)
+    usage: _Usage | None = None
+
+
+class _Summary(msgspec.Struct):
+    cum_reward: float | None = None
+
+
+class _Info(msgspec.Struct):
+    summary_info: _Summary = msgspec.field(default_factory=_Summary)
+
+
+class _File(msgspec.Struct):
+    judge_model_name: str = ""
+    response: _Response | None = None
+    error: Any = None
+    trajectory_info: _Info = msgspec.field(default_factory=_Info)
+
+
+_DECODER = msgspec.json.Decoder(_File)
+
+
+def read_published(folder: Path) -> Iterator[PublishedJudgment]:
+    """Every judgment below ``folder`` (``judgments``, or the folder that has it), by path.
+
+    Of duplicates and of an ``_error.json`` beside an answer one counts. A file that cannot be
+    read gives a judgment with status ``skipped``. Raises UserError if there is no judgment.
+    """
+    root = folder / "judgments" if (folder / "judgments").is_dir() else folder
+    judges = sorted(path for path in root.glob("*/*/*") if path.is_dir())
+    found = False
+    for judge in judges:
+        for task_id, path in _one_file_a_task(judge).items():
+            found = True
+            yield _read(path, task_id)
+    if not found:
+        raise UserError(
+            f"{folder}: holds no judgments in the layout BENCHMARK/AGENT/JUDGE/TASK_ID.json; "
+            "give the folder named judgments"
+        )
+
+
+def _one_file_a_task(judge: Path) -> dict[str, Path]:
+    """Raw task id -> its file: an answer before an error, an original before a duplicate."""
+    candidates = []
+    for path in judge.glob("*.json"):
+        name = _DUPLICATE.sub("", path.stem)
+        task_id = _DUPLICATE.sub("", name.removesuffix(_ERROR))
+        candidates.append((task_id, name.endswith(_ERROR), len(path.name), path.name))
+    files: dict[str, Path] = {}
+    for task_id, _, _, name in sorted(candidates):
+        files.setdefault(task_id, judge / name)
+    return files
+
+
+def _read(path: Path, task_id: str) -> PublishedJudgment:
+    benchmark, agent, judge = path.parts[-4:-1]
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise ValueError(f"larger than {_MAX_BYTES} bytes")
+        file = _DECODER.decode(path.read_bytes())
+        ended = _judged(file)
+    except (OSError, ValueError, RecursionError, msgspec.DecodeError) as error:
+        file = _File()
+        ended = {"status": Status.SKIPPED, "detail": f"{path}: cannot be read: {error}"}
+    key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
+    return PublishedJudgment(
+        judgment=Judgment(key=key, judge=judge, **ended),
+        raw_task_id=task_id,
+        judge_model_name=file.judge_model_name,
+        official_reward=file.trajectory_info.summary_info.cum_reward,
+    )
+
+
+def _judged(file: _File) -> dict[str, Any]:
+    """Status, verdict and call of a judgment."""
+    if file.response is None or not file.response.choices:
+        return {
+            "status": Status.PROVIDER_ERROR,
+            "detail": str(file.error)[:500] if file.error else "the file holds no response",
+        }
+    choice = file.response.choices[0]
+    text = choice.message.content or ""
+    verdict = read_verdict(text)
+    status = Status.OK if verdict else _failure(choice)
+    return {
+        "status": status,
+        "detail": ""
+        if verdict
+        else f"no verdict in the reply, which ended with {choice.finish_reason}",
+        "calls": (_call(choice, text, file.response.usage or _Usage()),),
+        **(verdict or Verdict()).model_dump(),
+    }
+
+
+def _failure(choice: _Choice) -> Status:
+    if choice.finish_reason == "length":
+        return Status.TRUNCATED
+    if choice.finish_reason == "content_filter" or choice.message.content is None:
+        return Status.REFUSED
+    return Status.UNPARSABLE
+
+
+def _call(choice: _Choice, text: str, usage: _Usage) -> Call:
+    """The call as far as the file tells it: its price is not known, its request is not kept."""
+    details = usage.prompt_tokens_details or _PromptDetails()
+    cached = details.cached_tokens or 0
+    tokens = Usage(
+        input=max(0, (usage.prompt_tokens or 0) - cached),
+        cache_read=cached,
+        output=usage.completion_tokens or 0,
+    )
+    return Call(
+        stage="verdict",
+        request="",
+        rung="full",
+        finish=choice.finish_reason or "",
+        usage=tokens,
+        cost=None,
+        text=text,
+    )

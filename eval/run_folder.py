@@ -1,0 +1,122 @@
+"""The files of a run's folder: enough to score it again without a call and without the data.
+
+``manifest.json`` (a JSON object), ``judgments.jsonl`` (a Judgment a line), ``labels.jsonl`` (our
+annotation format, the run's trajectories only), ``rewards.jsonl`` (key and official reward).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import JsonValue, ValidationError
+
+from annotations import store
+from annotations.model import Annotation, Labels, primary_labels
+from judges.model import Judgment
+from trajectories.errors import UserError
+from trajectories.model import Record, TrajectoryKey
+
+MANIFEST = "manifest.json"
+JUDGMENTS = "judgments.jsonl"
+LABELS = "labels.jsonl"
+REWARDS = "rewards.jsonl"
+
+# Of this execution, not of the judgment: a run that was interrupted ends with the same bytes.
+_EXECUTION = {"calls": {"__all__": {"seconds", "cached"}}}
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Reward(Record):
+    """A line of ``rewards.jsonl``."""
+
+    key: TrajectoryKey
+    official_reward: float | None = None
+
+
+def judgment_line(judgment: Judgment) -> bytes:
+    """A line of ``judgments.jsonl``, newline included."""
+    return judgment.model_dump_json(exclude=_EXECUTION).encode() + b"\n"
+
+
+def read_judgments(folder: Path) -> list[Judgment]:
+    """All judgments of a run, in file order. A last line without its newline was torn by a kill
+    and is left out; a bad line elsewhere raises UserError."""
+    return _records(folder / JUDGMENTS, Judgment)
+
+
+def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -> None:
+    """Write ``rewards.jsonl``, sorted by key."""
+    lines = [
+        Reward(key=key, official_reward=rewards[key]).model_dump_json().encode() + b"\n"
+        for key in sorted(rewards, key=lambda key: key.order)
+    ]
+    _replace(folder / REWARDS, b"".join(lines))
+
+
+def read_rewards(folder: Path) -> dict[TrajectoryKey, float | None]:
+    """The official reward of every trajectory of the run."""
+    return {line.key: line.official_reward for line in _records(folder / REWARDS, Reward)}
+
+
+def write_labels(folder: Path, labels: Iterable[Annotation]) -> None:
+    """Write ``labels.jsonl``, sorted by key."""
+    store.write(folder / LABELS, sorted(labels, key=lambda label: label.key.order))
+
+
+def read_labels(folder: Path) -> Labels:
+    """The labels that the run was scored against."""
+    return primary_labels(store.load(folder / LABELS))
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, JsonValue]) -> None:
+    """Write ``manifest.json``."""
+    _replace(folder / MANIFEST, orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What the run was made with."""
+    path = folder / MANIFEST
+    try:
+        manifest = orjson.loads(_bytes(path))
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{path}: is not JSON ({error}); give the folder of a run") from error
+    if not isinstance(manifest, dict):
+        raise UserError(f"{path}: holds no JSON object; give the folder of a run")
+    return manifest
+
+
+def _records(path: Path, record: type[R]) -> list[R]:
+    records = []
+    for number, line in enumerate(_bytes(path).splitlines(keepends=True), start=1):
+        if not line.endswith(b"\n"):
+            break
+        try:
+            records.append(record.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"])) or "the line"
+            raise UserError(
+                f"{path}, line {number}: {field} is {first['input']!r:.80} ({first['msg']})"
+            ) from error
+    return records
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror}); give the folder of a run"
+        ) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Written whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(content)
+    part.replace(path)

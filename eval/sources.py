@@ -1,0 +1,80 @@
+"""What ``eval.score`` scores: folders of runs and of published judgments, brought together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from annotations import Annotation, Labels, agentrewardbench, open_annotations, primary_labels
+from eval.published import read_published
+from eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest, read_rewards
+from judges.model import Judgment
+from trajectories.errors import UserError
+from trajectories.model import TrajectoryKey
+
+
+@dataclass
+class Source:
+    """Judgments with the labels and official rewards that belong to them."""
+
+    name: str
+    judgments: list[Judgment]
+    rewards: dict[TrajectoryKey, float | None]
+    labels: Labels = field(default_factory=dict)
+    protocols: set[str] = field(default_factory=set)
+
+    def restrict(self, split: str) -> None:
+        """Keep the trajectories whose annotation is in ``split``."""
+        self.labels = {key: label for key, label in self.labels.items() if label.split == split}
+        self.judgments = [j for j in self.judgments if j.key in self.labels]
+        self.rewards = {key: r for key, r in self.rewards.items() if key in self.labels}
+
+
+def read_run(folder: Path) -> Source:
+    """A run's folder. Raises UserError if it is none."""
+    if not (folder / MANIFEST).is_file():
+        raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
+    return Source(
+        name=str(folder),
+        judgments=read_judgments(folder),
+        rewards=read_rewards(folder),
+        labels=read_labels(folder),
+        protocols={str(read_manifest(folder).get("protocol", "default"))},
+    )
+
+
+def read_published_folder(folder: Path, *, with_labels: bool = True) -> Source:
+    """Published judgments, with the annotations beside them or else the installed package's."""
+    found = list(read_published(folder))
+    rewards: dict[TrajectoryKey, float | None] = {}
+    for item in found:
+        if rewards.get(item.judgment.key) is None:
+            rewards[item.judgment.key] = item.official_reward
+    labels: Labels = {}
+    if with_labels:
+        beside = agentrewardbench.detect(folder)
+        spec = f"{agentrewardbench.KIND}:{folder}" if beside else agentrewardbench.KIND
+        labels = primary_labels(open_annotations(spec))
+    return Source(str(folder), [item.judgment for item in found], rewards, labels)
+
+
+def combine(sources: Sequence[Source]) -> Source:
+    """All sources as one. A judge that several of them have is told apart by its source's name;
+    of several labels of one trajectory the last counts."""
+    owners = Counter(judge for source in sources for judge in {j.judge for j in source.judgments})
+    whole = Source("", [], {}, {}, set())
+    labels: dict[TrajectoryKey, Annotation] = {}
+    for source in sources:
+        for judgment in source.judgments:
+            shared = owners[judgment.judge] > 1
+            name = f"{judgment.judge} ({source.name})" if shared else judgment.judge
+            whole.judgments.append(judgment.model_copy(update={"judge": name}))
+        for key, reward in source.rewards.items():
+            if whole.rewards.get(key) is None:
+                whole.rewards[key] = reward
+        labels.update(source.labels)
+        whole.protocols |= source.protocols
+    whole.labels = labels
+    return whole

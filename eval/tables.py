@@ -1,0 +1,172 @@
+"""The scores as tables: ``renderable`` for a terminal through rich, ``plain`` as text.
+
+Precision comes first and never without its interval.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from annotations.agentrewardbench import BENCHMARKS
+from eval.scoring import LABELS, OVERALL, Coverage, Label, Score, Scores, Spending
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+FEW_POSITIVES = 20
+
+_TITLES: dict[Label, str] = {
+    "success": "Success",
+    "side_effect": "Side effect",
+    "repetition": "Repetition",
+}
+_HEAD = ("benchmark", "judge", "precision [95 %]", "recall", "F1", "n", "positives")
+_COVERAGE_HEAD = ("benchmark", "judge", "judged", "by status", "not judged", "no annotation")
+_SPENDING_HEAD = ("judge", "calls", "input tokens", "output tokens", "cost")
+_FAILED = {
+    "negative": "counted as not accepted",
+    "exclude": "left out",
+    "agentrewardbench": "counted as AgentRewardBench does",
+}
+
+Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+
+
+def benchmark_name(benchmark: str) -> str:
+    """As the paper's tables name it."""
+    return "Overall" if benchmark == OVERALL else BENCHMARKS.get(benchmark, benchmark)
+
+
+def tables(scores: Scores) -> list[Table]:
+    """(title, head, rows) of every table: a label each, coverage, spending."""
+    found: list[Table] = []
+    for label in LABELS:
+        if rows := [_score_row(s) for s in scores.scores if s.label == label]:
+            found.append((_TITLES[label], _HEAD, rows))
+    found.append(("Coverage", _COVERAGE_HEAD, [_coverage_row(c) for c in scores.coverage]))
+    found.append(("Spending", _SPENDING_HEAD, [_spending_row(s) for s in scores.spending]))
+    return found
+
+
+def notes(scores: Scores, wall_seconds: float | None = None) -> list[str]:
+    """Sentences that must stand below the tables: what weakens the numbers, and the wall time."""
+    lines = _few_positives(scores)
+    for found in scores.scores:
+        if found.benchmark == OVERALL:
+            lines += _left_out(found, _FAILED[scores.missing])
+    if wall_seconds is not None:
+        lines.append(f"wall time: {wall_seconds:.1f} s")
+    return lines
+
+
+def renderable(scores: Scores, wall_seconds: float | None = None) -> RenderableType:
+    """All tables and notes for a rich console."""
+    from rich.console import Group  # noqa: PLC0415
+    from rich.table import Table as RichTable  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    parts: list[RenderableType] = []
+    for title, head, rows in tables(scores):
+        table = RichTable(title=title, title_justify="left")
+        for index, name in enumerate(head):
+            table.add_column(name, justify="left" if index < 2 else "right", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
+        parts.append(table)
+    parts += [Text(note) for note in notes(scores, wall_seconds)]
+    return Group(*parts)
+
+
+def plain(scores: Scores, wall_seconds: float | None = None) -> str:
+    """All tables and notes as text with aligned columns, for files and pipes."""
+    blocks = []
+    for title, head, rows in tables(scores):
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if index < 2 else cell.rjust(width)
+                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in (head, *rows)
+        ]
+        blocks.append("\n".join([title, *lines]))
+    blocks.append("\n".join(notes(scores, wall_seconds)))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _score_row(found: Score) -> tuple[str, ...]:
+    return (
+        benchmark_name(found.benchmark),
+        f"  rule-based (beside {found.judge})" if found.baseline else found.judge,
+        _precision(found),
+        _percent(found.recall),
+        _percent(found.f1),
+        str(found.n),
+        str(found.positives),
+    )
+
+
+def _precision(found: Score) -> str:
+    """Without an accepted trajectory there is neither precision nor interval."""
+    if found.precision_low is None or found.precision_high is None:
+        return "–"
+    limits = f"[{100 * found.precision_low:.1f}, {100 * found.precision_high:.1f}]"
+    return f"{_percent(found.precision)} {limits}"
+
+
+def _percent(rate: float | None) -> str:
+    return "–" if rate is None else f"{100 * rate:.1f}"
+
+
+def _coverage_row(found: Coverage) -> tuple[str, ...]:
+    return (
+        benchmark_name(found.benchmark),
+        found.judge,
+        str(found.judged),
+        ", ".join(f"{status} {n}" for status, n in found.statuses.items()) or "–",
+        str(found.unjudged),
+        str(found.unlabelled),
+    )
+
+
+def _spending_row(spent: Spending) -> tuple[str, ...]:
+    usage = spent.usage
+    cost = "unknown" if spent.cost is None else f"${spent.cost:.4f}"
+    if spent.cost is not None and spent.unpriced:
+        cost += f" + {spent.unpriced} calls of unknown price"
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    return (
+        spent.judge,
+        str(spent.calls),
+        f"{prompt:,}",
+        f"{usage.output:,}",
+        cost if spent.calls else "$0",
+    )
+
+
+def _few_positives(scores: Scores) -> list[str]:
+    """A warning for every label and benchmark with too few positives, its judges together."""
+    judges: dict[tuple[str, str, int], list[str]] = {}
+    for found in scores.scores:
+        if found.positives < FEW_POSITIVES and not found.baseline:
+            cell = (_TITLES[found.label], benchmark_name(found.benchmark), found.positives)
+            judges.setdefault(cell, []).append(found.judge)
+    return [
+        f"warning: {title} on {benchmark} has {positives} positives, fewer than "
+        f"{FEW_POSITIVES}, for {', '.join(names)}: read the intervals, not the points"
+        for (title, benchmark, positives), names in judges.items()
+    ]
+
+
+def _left_out(found: Score, policy: str) -> list[str]:
+    """What one overall row does not count, or counts by policy."""
+    name, where = found.judge, _TITLES[found.label]
+    if found.baseline:
+        what = f"{found.without_reward} trajectories without official reward left out"
+        return [f"rule-based beside {name}: {what}"] if found.without_reward else []
+    lines = []
+    if found.missing:
+        lines.append(f"{name}, {where}: {found.missing} failed judgments {policy}")
+    if found.unsure:
+        lines.append(f"{name}, {where}: {found.unsure} labels unsure, left out")
+    return lines

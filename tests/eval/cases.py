@@ -1,0 +1,36 @@
+"""Small made-up trajectories, labels and judgments for the tests of eval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from annotations import Annotation
+from judges.model import Call, Judgment, Status, Usage
+from trajectories.model import TrajectoryKey
+
+
+def key(task: object, benchmark: str = "webarena", agent: str = "agent") -> TrajectoryKey:
+    return TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{task}")
+
+
+def label(task: object, success: bool | None, **fields: Any) -> Annotation:
+    place = key(task, fields.pop("benchmark", "webarena"))
+    return Annotation(
+        key=place, raw_task_id=place.task_id, annotator="A", success=success, **fields
+    )
+
+
+def said(task: object, success: bool | None, **fields: Any) -> Judgment:
+    place = key(task, fields.pop("benchmark", "webarena"))
+    fields = {"judge": "judge", "status": Status.OK} | fields
+    return Judgment(key=place, success=success, **fields)
+
+
+def failed(task: object, status: Status, **fields: Any) -> Judgment:
+    return said(task, None, status=status, detail="because", **fields)
+
+
+def call(cost: float | None = 0.01, **fields: Any) -> Call:
+    usage = Usage(input=100, cache_read=20, output=10)
+    values = {"stage": "verdict", "request": "0" * 64, "rung": "full", "finish": "stop"}
+    return Call(**(values | {"usage": usage, "cost": cost, "text": "yes"} | fields))

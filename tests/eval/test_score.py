@@ -1,0 +1,148 @@
+"""``eval.score``: the same tables from the folder alone, without a call."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from annotations import Annotation, store
+from eval.export import ExportSettings, export
+from eval.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    write_labels,
+    write_manifest,
+    write_rewards,
+)
+from eval.score import main
+from judges.model import Status
+from tests.eval.cases import failed, key, label, said
+from trajectories.model import Trajectory
+
+
+def make_run(folder: Path, *, protocol: str = "default", flip: bool = False) -> Path:
+    folder.mkdir()
+    judgments = [said(1, not flip), said(2, True), failed(3, Status.PROVIDER_ERROR)]
+    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
+    write_labels(folder, LABELS)
+    write_rewards(folder, {key(1): 1.0, key(2): 0.0, key(3): 1.0})
+    write_manifest(folder, {"protocol": protocol})
+    return folder
+
+
+LABELS: list[Annotation] = [
+    label(1, True, split="test"),
+    label(2, False, split="dev"),
+    label(3, True, split="test"),
+]
+
+
+def overall(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, dict[str, object]]:
+    """judge -> its overall success score, as results.json has it."""
+    assert main([*map(str, arguments), "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)["scores"]
+    return {s["judge"]: s for s in scores if s["benchmark"] == "overall" and not s["baseline"]}
+
+
+def test_a_run_is_scored_from_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "run")
+    assert main([str(run)]) == 0
+    text = capsys.readouterr().out
+    assert "50.0 [9.5, 90.5]" in text
+    assert "rule-based (beside judge)" in text
+    assert main([str(run), "--csv"]) == 0
+    assert capsys.readouterr().out.startswith("judge,evaluator,benchmark,label,precision,")
+
+
+def test_missing_and_protocol_come_from_the_command_line_or_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "run")
+    assert overall(capsys, run)["judge"]["recall"] == 0.5
+    assert overall(capsys, run, "--missing", "exclude")["judge"]["n"] == 2
+    assert overall(capsys, run, "--protocol", "agentrewardbench")["judge"]["recall"] == 1
+    paper = make_run(tmp_path / "paper", protocol="agentrewardbench")
+    assert overall(capsys, paper)["judge"]["recall"] == 1
+    assert overall(capsys, paper, "--protocol", "default")["judge"]["recall"] == 0.5
+    assert main([str(run), str(paper)]) == 2
+    assert "--protocol" in capsys.readouterr().err
+
+
+def test_one_judge_in_two_runs_is_two_judges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = make_run(tmp_path / "a"), make_run(tmp_path / "b", flip=True)
+    found = overall(capsys, first, second)
+    assert set(found) == {f"judge ({first})", f"judge ({second})"}
+    assert found[f"judge ({second})"]["precision"] == 0
+
+
+def test_a_split_and_other_annotations_can_be_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "run")
+    assert overall(capsys, run, "--split", "test")["judge"]["n"] == 2
+    other = tmp_path / "other.jsonl"
+    store.write(other, [label(1, False)])
+    found = overall(capsys, run, "--annotations", f"trajudge:{other}")["judge"]
+    assert (found["n"], found["precision"]) == (1, 0)
+
+
+def test_published_judgments_are_scored_beside_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trajectories = [
+        Trajectory(key=a.key, raw_task_id=a.raw_task_id, goal="", official_reward=1.0)
+        for a in LABELS
+    ]
+    judgments = [said(1, True, judge="other"), said(2, False, judge="other")]
+    export(tmp_path, judgments, trajectories, ExportSettings(model="m", provider="p"))
+    labels = tmp_path / "labels.jsonl"
+    store.write(labels, LABELS)
+    run = make_run(tmp_path / "run")
+    found = overall(capsys, run, "--judgments", tmp_path, "--annotations", labels)
+    assert found["other"]["precision"] == 1
+    assert set(found) == {"judge", "other"}
+
+
+@pytest.mark.parametrize("arguments", [[], ["absent"], ["--judgments", "absent"]])
+def test_a_mistake_is_one_sentence(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_help_imports_nothing_slow() -> None:
+    code = (
+        "import sys; from eval.score import parser; parser().format_help(); "
+        "print([m for m in ('pydantic', 'numpy', 'rich', 'sklearn') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.real_data
+def test_the_published_scores_of_a_judge_from_its_texts(
+    real_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = real_data / "agentrewardbench"
+    assert main(["--judgments", str(folder), "--split", "test"]) == 0
+    text = capsys.readouterr().out
+    assert row_of(text, "Overall", "webjudge-7b").startswith("78.6 [71.6, 84.3]")
+    assert row_of(text, "Overall", "rule-based (beside webjudge-7b)").startswith("83.0")
+
+
+def row_of(text: str, benchmark: str, judge: str) -> str:
+    """What follows benchmark and judge in the table of success."""
+    for line in text.splitlines():
+        words = line.split(maxsplit=1)
+        if words[:1] == [benchmark] and words[1].startswith(judge + "  "):
+            return words[1].removeprefix(judge).strip()
+    raise AssertionError(f"no row {benchmark} {judge}")

@@ -1,0 +1,72 @@
+"""Tables: precision first and never alone, the baseline beside, weaknesses said."""
+
+from __future__ import annotations
+
+import re
+
+from rich.console import Console
+
+from eval.scoring import Scores, score
+from eval.tables import notes, plain, renderable, tables
+from judges.model import Judgment, Status
+from tests.eval.cases import call, failed, key, label, said
+from trajectories.model import TrajectoryKey
+
+
+def scored(n: int = 50, *, judge: str = "judge") -> Scores:
+    labels = {key(i): label(i, i % 2 == 0, side_effect=False) for i in range(n)}
+    rewards: dict[TrajectoryKey, float | None] = {key(i): float(i % 4 == 0) for i in range(n)}
+    judgments: list[Judgment] = [
+        said(i, i % 3 == 0, side_effect=False, judge=judge, calls=(call(),)) for i in range(n - 1)
+    ]
+    return score([*judgments, failed(n - 1, Status.REFUSED, judge=judge)], labels, rewards=rewards)
+
+
+def test_precision_comes_first_with_its_interval_and_the_baseline_beside() -> None:
+    title, head, rows = tables(scored())[0]
+    assert title == "Success"
+    assert head[2:] == ("precision [95 %]", "recall", "F1", "n", "positives")
+    assert [row[1].strip() for row in rows[:2]] == ["judge", "rule-based (beside judge)"]
+    for row in rows:
+        assert re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", row[2])
+    assert rows[1][2] == "100.0 [77.2, 100.0]"
+
+
+def test_without_an_accepted_trajectory_there_is_no_precision() -> None:
+    rows = {title: rows for title, _, rows in tables(scored())}
+    assert {row[2] for row in rows["Side effect"]} == {"–"}
+
+
+def test_coverage_and_spending_are_shown() -> None:
+    text = plain(scored(), wall_seconds=12.34)
+    assert "ok 49, refused 1" in text
+    assert "$0.4900" in text
+    assert "5,880" in text
+    assert "wall time: 12.3 s" in text
+    assert "judge, Success: 1 failed judgments counted as not accepted" in text
+
+
+def test_few_positives_are_warned_of() -> None:
+    few = [note for note in notes(scored(30)) if note.startswith("warning: Success")]
+    assert few[0].startswith("warning: Success on WebArena has 15 positives")
+    assert not [note for note in notes(scored(50)) if "warning: Success" in note]
+
+
+def test_an_unknown_price_is_said() -> None:
+    judgments = [said(1, True, calls=(call(None), call()))]
+    text = plain(score(judgments, {key(1): label(1, True)}, rewards={}))
+    assert "$0.0100 + 1 calls of unknown price" in text
+    judgments = [said(1, True, calls=(call(None),))]
+    assert "unknown" in plain(score(judgments, {}, rewards={}))
+
+
+def test_markup_in_a_judges_name_is_text() -> None:
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(renderable(scored(judge="[red]x[/red]"), wall_seconds=1))
+    assert "[red]x[/red]" in capture.get()
+    assert "Coverage" in capture.get()
+
+
+def test_an_empty_run_has_tables_without_rows() -> None:
+    assert "Coverage" in plain(score([], {}, rewards={}))
