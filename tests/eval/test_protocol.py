@@ -14,6 +14,7 @@ from annotations import Labels, open_annotations, primary_labels
 from annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from eval.metrics import Counts
 from eval.protocol import percent, protocol_counts, protocol_rates, success_rate
+from eval.published import read_published
 
 JUDGES = ("webjudge-7b", "webjudge-gpt-4o")
 AGENTS = {
@@ -122,3 +123,33 @@ def test_published_success_rates_of_expert_and_judge(real_data: Path, judge: str
             assert len(success["y_human"]) == int(row["count"])
             rows += 1
     assert rows == 30
+
+
+@pytest.mark.real_data
+def test_published_rule_based_rates_agree_with_the_stored_rewards(real_data: Path) -> None:
+    """Exact where every reward is stored; elsewhere between what the others could make of it."""
+    folder = real_data / "agentrewardbench"
+    labels = primary_labels(open_annotations(f"agentrewardbench:{folder}"))
+    rewards = {p.judgment.key: p.official_reward for p in read_published(folder)}
+    complete = cells = 0
+    with (folder / "published" / "webjudge-7b" / "success_rates_test.csv").open() as file:
+        for row in csv.DictReader(file):
+            if row["judge"] != "webjudge" or row["count"] == "0":
+                continue
+            agent = AGENTS[row["agent"]]
+            keys = [
+                key
+                for key, label in labels.items()
+                if label.split == "test"
+                and label.success is not None
+                and row["benchmark"] in ("all", benchmark_of(key))
+                and agent in ("all", key.agent)
+            ]
+            stored = [reward for key in keys if (reward := rewards.get(key)) is not None]
+            unknown = len(keys) - len(stored)
+            lowest = success_rate([*stored, *[0] * unknown])
+            highest = success_rate([*stored, *[1] * unknown])
+            assert lowest <= float(row["function_sr"]) <= highest, row
+            cells += 1
+            complete += not unknown
+    assert (cells, complete) == (29, 1)
