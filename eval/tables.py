@@ -23,6 +23,7 @@ _TITLES: dict[Label, str] = {
 _HEAD = ("benchmark", "judge", "precision [95 %]", "recall", "F1", "n", "positives")
 _COVERAGE_HEAD = ("benchmark", "judge", "judged", "by status", "not judged", "no annotation")
 _SPENDING_HEAD = ("judge", "calls", "input tokens", "output tokens", "cost")
+_FOLDED = {"judge", "by status", "cost"}
 _FAILED = {
     "negative": "counted as not accepted",
     "exclude": "left out",
@@ -61,15 +62,22 @@ def notes(scores: Scores, wall_seconds: float | None = None) -> list[str]:
 
 def renderable(scores: Scores, wall_seconds: float | None = None) -> RenderableType:
     """All tables and notes for a rich console."""
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.console import Group  # noqa: PLC0415
     from rich.table import Table as RichTable  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     parts: list[RenderableType] = []
     for title, head, rows in tables(scores):
-        table = RichTable(title=title, title_justify="left")
+        table = RichTable(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
         for index, name in enumerate(head):
-            table.add_column(name, justify="left" if index < 2 else "right", overflow="fold")
+            # Only names may be folded on a narrow terminal, never a number.
+            table.add_column(
+                name,
+                justify="left" if index < 2 else "right",
+                overflow="fold",
+                no_wrap=name not in _FOLDED,
+            )
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
         parts.append(table)
@@ -95,9 +103,10 @@ def plain(scores: Scores, wall_seconds: float | None = None) -> str:
 
 
 def _score_row(found: Score) -> tuple[str, ...]:
+    """The baseline's row is indented below its judge's."""
     return (
         benchmark_name(found.benchmark),
-        f"  rule-based (beside {found.judge})" if found.baseline else found.judge,
+        "  rule-based" if found.baseline else found.judge,
         _precision(found),
         _percent(found.recall),
         _percent(found.f1),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections import Counter, defaultdict
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -176,3 +178,16 @@ def test_every_expert_cell_of_table_6(real: list[Annotation], real_data: Path) -
     rates = {cell: f"{100 * sum(v) / len(v):.1f}" for cell, v in cells.items()}
     assert len(table) == 23
     assert rates == table
+
+
+def test_the_installed_package_is_read_without_importing_it() -> None:
+    try:
+        metadata.distribution("agent-reward-bench")
+    except metadata.PackageNotFoundError:
+        with pytest.raises(UserError, match="pip install --no-deps agent-reward-bench"):
+            open_annotations("agentrewardbench")
+        return
+    found = open_annotations("agentrewardbench")
+    assert "agent_reward_bench" not in sys.modules
+    assert Counter(a.role for a in found) == {Role.PRIMARY: 1302, Role.SECONDARY: 106}
+    assert {a.split for a in found} == {"dev", "test"}

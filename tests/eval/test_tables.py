@@ -26,7 +26,7 @@ def test_precision_comes_first_with_its_interval_and_the_baseline_beside() -> No
     title, head, rows = tables(scored())[0]
     assert title == "Success"
     assert head[2:] == ("precision [95 %]", "recall", "F1", "n", "positives")
-    assert [row[1].strip() for row in rows[:2]] == ["judge", "rule-based (beside judge)"]
+    assert [row[1].strip() for row in rows[:2]] == ["judge", "rule-based"]
     for row in rows:
         assert re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", row[2])
     assert rows[1][2] == "100.0 [77.2, 100.0]"
@@ -58,6 +58,21 @@ def test_an_unknown_price_is_said() -> None:
     assert "$0.0100 + 1 calls of unknown price" in text
     judgments = [said(1, True, calls=(call(None),))]
     assert "unknown" in plain(score(judgments, {}, rewards={}))
+
+
+def test_each_judges_baseline_follows_it() -> None:
+    labels = {key(1): label(1, True)}
+    judgments = [said(1, True, judge="a"), said(1, False, judge="b")]
+    rows = tables(score(judgments, labels, rewards={key(1): 1.0}))[0][2]
+    names = [row[1] for row in rows if row[0] == "Overall"]
+    assert names == ["a", "  rule-based", "b", "  rule-based"]
+
+
+def test_a_narrow_terminal_folds_names_but_no_number() -> None:
+    console = Console(width=80)
+    with console.capture() as capture:
+        console.print(renderable(scored(judge="judge-" * 8)))
+    assert "100.0 [77.2, 100.0]" in capture.get()
 
 
 def test_markup_in_a_judges_name_is_text() -> None:
