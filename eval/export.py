@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from pydantic import Field, JsonValue
 
+from eval.surrogates import without_surrogates
 from judges.model import Call, Judgment, Status, Usage
 from trajectories.errors import UserError
 from trajectories.model import Record, Trajectory, TrajectoryKey
@@ -64,7 +65,7 @@ def export(
                 )
             written[path] = trajectory.key
             path.parent.mkdir(parents=True, exist_ok=True)
-            content = _content(trajectory, judgment, settings)
+            content = without_surrogates(_content(trajectory, judgment, settings))
             path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     return len(written)
 

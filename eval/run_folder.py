@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 import orjson
 from pydantic import JsonValue, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from annotations import store
 from annotations.model import Annotation, Labels, primary_labels
+from eval.surrogates import without_surrogates
 from judges.model import Judgment
 from trajectories.errors import UserError
 from trajectories.model import Record, TrajectoryKey
@@ -40,7 +42,11 @@ class Reward(Record):
 
 def judgment_line(judgment: Judgment) -> bytes:
     """A line of ``judgments.jsonl``, newline included."""
-    return judgment.model_dump_json(exclude=_EXECUTION).encode() + b"\n"
+    try:
+        return judgment.model_dump_json(exclude=_EXECUTION).encode() + b"\n"
+    except PydanticSerializationError:
+        clean = Judgment.model_validate(without_surrogates(judgment.model_dump()))
+        return clean.model_dump_json(exclude=_EXECUTION).encode() + b"\n"
 
 
 def read_judgments(folder: Path) -> list[Judgment]:

@@ -246,6 +246,11 @@ def test_two_attempts_do_not_overwrite_each_other(tmp_path: Path) -> None:
         export(tmp_path, [said(1, True), again], [first, second], SETTINGS)
 
 
+def test_half_a_character_is_exported_as_a_replacement(tmp_path: Path) -> None:
+    export(tmp_path, [said(1, True, reasoning="\ud800")], [run(1)], SETTINGS)
+    assert read(tmp_path)["webarena.1"].judgment.reasoning == "\ufffd"
+
+
 def test_the_first_sample_is_exported(tmp_path: Path) -> None:
     samples: list[Judgment] = [said(1, False, sample=1), said(1, True, sample=0)]
     export(tmp_path, samples, [run(1)], SETTINGS)

@@ -47,6 +47,15 @@ def test_what_tells_of_the_execution_only_is_not_written() -> None:
     assert judgment_line(fast) == judgment_line(slow)
 
 
+def test_half_a_character_in_a_reply_does_not_stop_a_run(tmp_path: Path) -> None:
+    text = "a\ud800b \ud83d\ude00"
+    judgment = said(1, True, reasoning=text, calls=(call(text=text),))
+    (tmp_path / JUDGMENTS).write_bytes(judgment_line(judgment))
+    (back,) = read_judgments(tmp_path)
+    assert back.reasoning == back.calls[0].text == "a\ufffdb \U0001f600"
+    assert judgment_line(back) == judgment_line(judgment)
+
+
 @pytest.mark.parametrize("kept", [1, 40, -1])
 def test_a_line_torn_by_a_kill_is_left_out(tmp_path: Path, kept: int) -> None:
     first, second = map(judgment_line, judgments())
