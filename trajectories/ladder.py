@@ -1,0 +1,265 @@
+"""Making a trajectory fit a prompt: a ladder of ever shorter views of it.
+
+The rungs, in order::
+
+    full     every step, the full accessibility tree
+    pruned   every step, the pruned tree (nodes without meaning left out)
+    cut      every step, the tree cut in the middle: its beginning (title, navigation, main
+             content) and its end (dialogs and messages are appended there) stay
+    elided   a third of the budget for the tree, cut as above; long texts of the steps shortened,
+             reasoning most; then steps left out in the middle: some first ones and twice as many
+             last ones stay; what they leave of the budget goes back to the tree
+
+Whatever is left out is said in the text, with its amount. A rung is chosen before the call by
+counting tokens; a provider that still finds the prompt too long moves one rung down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import IntEnum
+from itertools import accumulate
+from typing import NamedTuple
+
+from trajectories.model import Record, Trajectory
+from trajectories.represent import Representation, StepLine, final_axtrees, step_lines
+from trajectories.tokens import count_tokens, fits
+
+# Words and tags that a template puts around a step, its number included.
+STEP_OVERHEAD = 40
+MARKER_TOKENS = 40
+# An overflow says that the counter was too low by an unknown factor: ask for this share less.
+SHRINK = 0.6
+MAX_OVERFLOWS = 6
+# Before steps are left out: tokens that the reasoning, and every other text of a step, may keep.
+_REASONING_LIMITS = (1600, 400, 100)
+_FIELD_LIMIT = 400
+_SMALLEST_FIELD = 60
+
+
+class Rung(IntEnum):
+    """How far down the ladder a view stands."""
+
+    FULL = 0
+    PRUNED = 1
+    CUT = 2
+    ELIDED = 3
+
+    @property
+    def label(self) -> str:
+        return self.name.lower()
+
+
+class Kept(NamedTuple):
+    """Steps that stay: the first ``head`` ones, then ``elided`` left out, then the others."""
+
+    steps: tuple[StepLine, ...]
+    head: int
+    elided: int
+
+    @property
+    def tokens(self) -> int:
+        marker = MARKER_TOKENS if self.elided else 0
+        return marker + sum(_step_tokens(step) for step in self.steps)
+
+
+class View(Record):
+    """What of a trajectory a prompt shows.
+
+    ``elided`` steps are left out after the first ``head`` ones. ``tokens`` is the estimate for
+    goal, steps, answer and tree together, with their overhead, without the template's own words.
+    """
+
+    rung: Rung
+    goal: str
+    steps: tuple[StepLine, ...]
+    head: int
+    elided: int
+    answer: str | None
+    axtree: str | None
+    tokens: int
+
+
+def cut_middle(text: str, budget: int, *, head_share: float = 2 / 3) -> str:
+    """``text`` in at most ``budget`` tokens (if those hold the marker): beginning and end kept.
+
+    The marker names how many characters were left out. Long texts are cut at line breaks.
+    """
+    if fits(text, budget):
+        return text
+
+    def kept(characters: int) -> str:
+        head = int(characters * head_share)
+        tail = characters - head
+        start, end = _to_line_breaks(text, head, len(text) - tail)
+        return f"{text[:start]}\n[... {end - start} characters left out ...]\n{text[end:]}"
+
+    # No text is counted at less than a twentieth of a token per character.
+    most = min(len(text) - 1, 20 * budget)
+    return kept(_largest(most, lambda characters: count_tokens(kept(characters)) <= budget))
+
+
+def _to_line_breaks(text: str, start: int, end: int) -> tuple[int, int]:
+    """The cut widened to whole lines, where a line break is near on both sides."""
+    before = text.rfind("\n", max(0, start - 200), start)
+    after = text.find("\n", end, end + 200)
+    return (start if before < 0 else before), (end if after < 0 else after + 1)
+
+
+def _largest(most: int, holds: Callable[[int], bool]) -> int:
+    """The largest number in 0..``most`` for which ``holds``, found by bisection; 0 if none."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _step_tokens(step: StepLine) -> int:
+    texts = (step.url, step.action, step.reasoning)
+    return STEP_OVERHEAD + sum(count_tokens(text) for text in texts if text)
+
+
+def _tokens(text: str | None) -> int:
+    return count_tokens(text) if text else 0
+
+
+def _shortened(step: StepLine, reasoning: int, field: int) -> StepLine:
+    return StepLine(
+        number=step.number,
+        url=step.url and cut_middle(step.url, field),
+        action=step.action and cut_middle(step.action, field),
+        reasoning=step.reasoning and cut_middle(step.reasoning, reasoning),
+    )
+
+
+def _elide(steps: Sequence[StepLine], allowance: int) -> Kept | None:
+    """As many steps as fit, at least the last one; None if not even that fits."""
+    sums = [0, *accumulate(_step_tokens(step) for step in steps)]
+
+    def size(count: int) -> int:
+        tail = len(steps) - (count - count // 3)
+        marker = MARKER_TOKENS if count < len(steps) else 0
+        return sums[count // 3] + sums[-1] - sums[tail] + marker
+
+    count = _largest(len(steps), lambda number: size(number) <= allowance)
+    if count == len(steps):
+        return Kept(tuple(steps), count, 0) if size(count) <= allowance else None
+    head = count // 3
+    tail = len(steps) - (count - head)
+    return Kept((*steps[:head], *steps[tail:]), head, tail - head) if count else None
+
+
+def _fewer_steps(steps: Sequence[StepLine], allowance: int) -> Kept | None:
+    """Steps in at most ``allowance`` tokens: shorter reasoning, then fewer steps, then as little
+    of the last steps as still makes sense."""
+    for reasoning in _REASONING_LIMITS:
+        short = [_shortened(step, reasoning, _FIELD_LIMIT) for step in steps]
+        if sum(_step_tokens(step) for step in short) <= allowance:
+            return Kept(tuple(short), len(short), 0)
+    least = [_shortened(step, _SMALLEST_FIELD, _SMALLEST_FIELD) for step in short]
+    return _elide(short, allowance) or _elide(least, allowance)
+
+
+class Ladder:
+    """The views of one trajectory. Counts every text once; ``at`` builds the view of a rung."""
+
+    def __init__(self, trajectory: Trajectory, representation: Representation) -> None:
+        """Raises MissingObservation if the representation needs a tree and there is none."""
+        self._goal, self._answer = trajectory.goal, trajectory.answer
+        self._steps = step_lines(trajectory)
+        self._all_steps = Kept(self._steps, len(self._steps), 0)
+        self._tree, self._pruned = None, None
+        if representation.shows_axtree:
+            self._tree, self._pruned = final_axtrees(trajectory)
+        self._sizes = [_step_tokens(step) for step in self._steps]
+        self._tree_tokens, pruned_tokens = _tokens(self._tree), _tokens(self._pruned)
+        if pruned_tokens >= self._tree_tokens:
+            self._pruned = None
+        self._smallest_tree = self._pruned or self._tree
+        self._smallest_tokens = pruned_tokens if self._pruned else self._tree_tokens
+        self._goal_tokens, self._answer_tokens = count_tokens(self._goal), _tokens(self._answer)
+
+    def at(self, rung: Rung, budget: int) -> View | None:
+        """The view of this rung in at most ``budget`` tokens, or None if it has none."""
+        if rung is Rung.FULL:
+            return self._whole(rung, self._tree, self._tree_tokens, budget)
+        if rung is Rung.PRUNED:
+            if self._pruned is None:
+                return None
+            return self._whole(rung, self._pruned, self._smallest_tokens, budget)
+        return self._cut(budget) if rung is Rung.CUT else self._elided(budget)
+
+    def first(self, budget: int, start: Rung = Rung.FULL) -> View | None:
+        """The first view from ``start`` downwards that fits; None if nothing does."""
+        views = (self.at(rung, budget) for rung in Rung if rung >= start)
+        return next((view for view in views if view is not None), None)
+
+    def _whole(self, rung: Rung, tree: str | None, tree_tokens: int, budget: int) -> View | None:
+        tokens = self._goal_tokens + self._answer_tokens + sum(self._sizes) + tree_tokens
+        if tokens > budget:
+            return None
+        return self._view(rung, self._all_steps, self._answer, tree, tokens)
+
+    def _cut(self, budget: int) -> View | None:
+        """Every step, and at least a third of the budget for the tree."""
+        rest = self._goal_tokens + self._answer_tokens + sum(self._sizes)
+        share = budget - rest
+        if self._smallest_tree is None or share < min(self._smallest_tokens, budget // 3):
+            return None
+        tree = cut_middle(self._smallest_tree, share)
+        tokens = rest + count_tokens(tree)
+        if tokens > budget:
+            return None
+        return self._view(Rung.CUT, self._all_steps, self._answer, tree, tokens)
+
+    def _elided(self, budget: int) -> View | None:
+        answer = self._answer and cut_middle(self._answer, max(_FIELD_LIMIT, budget // 6))
+        rest = budget - self._goal_tokens - _tokens(answer)
+        kept = _fewer_steps(self._steps, rest - min(self._smallest_tokens, budget // 3))
+        if kept is None:
+            return None
+        rest -= kept.tokens
+        tree = self._smallest_tree and cut_middle(self._smallest_tree, rest)
+        rest -= _tokens(tree)
+        return self._view(Rung.ELIDED, kept, answer, tree, budget - rest) if rest >= 0 else None
+
+    def _view(
+        self, rung: Rung, kept: Kept, answer: str | None, axtree: str | None, tokens: int
+    ) -> View:
+        return View(
+            rung=rung,
+            goal=self._goal,
+            steps=kept.steps,
+            head=kept.head,
+            elided=kept.elided,
+            answer=answer,
+            axtree=axtree,
+            tokens=tokens,
+        )
+
+
+def views(trajectory: Trajectory, representation: Representation, budget: int) -> Iterator[View]:
+    """Ever shorter views: the first that fits ``budget`` (tokens), then one for every overflow.
+
+    Ask for the next one only after the provider refused the last as too long. Ends after
+    ``MAX_OVERFLOWS`` refusals, or when nothing shorter makes sense; empty if nothing fits.
+    Raises MissingObservation if the representation needs a tree and there is none.
+    """
+    ladder = Ladder(trajectory, representation)
+    view = ladder.first(budget)
+    for _ in range(MAX_OVERFLOWS + 1):
+        if view is None:
+            return
+        yield view
+        view = _below(ladder, view)
+
+
+def _below(ladder: Ladder, view: View) -> View | None:
+    """The pruned tree in place of the full one; else what fits into a share of what did not."""
+    if view.rung is Rung.FULL and (pruned := ladder.at(Rung.PRUNED, view.tokens)) is not None:
+        return pruned
+    return ladder.first(int(SHRINK * view.tokens), max(Rung.CUT, view.rung))

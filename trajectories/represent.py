@@ -1,0 +1,80 @@
+"""What a judge is shown of a trajectory: the list of steps and the final observation.
+
+AgentRewardBench sections 2 and 4: number, url, action and reasoning of every step, and the last
+observation as accessibility tree, as screenshot, as both, or not at all.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from trajectories.model import ImageRef, Record, Trajectory
+
+
+class MissingObservation(Exception):
+    """The trajectory lacks the observation that the representation shows.
+
+    A fact about one trajectory, not a user's mistake: its judgment has status ``skipped``.
+    """
+
+
+class Representation(StrEnum):
+    """How the final observation is shown."""
+
+    AXTREE = "axtree"
+    SCREENSHOT = "screenshot"
+    BOTH = "both"
+    NONE = "none"
+
+    @property
+    def shows_axtree(self) -> bool:
+        return self in (Representation.AXTREE, Representation.BOTH)
+
+    @property
+    def shows_screenshot(self) -> bool:
+        return self in (Representation.SCREENSHOT, Representation.BOTH)
+
+
+class StepLine(Record):
+    """One step as a prompt lists it; ``number`` counts from 1."""
+
+    number: int
+    url: str | None = None
+    action: str | None = None
+    reasoning: str | None = None
+
+
+def step_lines(trajectory: Trajectory) -> tuple[StepLine, ...]:
+    """Every step, the last one (which has no action) included."""
+    return tuple(
+        StepLine(
+            number=number,
+            url=step.observation.url,
+            action=step.action,
+            reasoning=step.reasoning,
+        )
+        for number, step in enumerate(trajectory.steps, start=1)
+    )
+
+
+def final_axtrees(trajectory: Trajectory) -> tuple[str, str | None]:
+    """The full and the pruned tree of the final observation; only one of them may exist.
+
+    Raises MissingObservation if there is neither.
+    """
+    full, pruned = trajectory.final.axtree, trajectory.final.axtree_pruned
+    if not full and not pruned:
+        raise MissingObservation(
+            f"{trajectory.key}: the final step has no accessibility tree, "
+            "which this representation needs"
+        )
+    return full or pruned or "", pruned if full else None
+
+
+def final_screenshot(trajectory: Trajectory) -> ImageRef:
+    """Where the final screenshot is. Raises MissingObservation if there is none."""
+    if trajectory.final.screenshot is None:
+        raise MissingObservation(
+            f"{trajectory.key}: the final step has no screenshot, which this representation needs"
+        )
+    return trajectory.final.screenshot
