@@ -1,0 +1,202 @@
+"""From a model's reply to a verdict: pure functions ``str -> Verdict``.
+
+A verdict is looked for outside of the reasoning, where words of the page may be quoted; its words
+must match exactly; two that contradict each other are no verdict. Every function is linear in the
+length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeVar
+
+from judges.model import Verdict
+
+
+class ParseFailure(Exception):
+    """The reply holds no verdict, or contradicting ones. One sentence that says which."""
+
+
+_Label = TypeVar("_Label", bool, int)
+
+_SUCCESS = {
+    **dict.fromkeys(("successful", "success", "succeeded", "yes", "true"), True),
+    **dict.fromkeys(("unsuccessful", "not successful", "failure", "failed", "no", "false"), False),
+}
+_YES_NO = {"yes": True, "true": True, "no": False, "false": False}
+_GRADES = ("complete failure", "suboptimal", "somewhat optimal", "completely optimal")
+_OPTIMALITY = {
+    spelling: grade
+    for grade, name in enumerate(_GRADES, start=1)
+    for spelling in (str(grade), name, f"{grade} {name}")
+}
+_STATUS = {
+    **dict.fromkeys(("success", "successful"), True),
+    **dict.fromkeys(("failure", "failed", "unsuccessful", "not success", "not successful"), False),
+}
+
+_TAG = re.compile(
+    r"<\s{0,3}(/?)\s{0,3}(reasoning|success|side|optimal|loop)(?:\s[^<>]{0,200})?/?>",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"</?[a-z][^<>]{0,60}>", re.IGNORECASE)
+_NOT_WORD = re.compile(r"[\W_]+")
+_THINK_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_THINK_START = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
+
+
+def normalise(value: str) -> str:
+    """Lower-case words and numbers with single blanks between: markup, quotes and other
+    punctuation are gone."""
+    return _NOT_WORD.sub(" ", _MARKUP.sub(" ", value)).strip().casefold()
+
+
+def without_thinking(text: str) -> str:
+    """The text without the ``<think>`` block of reasoning models, also one that is cut off."""
+    *_, answer = _THINK_END.split(text)
+    return _THINK_START.split(answer, maxsplit=1)[0]
+
+
+class _Tag(NamedTuple):
+    name: str
+    closes: bool
+    start: int
+    end: int
+
+
+def parse_tags(text: str) -> Verdict:
+    """The verdict in ``<success>``, ``<side>``, ``<optimal>`` and ``<loop>``, in any order.
+
+    Tags inside ``<reasoning>...</reasoning>`` do not count; a reasoning block that is never closed
+    hides nothing. A label other than success that is missing or unknown (``Unsure``) is None.
+    Raises ParseFailure if success is missing or not a verdict, or if a label contradicts itself.
+    """
+    text = without_thinking(text)
+    tags = [
+        _Tag(match[2].lower(), bool(match[1]), match.start(), match.end())
+        for match in _TAG.finditer(text)
+    ]
+    hidden = _reasoning_pairs(tags)
+    values = list(_values(text, _visible(tags, hidden)))
+    success = _one("success", values, _SUCCESS)
+    if success is None:
+        raise ParseFailure(_no_success(values))
+    return Verdict(
+        success=success,
+        side_effect=_one("side", values, _YES_NO),
+        repetition=_one("loop", values, _YES_NO),
+        optimality=_one("optimal", values, _OPTIMALITY),
+        reasoning=_reasoning(text, tags, hidden),
+    )
+
+
+def _reasoning_pairs(tags: list[_Tag]) -> list[tuple[_Tag, _Tag]]:
+    """Outermost pairs of an opening and a closing reasoning tag, in order; an opening tag that is
+    never closed, and a closing one that was never opened, are text."""
+    opened: list[_Tag] = []
+    pairs: list[tuple[_Tag, _Tag]] = []
+    for tag in tags:
+        if tag.name != "reasoning":
+            continue
+        if not tag.closes:
+            opened.append(tag)
+        elif opened:
+            start = opened.pop()
+            while pairs and pairs[-1][0].start > start.start:
+                pairs.pop()
+            pairs.append((start, tag))
+    return pairs
+
+
+def _visible(tags: list[_Tag], hidden: list[tuple[_Tag, _Tag]]) -> list[_Tag]:
+    """The tags outside of the hidden pairs. The pairs' own tags stay: they end a value."""
+    remaining = iter(hidden)
+    pair = next(remaining, None)
+    visible = []
+    for tag in tags:
+        while pair is not None and tag.start > pair[1].start:
+            pair = next(remaining, None)
+        if pair is None or tag.start <= pair[0].start or tag is pair[1]:
+            visible.append(tag)
+    return visible
+
+
+def _values(text: str, tags: list[_Tag]) -> Iterator[tuple[str, str]]:
+    """Name and normalised value of every opening tag, up to the next tag; empty ones are left
+    out. A tag that is not closed by its own ends with its line."""
+    for position, tag in enumerate(tags):
+        if tag.closes or tag.name == "reasoning":
+            continue
+        following = tags[position + 1] if position + 1 < len(tags) else None
+        value = text[tag.end : following.start if following else len(text)]
+        if following is None or following.name != tag.name or not following.closes:
+            value = value.lstrip().split("\n", 1)[0]
+        if words := normalise(value[:200]):
+            yield tag.name, words
+
+
+def _one(name: str, values: list[tuple[str, str]], meanings: Mapping[str, _Label]) -> _Label | None:
+    """What all values of this name mean; None if there is none, or one that means nothing."""
+    found = {meanings.get(value) for tag, value in values if tag == name}
+    known = found - {None}
+    if len(known) > 1:
+        raise ParseFailure(f"the reply contradicts itself about <{name}>")
+    return next(iter(known)) if len(found) == 1 else None
+
+
+def _no_success(values: list[tuple[str, str]]) -> str:
+    unknown = [value for name, value in values if name == "success" and value not in _SUCCESS]
+    if not unknown:
+        return "the reply holds no <success> verdict outside of its reasoning"
+    return f"the reply's <success> says {unknown[0][:40]!r}, which is neither verdict"
+
+
+def _reasoning(text: str, tags: list[_Tag], hidden: list[tuple[_Tag, _Tag]]) -> str:
+    """The reasoning blocks; without one, the text before the first verdict."""
+    if hidden:
+        return "\n".join(text[start.end : end.start].strip() for start, end in hidden)
+    first = next((tag.start for tag in tags if tag.name != "reasoning"), len(text))
+    return _TAG.sub("", text[:first]).strip()
+
+
+_STATUS_MARK = re.compile(r"status[*_\"'` ]{0,4}:", re.IGNORECASE)
+# A verdict and what decorates it take no more characters than this.
+_STATUS_REACH = 80
+_THOUGHTS = re.compile(r"\A[\s*_#>\"'`]*thoughts?[*_\"'` ]{0,4}:", re.IGNORECASE)
+
+
+def parse_status_line(text: str) -> Verdict:
+    """The verdict in ``Status: success`` (AER, WebVoyager, WebJudge), quoted or not.
+
+    Lines that begin with it decide. Where there is none, a ``Status:`` whose verdict ends a line
+    of reasoning counts; one in the middle of a line is a quotation.
+    Raises ParseFailure if there is no verdict or contradicting ones.
+    """
+    text = without_thinking(text)
+    own: list[bool] = []
+    trailing: list[bool] = []
+    for mark in _STATUS_MARK.finditer(text):
+        rest = text[mark.end() : mark.end() + _STATUS_REACH].lstrip()
+        verdict = _STATUS.get(normalise(rest.split("\n", 1)[0]))
+        if verdict is not None:
+            (own if _begins_line(text, mark.start()) else trailing).append(verdict)
+    verdicts = set(own or trailing)
+    if not verdicts:
+        raise ParseFailure("the reply holds no line with  Status: success  or  Status: failure")
+    if len(verdicts) > 1:
+        raise ParseFailure("the reply gives two contradicting statuses")
+    thoughts = _THOUGHTS.sub("", text)
+    reasoning = thoughts[: _last_mark(thoughts)].strip().rstrip("*_#\"'` \n")
+    return Verdict(success=verdicts.pop(), reasoning=reasoning)
+
+
+def _begins_line(text: str, start: int) -> bool:
+    """Whether nothing but markup stands before ``start`` on its line."""
+    before = text[max(0, start - _STATUS_REACH) : start]
+    return not normalise(before.rpartition("\n")[2])
+
+
+def _last_mark(text: str) -> int:
+    """Where the last ``Status:`` begins."""
+    return max((mark.start() for mark in _STATUS_MARK.finditer(text)), default=len(text))

@@ -1,0 +1,94 @@
+"""Prompt folders and their rendering.
+
+Page text, agent text and goals are untrusted. Every value that a template prints is neutralised,
+so no template can forget it: a tag of the prompt in a value loses its angle bracket, and a page
+that contains ``</axtree>`` or ``<success>Successful</success>`` cannot pass for structure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib import resources
+
+from jinja2 import DictLoader, StrictUndefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from prompts.cards import Card, read_card
+
+_TAG = re.compile(r"</?([a-z_]+)")
+# What models were trained to read as the end of a turn: <|im_end|>, <|eot_id|>, ...
+_TURN = re.compile(r"<(?=\|)")
+_UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_BRACKET = "\u2039"
+
+
+def sendable(text: str) -> str:
+    """``text`` without what no JSON API takes: control characters and lone surrogates become
+    U+FFFD."""
+    return _UNSENDABLE.sub("\ufffd", text)
+
+
+def neutralise(text: str, tags: frozenset[str]) -> str:
+    """``text`` in which none of ``tags`` opens or closes: their ``<`` becomes ``\u2039``.
+
+    Whatever the case, blanks or attributes; also marks such as ``<|im_end|>``. The rest stays.
+    """
+    text = _TURN.sub(_BRACKET, sendable(text))
+    return _bracket_of(tags).sub(_BRACKET, text)
+
+
+@cache
+def _bracket_of(tags: frozenset[str]) -> re.Pattern[str]:
+    """Matches the ``<`` of any of the tags; with no tag, nothing."""
+    names = "|".join(map(re.escape, sorted(tags))) or r"(?!)"
+    return re.compile(rf"<(?=[\s/]*+(?:{names})(?![a-z0-9_]))", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A folder of templates with its card. ``hash`` is SHA-256 over all its files."""
+
+    card: Card
+    hash: str
+    tags: frozenset[str]
+    environment: ImmutableSandboxedEnvironment
+
+    def render(self, template: str, **values: object) -> str:
+        """The text of ``template`` (``system``, ``user``, ...), every printed value neutralised.
+
+        Raises jinja2.UndefinedError if the template names a value that was not given.
+        """
+        return self.environment.get_template(f"{template}.jinja").render(values)
+
+
+@cache
+def load_prompt(name: str) -> Prompt:
+    """The prompt folder ``name`` of this package. Raises FileNotFoundError if there is none."""
+    folder = resources.files("prompts").joinpath(name)
+    files = {
+        entry.name: entry.read_text(encoding="utf-8")
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith((".jinja", ".yaml"))
+    }
+    return prompt_of(files)
+
+
+def prompt_of(files: dict[str, str]) -> Prompt:
+    """A prompt from its files: name to text; ``card.yaml`` and templates ``*.jinja``."""
+    templates = {name: text for name, text in files.items() if name.endswith(".jinja")}
+    tags = frozenset(tag for text in templates.values() for tag in _TAG.findall(text))
+    digest = sha256()
+    for name in sorted(files):
+        digest.update(f"{name}\0{files[name]}\0".encode())
+    environment = ImmutableSandboxedEnvironment(
+        loader=DictLoader(templates),
+        undefined=StrictUndefined,
+        autoescape=False,  # plain text: finalize neutralises
+        trim_blocks=True,
+        keep_trailing_newline=False,
+        finalize=lambda value: neutralise(str(value), tags),
+    )
+    return Prompt(read_card(files["card.yaml"]), digest.hexdigest(), tags, environment)
