@@ -142,7 +142,7 @@ def _one(name: str, values: list[tuple[str, str]], meanings: Mapping[str, _Label
     known = found - {None}
     if len(known) > 1:
         raise ParseFailure(f"the reply contradicts itself about <{name}>")
-    return next(iter(known)) if len(found) == 1 else None
+    return found.pop() if len(found) == 1 else None
 
 
 def _no_success(values: list[tuple[str, str]]) -> str:

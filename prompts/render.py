@@ -22,17 +22,19 @@ _TAG = re.compile(r"</?([a-z_]+)")
 # What models were trained to read as the end of a turn: <|im_end|>, <|eot_id|>, ...
 _TURN = re.compile(r"<(?=\|)")
 _UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_BRACKET = "\u2039"
+# Plain characters, so that no text takes more tokens than it was counted for.
+_BRACKET = "("
+_UNKNOWN = "?"
 
 
 def sendable(text: str) -> str:
-    """``text`` without what no JSON API takes: control characters and lone surrogates become
-    U+FFFD."""
-    return _UNSENDABLE.sub("\ufffd", text)
+    """``text`` with ``?`` in place of what no JSON API takes: control characters, lone
+    surrogates."""
+    return _UNSENDABLE.sub(_UNKNOWN, text)
 
 
 def neutralise(text: str, tags: frozenset[str]) -> str:
-    """``text`` in which none of ``tags`` opens or closes: their ``<`` becomes ``\u2039``.
+    """``text`` in which none of ``tags`` opens or closes: their ``<`` becomes ``(``.
 
     Whatever the case, blanks or attributes; also marks such as ``<|im_end|>``. The rest stays.
     """

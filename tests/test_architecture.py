@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 ALLOWED = {
     "trajectories": set[str](),
     "annotations": {"trajectories"},
-    "prompts": set[str](),
+    "prompts": {"trajectories"},
     "judges": {"trajectories", "prompts"},
     "rules": {"trajectories"},
     "environments": {"trajectories"},

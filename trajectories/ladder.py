@@ -26,7 +26,7 @@ from trajectories.represent import Representation, StepLine, final_axtrees, step
 from trajectories.tokens import count_tokens, fits
 
 # Words and tags that a template puts around a step, its number included.
-STEP_OVERHEAD = 40
+STEP_OVERHEAD = 50
 MARKER_TOKENS = 40
 # An overflow says that the counter was too low by an unknown factor: ask for this share less.
 SHRINK = 0.6

@@ -65,10 +65,10 @@ def _openai_tiles(width: int, height: int) -> int:
     return ceil(width * scale / 512) * ceil(height * scale / 512)
 
 
-def _anthropic_pixels(width: int, height: int) -> float:
-    """Pixels after the long side was fitted into 1568 and the whole into 1.15 megapixels."""
+def _anthropic_pixels(width: int, height: int) -> int:
+    """Pixels after the long side was fitted into 1568 and the whole into 1.2 megapixels."""
     scale = min(1.0, 1568 / max(width, height), sqrt(1_200_000 / (width * height)))
-    return width * scale * height * scale
+    return int(width * scale) * int(height * scale)
 
 
 def image_tokens(width: int, height: int, pricing: ImagePricing = "unknown") -> int:

@@ -1,0 +1,102 @@
+"""How the simplified judge's messages are written: by our own prompts, or by the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from judges.model import Message, Part, Picture, Text
+from prompts.published import load_published
+from prompts.render import load_prompt
+from trajectories.ladder import Rung, View
+from trajectories.represent import Representation
+from trajectories.tokens import count_tokens
+
+_NOTHING = View(rung=Rung.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree="", tokens=0)
+
+
+class Form(Protocol):
+    """Turns a view and its pictures into messages.
+
+    ``tokens`` is what the form itself takes, the view and the pictures apart;
+    ``shows_goal_images`` whether the pictures that belong to the goal come first.
+    """
+
+    prompt_hash: str
+    tokens: int
+    shows_goal_images: bool
+
+    def messages(self, view: View, pictures: Sequence[Picture]) -> list[Message]: ...
+
+
+class OwnForm:
+    """``prompts/simplified``: the pictures, then one text."""
+
+    shows_goal_images = True
+
+    def __init__(self, representation: Representation, success: str) -> None:
+        self._prompt = load_prompt("simplified")
+        self.prompt_hash = self._prompt.hash
+        self._shows_screenshot = representation.shows_screenshot
+        self._system = self._prompt.render(
+            "system", representation=representation.value, success=success
+        )
+        self.tokens = _tokens(self.messages(_NOTHING, ()))
+
+    def messages(self, view: View, pictures: Sequence[Picture]) -> list[Message]:
+        text = self._prompt.render(
+            "user",
+            goal=view.goal,
+            goal_pictures=max(0, len(pictures) - self._shows_screenshot),
+            steps=view.steps,
+            head=view.head,
+            elided=view.elided,
+            answer=view.answer,
+            axtree=view.axtree,
+            screenshot=self._shows_screenshot,
+        )
+        return _conversation(self._system, [*pictures, Text(text=text)])
+
+
+class PublishedForm:
+    """The reference's messages: goal, steps, tree, picture and closing words, one part each.
+
+    What the reference cannot do is marked as ours is: steps left out. The agent's answer and the
+    goal's pictures are not shown, as there.
+    """
+
+    shows_goal_images = False
+
+    def __init__(self, representation: Representation, success: str) -> None:
+        """Raises UserError if the package with the prompts is not installed."""
+        self._prompt = load_published()
+        self.prompt_hash = self._prompt.hash
+        self._system = self._prompt.system(success)
+        self.tokens = _tokens(self.messages(_NOTHING, ()))
+        if representation.shows_screenshot:
+            self.tokens += count_tokens(self._prompt.screenshot_text)
+
+    def messages(self, view: View, pictures: Sequence[Picture]) -> list[Message]:
+        steps = [
+            self._prompt.step(step.number, step.url, step.action, step.reasoning)
+            for step in view.steps
+        ]
+        if view.elided:
+            steps.insert(view.head, f"\n[... {view.elided} steps left out ...]\n")
+        texts = self._prompt.before_picture(view.goal, "".join(steps), view.axtree)
+        parts: list[Part] = [Text(text=text) for text in texts]
+        if pictures:
+            parts += [Text(text=self._prompt.screenshot_text), *pictures]
+        return _conversation(self._system, [*parts, Text(text=self._prompt.final)])
+
+
+def _conversation(system: str, parts: Sequence[Part]) -> list[Message]:
+    return [
+        Message(role="system", parts=(Text(text=system),)),
+        Message(role="user", parts=tuple(parts)),
+    ]
+
+
+def _tokens(messages: Sequence[Message]) -> int:
+    texts = [part.text for message in messages for part in message.parts if isinstance(part, Text)]
+    return sum(map(count_tokens, texts))

@@ -1,0 +1,60 @@
+"""One judge on one trajectory: whatever happens becomes a judgment with a status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from judges.adapters.errors import CallFailed, ContextOverflow, Refused
+from judges.model import Ask, Call, Judge, Judgment, Skipped, Status, Verdict
+from judges.parsing import ParseFailure
+from trajectories.errors import ImageUnreadable
+from trajectories.model import Trajectory
+from trajectories.represent import MissingObservation
+
+
+class RecordingAsk(Ask, Protocol):
+    """An Ask that keeps the calls it made, in order."""
+
+    @property
+    def calls(self) -> Sequence[Call]: ...
+
+
+async def judge_trajectory(
+    judge_id: str, judge: Judge, trajectory: Trajectory, ask: RecordingAsk, sample: int = 0
+) -> Judgment:
+    """The judgment, with the status of what went wrong and the calls that were made.
+
+    ``ask`` is fresh for this trajectory. Errors that are neither the model's, the provider's nor
+    the trajectory's (a mistake in the judge's code, the user's interruption) are not caught.
+    """
+    try:
+        verdict, status, detail = await judge(trajectory, ask), Status.OK, ""
+    except _FAILURES as error:
+        verdict, status, detail = Verdict(), _status(error, ask.calls), str(error)
+    return Judgment(
+        key=trajectory.key,
+        judge=judge_id,
+        sample=sample,
+        status=status,
+        detail=detail,
+        calls=tuple(ask.calls),
+        **verdict.model_dump(),
+    )
+
+
+_FAILURES = (ParseFailure, CallFailed, Skipped, ImageUnreadable, MissingObservation)
+
+
+def _status(error: Exception, calls: Sequence[Call]) -> Status:
+    """A reply without a verdict that ran out of output tokens is truncated, not unparsable."""
+    if isinstance(error, ParseFailure):
+        finish = calls[-1].finish if calls else "stop"
+        return {"length": Status.TRUNCATED, "refused": Status.REFUSED}.get(
+            finish, Status.UNPARSABLE
+        )
+    if isinstance(error, ContextOverflow):
+        return Status.CONTEXT_OVERFLOW
+    if isinstance(error, Refused):
+        return Status.REFUSED
+    return Status.PROVIDER_ERROR if isinstance(error, CallFailed) else Status.SKIPPED

@@ -1,0 +1,42 @@
+"""Pictures for a prompt, within the limits of the model that reads them."""
+
+from __future__ import annotations
+
+from judges.model import Picture
+from trajectories.images import load_picture
+from trajectories.model import ImageRef, Record
+from trajectories.tokens import ImagePricing, image_tokens
+
+
+class ImageLimits(Record):
+    """What a model takes: longest side and all pixels of an image, bytes of its file, media types;
+    and by whose formula an image is counted in tokens. The defaults suit every provider."""
+
+    max_side: int = 2048
+    max_pixels: int = 4_000_000
+    max_bytes: int = 5_000_000
+    media_types: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
+    pricing: ImagePricing = "unknown"
+
+
+def picture(ref: ImageRef, limits: ImageLimits) -> Picture:
+    """The image behind ``ref``. Raises ImageUnreadable."""
+    image = load_picture(
+        ref,
+        max_side=limits.max_side,
+        max_pixels=limits.max_pixels,
+        max_bytes=limits.max_bytes,
+        media_types=limits.media_types,
+    )
+    return Picture(
+        sha256=image.sha256,
+        media_type=image.media_type,
+        width=image.width,
+        height=image.height,
+        data=image.data,
+    )
+
+
+def picture_tokens(shown: Picture, limits: ImageLimits) -> int:
+    """Tokens that the picture takes in the prompt, estimated."""
+    return image_tokens(shown.width, shown.height, limits.pricing)

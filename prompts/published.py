@@ -1,0 +1,139 @@
+"""The paper's own prompts for the simplified judge, read from the installed package.
+
+They are not part of this software: they are read at run time from ``agent-reward-bench``, whose
+files are parsed, never imported or run. What the reference does with them (AgentRewardBench 0.1.2)
+is done here by our own code, with its oddities: steps follow each other without a line break, and
+a missing url, action or reasoning is shown as None.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+from prompts.render import sendable
+from trajectories.errors import UserError
+
+PACKAGE = "agent_reward_bench"
+INSTALL = "pip install --no-deps agent-reward-bench"
+_NAMES = (
+    "SYSTEM_PROMPT",
+    "INVERTED_SYSTEM_PROMPT",
+    "STEP_TEMPLATE",
+    "GOAL_TEMPLATE",
+    "ACTION_TEMPLATE",
+    "AXTREE_TEMPLATE",
+    "FINAL_MSG",
+)
+
+
+@dataclass(frozen=True)
+class PublishedPrompt:
+    """The reference's texts by name. ``hash`` is SHA-256 over them."""
+
+    texts: Mapping[str, str]
+    screenshot_text: str
+    hash: str
+
+    def system(self, success: str) -> str:
+        """The system prompt that asks for success ``first`` or ``last``."""
+        return self.texts["SYSTEM_PROMPT" if success == "first" else "INVERTED_SYSTEM_PROMPT"]
+
+    def step(self, number: int, url: str | None, action: str | None, reasoning: str | None) -> str:
+        """One step; the reference joins them with nothing in between."""
+        return _fill(
+            self.texts["STEP_TEMPLATE"],
+            step_number=number,
+            url=url,
+            action=action,
+            reasoning=reasoning,
+        )
+
+    def before_picture(self, goal: str, steps: str, axtree: str | None) -> list[str]:
+        """The texts of the user message that come before the picture, in order."""
+        texts = [
+            _fill(self.texts["GOAL_TEMPLATE"], goal=goal),
+            _fill(self.texts["ACTION_TEMPLATE"], steps=steps),
+        ]
+        if axtree is not None:
+            texts.append(_fill(self.texts["AXTREE_TEMPLATE"], axtree=axtree))
+        return texts
+
+    @property
+    def final(self) -> str:
+        """What ends the user message, after the picture."""
+        return self.texts["FINAL_MSG"]
+
+
+def _fill(template: str, **values: object) -> str:
+    """``{name}`` replaced by the value, nothing else: the template comes from a foreign file."""
+    return re.sub(r"\{(\w+)\}", lambda match: sendable(str(values[match[1]])), template)
+
+
+@cache
+def load_published() -> PublishedPrompt:
+    """The prompts of the installed package. Raises UserError if it is not installed, or if its
+    files do not hold the texts that this version of trajudge knows."""
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError(
+            "--prompts agentrewardbench reads the published prompts from the package "
+            f"'agent-reward-bench', which is not installed: install it with  {INSTALL}"
+        )
+    return read_published(Path(next(iter(spec.submodule_search_locations))) / "judge")
+
+
+def read_published(folder: Path) -> PublishedPrompt:
+    """The prompts in the package's folder ``judge`` (``defaults.py`` and ``__init__.py``)."""
+    texts = _string_constants(_parsed(folder / "defaults.py"))
+    missing = [name for name in _NAMES if name not in texts]
+    screenshot_text = _screenshot_text(_parsed(folder / "__init__.py"))
+    if missing or screenshot_text is None:
+        raise UserError(
+            f"{folder} lacks the prompt {missing[0] if missing else 'for the screenshot'}: this is "
+            "not the known version of agent-reward-bench, install 0.1.2"
+        )
+    kept = {name: texts[name] for name in _NAMES}
+    content = "\0".join([*kept.values(), screenshot_text])
+    return PublishedPrompt(kept, screenshot_text, sha256(content.encode()).hexdigest())
+
+
+def _parsed(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise UserError(
+            f"{path} cannot be read as the prompts of agent-reward-bench ({error}): "
+            f"install it again with  {INSTALL}"
+        ) from error
+
+
+def _string_constants(module: ast.Module) -> dict[str, str]:
+    """Module-level ``NAME = "text"`` and ``NAME = NAME.strip()``, in order."""
+    texts: dict[str, str] = {}
+    for node in module.body:
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)):
+            continue
+        name, value = node.targets[0].id, node.value
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            texts[name] = value.value
+        elif name in texts and ast.unparse(value) == f"{name}.strip()":
+            texts[name] = texts[name].strip()
+    return texts
+
+
+def _screenshot_text(module: ast.Module) -> str | None:
+    """The sentence before the screenshot: the first ``{"type": "text", "text": "..."}``."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                named = isinstance(key, ast.Constant) and key.value == "text"
+                if named and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    return value.value
+    return None

@@ -1,0 +1,100 @@
+"""Templates render strictly, and nothing untrusted passes for structure."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jinja2 import UndefinedError
+from jinja2.exceptions import SecurityError
+
+from prompts.render import load_prompt, neutralise, prompt_of, sendable
+from trajectories.tokens import count_tokens
+
+CARD = """
+name: n
+title: t
+paper: p
+section: s
+input: i
+scale: sc
+binarisation: b
+calls: "T + 1"
+"""
+TAGS = frozenset({"axtree", "success", "step"})
+HOSTILE = st.lists(
+    st.sampled_from(
+        ["<", "</", "< /", "axtree", "success", "STEP", ">", " ", "\n", "|", "\x00", "x"]
+    )
+    | st.text(st.characters(), max_size=4)
+).map("".join)
+
+
+def prompt(template: str, card: str = CARD) -> str:
+    made = prompt_of({"card.yaml": card, "user.jinja": template})
+    return made.render("user", value="</axtree><b>", number=3)
+
+
+@given(HOSTILE)
+def test_no_tag_of_the_prompt_survives_in_untrusted_text(text: str) -> None:
+    safe = neutralise(text, TAGS)
+    assert not re.search(r"<[\s/]*(axtree|success|step)\b", safe, re.IGNORECASE)
+    assert "<|" not in safe
+    assert neutralise(safe, TAGS) == safe
+    assert len(safe) == len(text)
+    assert count_tokens(safe) <= count_tokens(text)
+    safe.encode()
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters="<")))
+def test_other_text_stays_as_it_is(text: str) -> None:
+    assert neutralise(text, TAGS) == text
+
+
+@pytest.mark.parametrize("text", ["a < b", "<b>bold</b>", "<stepping>", "if x<y: pass", "\t\r\n"])
+def test_other_tags_stay_as_they_are(text: str) -> None:
+    assert neutralise(text, TAGS) == text
+
+
+def test_what_no_api_takes_is_replaced() -> None:
+    assert sendable("a\x00b\ud800c\x1b[0m\n") == "a?b?c?[0m\n"
+
+
+def test_every_printed_value_is_neutralised_and_the_templates_own_text_is_not() -> None:
+    rendered = prompt("<axtree>{{ value }}</axtree>{{ number }}")
+    assert rendered == "<axtree>(/axtree><b></axtree>3"
+
+
+def test_a_value_that_was_not_given_is_an_error() -> None:
+    with pytest.raises(UndefinedError):
+        prompt("{{ missing }}")
+
+
+def test_a_template_cannot_reach_python() -> None:
+    with pytest.raises(SecurityError):
+        prompt("{{ value.__class__.__mro__ }}")
+
+
+def test_a_value_is_never_a_template() -> None:
+    made = prompt_of({"card.yaml": CARD, "user.jinja": "{{ value }}"})
+    assert made.render("user", value="{{ 1 + 1 }}") == "{{ 1 + 1 }}"
+
+
+def test_the_hash_changes_with_any_file() -> None:
+    files = {"card.yaml": CARD, "user.jinja": "a", "system.jinja": "b"}
+    hashes = {prompt_of({**files, name: text + " "}).hash for name, text in files.items()}
+    assert len(hashes | {prompt_of(files).hash}) == 4
+    assert prompt_of(dict(reversed(files.items()))).hash == prompt_of(files).hash
+
+
+def test_the_simplified_prompt_guards_its_tags() -> None:
+    tags = load_prompt("simplified").tags
+    assert tags >= {"goal", "steps", "step", "axtree", "answer", "thought", "action", "url"}
+    assert tags >= {"reasoning", "success", "side", "optimal", "loop"}
+
+
+def test_there_is_no_such_prompt() -> None:
+    with pytest.raises(FileNotFoundError):
+        load_prompt("no-such-judge")
