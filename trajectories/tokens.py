@@ -36,7 +36,7 @@ _CLASSES = _byte_classes()
 # text of these is under-counted by much, none over-counted twice. Random letters without end
 # (keys, base64) cost more than words, hence the weight of fourteen letters on end.
 _WEIGHTS = (
-    *((start, 10) for start in (b" a", b".a", b"na", b"0a")),
+    *((start, 10) for start in (b" a", b".a", b"na", b"0a", b"ca")),
     *((b"a", 4), (b"A", 15), (b"aA", 16), (b"a" * 14, 80), (b"0", 15), (b".", 15)),
     *((b"n", 18), (b" ", 2), (b"c", 20), (b"2", 32), (b"j", 40), (b"3", 60), (b"4", 80)),
 )
