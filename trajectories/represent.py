@@ -58,7 +58,8 @@ def step_lines(trajectory: Trajectory) -> tuple[StepLine, ...]:
 
 
 def final_axtrees(trajectory: Trajectory) -> tuple[str, str | None]:
-    """The full and the pruned tree of the final observation; only one of them may exist.
+    """The full and the pruned tree of the final observation; only one of them may exist, an empty
+    one does not.
 
     Raises MissingObservation if there is neither.
     """
@@ -68,7 +69,7 @@ def final_axtrees(trajectory: Trajectory) -> tuple[str, str | None]:
             f"{trajectory.key}: the final step has no accessibility tree, "
             "which this representation needs"
         )
-    return full or pruned or "", pruned if full else None
+    return full or pruned or "", (pruned or None) if full else None
 
 
 def final_screenshot(trajectory: Trajectory) -> ImageRef:
