@@ -33,7 +33,12 @@ def test_steps_are_numbered_from_one() -> None:
 
 @pytest.mark.parametrize(
     ("full", "pruned", "trees"),
-    [("f", "p", ("f", "p")), ("f", None, ("f", None)), (None, "p", ("p", None)), ("f", "", ("f", None))],
+    [
+        ("f", "p", ("f", "p")),
+        ("f", None, ("f", None)),
+        (None, "p", ("p", None)),
+        ("f", "", ("f", None)),
+    ],
 )
 def test_the_final_trees(full: str | None, pruned: str | None, trees: tuple[str, str]) -> None:
     seen = Observation(axtree=full, axtree_pruned=pruned)
