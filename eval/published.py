@@ -12,14 +12,15 @@ from typing import Any
 
 import msgspec
 
-from eval.verdict_text import read_verdict
 from judges.model import Call, Judgment, Status, Usage, Verdict
+from judges.parsing import ParseFailure, parse_status_line, parse_tags
 from trajectories.errors import UserError
 from trajectories.model import Record, TrajectoryKey
 
 # A browser that downloads a file twice writes "name(1).json".
 _DUPLICATE = re.compile(r"\(\d+\)$")
 _ERROR = "_error"
+_TAGS = ("<reasoning>", "<success>")
 _MAX_BYTES = 200_000_000
 
 
@@ -147,6 +148,16 @@ def _judged(file: _File) -> dict[str, Any]:
         "calls": (_call(choice, text, file.response.usage or _Usage()),),
         **(verdict or Verdict()).model_dump(),
     }
+
+
+def read_verdict(text: str) -> Verdict | None:
+    """The verdict in the tags or, of a reply without them, in its status line; None if it holds
+    none."""
+    try:
+        tagged = any(tag in text for tag in _TAGS)
+        return parse_tags(text) if tagged else parse_status_line(text)
+    except ParseFailure:
+        return None
 
 
 def _failure(choice: _Choice) -> Status:

@@ -22,7 +22,9 @@ _Label = TypeVar("_Label", bool, int)
 
 _SUCCESS = {
     **dict.fromkeys(("successful", "success", "succeeded", "yes", "true"), True),
-    **dict.fromkeys(("unsuccessful", "not successful", "failure", "failed", "no", "false"), False),
+    **dict.fromkeys(
+        ("unsuccessful", "unsuccesful", "not successful", "failure", "failed", "no", "false"), False
+    ),
 }
 _YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 _GRADES = ("complete failure", "suboptimal", "somewhat optimal", "completely optimal")

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from annotations import open_annotations, primary_labels
 from annotations.agentrewardbench import benchmark_of
 from eval.export import ExportSettings, export
-from eval.published import PublishedJudgment, read_published
-from eval.verdict_text import read_verdict
+from eval.published import PublishedJudgment, read_published, read_verdict
 from judges.model import Judgment, Status
 from tests.eval.cases import call, failed, key, said
 from trajectories.errors import UserError
