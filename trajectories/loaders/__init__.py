@@ -1,10 +1,105 @@
-"""Readers of other people's trajectory files, one format a module."""
+"""One module a file format; this one knows which there are and which one a path is.
+
+A loader module has ``KIND``, ``detect(path)`` and ``load(path, want)``, which yields trajectories
+one at a time in a stable order and ``Unreadable`` for a bad one among good ones.
+"""
 
 from __future__ import annotations
 
-from trajectories.model import TrajectoryKey
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from trajectories.errors import UserError
+from trajectories.model import Trajectory, TrajectoryKey, Unreadable
+
+Want = Callable[[TrajectoryKey], bool]
+Loaded = Iterator[Trajectory | Unreadable]
+
+# Detection asks in this order: the formats with the surest marks first.
+KINDS: dict[str, str] = {
+    "trajudge": "trajectories.loaders.trajudge",
+    "agentrewardbench": "trajectories.loaders.agentrewardbench",
+    "agentrewardbench-text": "trajectories.loaders.agentrewardbench_text",
+    "browsergym": "trajectories.loaders.browsergym",
+    "webvoyager": "trajectories.loaders.webvoyager",
+    "online-mind2web": "trajectories.loaders.online_mind2web",
+}
+
+
+class Loader(Protocol):
+    """What every module of this package offers."""
+
+    KIND: str
+
+    def detect(self, path: Path) -> bool:
+        """Whether the path looks like this format; cheap, reads no trajectory."""
+
+    def load(self, path: Path, want: Want) -> Loaded:
+        """The trajectories whose key is wanted. Raises UserError if the path is no such data."""
 
 
 def accept_all(key: TrajectoryKey) -> bool:
-    """The filter that lets every trajectory through."""
+    """Wants every trajectory."""
     return True
+
+
+def open_source(spec: str, want: Want = accept_all) -> Loaded:
+    """Trajectories of ``KIND:PATH``, of a bare ``PATH`` (its kind is detected), or of ``KIND``.
+
+    ``agentrewardbench`` alone is the published benchmark, fetched as it is read. Raises UserError
+    at once (not at the first trajectory) if there is no such kind or path.
+    """
+    kind, path = parse_source(spec)
+    if path is not None:
+        return loader(kind).load(path, want)
+    if kind == "agentrewardbench":
+        from trajectories.fetch import fetched  # noqa: PLC0415 - most sources are on the disk
+
+        return fetched(want)
+    raise UserError(f"--data {kind!r} says which format but not where: write {kind}:PATH")
+
+
+def parse_source(spec: str) -> tuple[str, Path | None]:
+    """``(kind, path)`` of a ``--data`` value; path None for a kind alone. Raises UserError.
+
+    A path that exists is taken as a path even if its name holds a colon or is that of a kind
+    with a separator before it (``./trajudge``).
+    """
+    head, colon, tail = spec.partition(":")
+    if head in KINDS and (colon or "/" not in spec):
+        if not colon:
+            return head, None
+        path = Path(tail).expanduser()
+        if not tail or not path.exists():
+            raise UserError(f"--data {spec!r}: there is no file or folder {tail!r}")
+        return head, path
+    path = Path(spec).expanduser()
+    if path.exists():
+        return detect_kind(path), path
+    kinds = ", ".join(KINDS)
+    close = get_close_matches(head, KINDS, n=1, cutoff=0.6)
+    if close and "/" not in head:
+        raise UserError(f"--data {spec!r}: no kind {head!r}, did you mean {close[0]!r}? ({kinds})")
+    raise UserError(
+        f"--data {spec!r}: no such file or folder, and no kind of that name; give a path, "
+        f"KIND:PATH, or a KIND of {kinds}"
+    )
+
+
+def detect_kind(path: Path) -> str:
+    """The kind of the data at an existing path. Raises UserError if no format knows it."""
+    for kind in KINDS:
+        if loader(kind).detect(path):
+            return kind
+    raise UserError(
+        f"--data {str(path)!r} is of no known format: name it as KIND:PATH with a KIND of "
+        f"{', '.join(KINDS)}"
+    )
+
+
+def loader(kind: str) -> Loader:
+    """The module of a kind, imported now."""
+    return cast(Loader, import_module(KINDS[kind]))

@@ -1,0 +1,27 @@
+"""trajudge's own format: a folder with ``trajectories.jsonl`` and ``images/``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trajectories import store
+from trajectories.jsonl import read_lines
+from trajectories.loaders import Loaded, Want, accept_all
+
+KIND = "trajudge"
+# Each line that ``store`` writes begins like this.
+_START = b'{"format":'
+
+
+def detect(path: Path) -> bool:
+    """Whether the folder holds the file, or the file begins as ours do."""
+    file = store.find_file(path)
+    if file is None or path.is_dir():
+        return file is not None
+    first = next(read_lines(file), None)
+    return first is not None and first.data.startswith(_START)
+
+
+def load(path: Path, want: Want = accept_all) -> Loaded:
+    """See ``trajectories.store.read``."""
+    return store.read(path, want)

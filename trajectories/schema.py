@@ -1,0 +1,93 @@
+"""JSON Schema of one line of ``trajectories.jsonl``, generated from the models.
+
+``trajectories/schema.json`` is its committed copy; ``python -m trajectories.schema`` prints it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from trajectories.model import Trajectory
+from trajectories.store import FORMAT
+
+_IMAGE = {
+    "description": "SHA-256 of the image file images/<sha256>.<png|jpg|gif|webp|bin>",
+    "pattern": "^[0-9a-f]{64}$",
+    "type": "string",
+}
+
+DESCRIPTIONS = {
+    "TrajectoryKey": {
+        "benchmark": "Name of the benchmark, in lower case as its files have it",
+        "agent": "Name of the agent, as the benchmark's files have it",
+        "task_id": "Canonical task id: without segments that mark a re-hosted variant",
+        "attempt": "Number of the run among several of the same agent on the same task, from 0",
+    },
+    "Observation": {
+        "url": "Address of the active page; null if not recorded",
+        "axtree": "Accessibility tree as text; null if not recorded",
+        "axtree_pruned": "Accessibility tree without elements that an agent can do without",
+        "screenshot": "SHA-256 of the screenshot's file in images/; null if there is none",
+        "page_error": "What went wrong with the action before this observation; null if nothing",
+    },
+    "Step": {
+        "index": "Number of the step, from 0",
+        "observation": "What the browser showed before the action",
+        "reasoning": "What the agent thought; null in the last step",
+        "action": "What the agent did; null in the last step",
+    },
+    "Trajectory": {
+        "key": "Joins trajectories, annotations, judgments and rewards",
+        "raw_task_id": "The task id as the source wrote it",
+        "goal": "What the agent was asked to do, verbatim",
+        "goal_images": "SHA-256 of the images that belong to the goal, in order",
+        "steps": "o1, (r1, a1), ..., on: the last step has no action",
+        "answer": "What the agent told the user last; null if nothing",
+        "official_reward": "The benchmark's own rule-based reward, possibly a fraction; a number "
+        'or one of the strings "NaN", "Infinity", "-Infinity"',
+        "terminated": "Whether the run ended by itself; null if not recorded",
+        "truncated": "Whether the run was cut by a limit; null if not recorded",
+        "telemetry": "Numbers of the run: steps, tokens, seconds, errors; not finite ones as "
+        'the strings "NaN", "Infinity", "-Infinity"',
+        "metadata": 'Anything else; "warnings" lists sentences about what could not be read',
+    },
+}
+
+_NOT_FINITE = {"enum": ["NaN", "Infinity", "-Infinity"], "type": "string"}
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema (2020-12) of one line."""
+    generated = Trajectory.model_json_schema(mode="validation")
+    definitions = generated.pop("$defs")
+    definitions["ImageRef"] = _IMAGE
+    definitions["Trajectory"] = generated
+    for name, fields in DESCRIPTIONS.items():
+        for field, description in fields.items():
+            definitions[name]["properties"][field]["description"] = description
+    del definitions["Trajectory"]
+    properties = generated["properties"]
+    properties["official_reward"]["anyOf"].append(_NOT_FINITE)
+    properties["telemetry"]["additionalProperties"] = {"anyOf": [{"type": "number"}, _NOT_FINITE]}
+    properties["format"] = {
+        "const": FORMAT,
+        "description": "Version of this format",
+        "type": "integer",
+    }
+    generated["required"] = ["format", *generated["required"]]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **generated,
+        "$defs": definitions,
+    }
+
+
+def text() -> str:
+    """The schema as the committed file has it."""
+    return json.dumps(schema(), indent=2, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())

@@ -1,0 +1,269 @@
+"""trajudge's own format on disk: ``trajectories.jsonl`` (or .gz, .zst) beside ``images/``.
+
+One line a trajectory, as ``trajectories.schema`` describes it; images are files named by the
+SHA-256 of their content, written once however often they are referred to. What is written is read
+back equal, but that every image is then a path into ``images/``, and that lone surrogates (which
+no UTF-8 text and so no prompt can hold) have become U+FFFD.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from io import BufferedWriter
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, Any, Literal, cast
+
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from trajectories.errors import ImageUnreadable, UserError
+from trajectories.image_header import media_type
+from trajectories.images import is_image_file
+from trajectories.jsonl import read_lines
+from trajectories.loaders import Loaded, Want, accept_all
+from trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
+
+FORMAT = 1
+FILE_NAMES = tuple(f"trajectories.jsonl{suffix}" for suffix in ("", ".gz", ".zst"))
+Compression = Literal["", "gz", "zst"]
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_EXTENSIONS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    None: "bin",
+}
+
+
+def write(folder: Path, trajectories: Iterable[Trajectory], *, compress: Compression = "") -> Path:
+    """Writes the trajectories into ``folder`` and gives the file's path.
+
+    The file appears under its name only when it is complete, and replaces an earlier one. Raises
+    UserError if the folder cannot be written, ImageUnreadable never: an image that has gone since
+    it was loaded is left out with a warning in that trajectory's metadata.
+    """
+    images = folder / "images"
+    target = folder / (f"trajectories.jsonl.{compress}" if compress else "trajectories.jsonl")
+    try:
+        images.mkdir(parents=True, exist_ok=True)
+        with _replacing(target) as raw:
+            stream = _compressor(raw, compress)
+            for trajectory in trajectories:
+                stream.write(encode(trajectory, lambda ref: _put(images, ref)) + b"\n")
+            if stream is not raw:
+                stream.close()
+        for other in FILE_NAMES:
+            if other != target.name:
+                (folder / other).unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write {target}: {error.strerror or error}") from error
+    return target
+
+
+def read(path: Path, want: Want = accept_all) -> Loaded:
+    """Trajectories of a folder or of its file, one at a time, in the order of the file.
+
+    A bad line gives Unreadable with the source ``file:line``. Raises UserError (at the call) if
+    there is no such file, and while reading for a decompression bomb or a newer format.
+    """
+    file = find_file(path)
+    if file is None:
+        raise UserError(f"{path} holds no {' or '.join(FILE_NAMES)}: it is not a trajudge folder")
+    return _read(file, want)
+
+
+def find_file(path: Path) -> Path | None:
+    """The JSON Lines file of a folder, or the path itself if it is one."""
+    if path.is_dir():
+        return next((path / name for name in FILE_NAMES if (path / name).is_file()), None)
+    is_lines = any(path.name.endswith(suffix) for suffix in (".jsonl", ".jsonl.gz", ".jsonl.zst"))
+    return path if is_lines and path.is_file() else None
+
+
+def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
+    """One line, without its newline. ``put`` stores an image and gives its hash; an image for
+    which it raises ImageUnreadable is left out with a warning."""
+    lost: list[str] = []
+
+    def stored(ref: ImageRef | None, what: str) -> str | None:
+        try:
+            return put(ref) if ref is not None else None
+        except ImageUnreadable as error:
+            lost.append(f"{what}: {error}")
+            return None
+
+    screenshot = {"observation": {"screenshot"}}
+    record = trajectory.model_dump(exclude={"goal_images": True, "steps": {"__all__": screenshot}})
+    for step, line in zip(trajectory.steps, record["steps"], strict=True):
+        line["observation"]["screenshot"] = stored(
+            step.observation.screenshot, f"screenshot of step {step.index}"
+        )
+    hashes = (stored(ref, "goal image") for ref in trajectory.goal_images)
+    record["goal_images"] = [name for name in hashes if name is not None]
+    if lost:
+        _warn(record, lost)
+    record = {"format": FORMAT, **record}
+    try:
+        return to_json(record, inf_nan_mode="strings")
+    except PydanticSerializationError:
+        return to_json(_well_formed(record), inf_nan_mode="strings")
+
+
+def _read(file: Path, want: Want) -> Loaded:
+    for line in read_lines(file):
+        source = f"{file}:{line.number}"
+        if line.problem:
+            yield Unreadable(source, line.problem)
+            continue
+        key = None
+        try:
+            record = _parse(line.data)
+            _check_format(record, source)
+            key = TrajectoryKey.model_validate(record.get("key"))
+            if want(key):
+                yield _decode(record, file.parent / "images")
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "key"
+            yield Unreadable(source, f"{where}: {first['msg']}", key)
+        except (ValueError, RecursionError) as error:
+            yield Unreadable(source, f"not a trajectory: {error}", key)
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        record = from_json(line, allow_inf_nan=False)
+    except ValueError:
+        # Other tools write halves of surrogate pairs as escapes, which only this parser takes.
+        if rb"\u" not in line:
+            raise
+        record = _well_formed(json.loads(line))
+    if not isinstance(record, dict):
+        raise ValueError("the line is not a JSON object")
+    return record
+
+
+def _check_format(record: dict[str, Any], source: str) -> None:
+    version = record.pop("format", None)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError('it has no "format" (this version writes 1)')
+    if version > FORMAT:
+        raise UserError(
+            f"{source} is of format {version}, newer than the {FORMAT} that this version of "
+            "trajudge reads: upgrade trajudge"
+        )
+
+
+def _decode(record: dict[str, Any], images: Path) -> Trajectory:
+    lost: list[str] = []
+
+    def found(name: object, what: str) -> ImageRef | None:
+        if name is None:
+            return None
+        if not isinstance(name, str) or not _HASH.fullmatch(name):
+            raise ValueError(f"{what} is not referred to by 64 hexadecimal digits: {name!r:.80}")
+        path = _image_path(images, name)
+        if path is None:
+            lost.append(f"{what}: no image {name} in {images}")
+            return None
+        return ImageRef(path=path, sha256=name)
+
+    for at, step in enumerate(_list(record, "steps")):
+        observation = step.get("observation") if isinstance(step, dict) else None
+        if isinstance(observation, dict):
+            observation["screenshot"] = found(
+                observation.get("screenshot"), f"screenshot of step {at}"
+            )
+    refs = [found(name, "goal image") for name in _list(record, "goal_images")]
+    record["goal_images"] = [ref for ref in refs if ref is not None]
+    if lost:
+        _warn(record, lost)
+    return Trajectory.model_validate(record)
+
+
+def _list(record: dict[str, Any], name: str) -> list[Any]:
+    value = record.get(name, [])
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is not a list")
+    return value
+
+
+def _warn(record: dict[str, Any], sentences: list[str]) -> None:
+    metadata = record.get("metadata") or {}
+    before = metadata.get("warnings") or []
+    record["metadata"] = {**metadata, "warnings": [*before, *sentences]}
+
+
+def _image_path(images: Path, name: str) -> Path | None:
+    for extension in _EXTENSIONS.values():
+        path = images / f"{name}.{extension}"
+        # A link may lead anywhere; ``write`` makes none.
+        if path.is_file() and not path.is_symlink():
+            return path if extension == "bin" or is_image_file(path) is None else None
+    return None
+
+
+def _put(images: Path, ref: ImageRef) -> str:
+    """Stores an image once and gives its hash."""
+    try:
+        data = ref.data if ref.data is not None else cast(Path, ref.path).read_bytes()
+    except OSError as error:
+        raise ImageUnreadable(f"{ref.path} cannot be read ({error.strerror})") from error
+    name = sha256(data).hexdigest()
+    path = images / f"{name}.{_EXTENSIONS[media_type(data[:12])]}"
+    if not path.exists():
+        with _replacing(path) as file:
+            file.write(data)
+    return name
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[IO[bytes]]:
+    """A temporary file beside ``target`` that takes its name if the block succeeds."""
+    # The permissions of an ordinary new file, which a temporary one does not have.
+    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            yield cast(BufferedWriter, file)
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    umask = os.umask(0)
+    os.umask(umask)
+    temporary.chmod(0o666 & ~umask)
+    temporary.replace(target)
+
+
+def _compressor(raw: IO[bytes], compress: Compression) -> IO[bytes]:
+    if compress == "gz":
+        # No time and no name in the header: the same trajectories give the same bytes.
+        return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=raw, mtime=0))
+    if compress == "zst":
+        import zstandard  # noqa: PLC0415 - only for files that need it
+
+        writer = zstandard.ZstdCompressor(level=9, write_checksum=True)
+        return cast(IO[bytes], writer.stream_writer(raw, closefd=False))
+    return raw
+
+
+def _well_formed(value: Any) -> Any:
+    """The value with lone surrogates replaced by U+FFFD, at any depth."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_well_formed(name): _well_formed(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_well_formed(item) for item in value]
+    return value
