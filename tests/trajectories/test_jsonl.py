@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from trajectories.errors import UserError
 from trajectories.jsonl import read_lines
 
-
 _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".zst": zstandard.compress,

@@ -167,8 +167,7 @@ def test_an_image_is_written_once(tmp_path: Path) -> None:
 def test_the_same_trajectories_give_the_same_bytes(tmp_path: Path) -> None:
     for compress in ("", "gz", "zst"):
         files = [
-            store.write(tmp_path / str(n), [trajectory()], compress=compress)
-            for n in range(2)
+            store.write(tmp_path / str(n), [trajectory()], compress=compress) for n in range(2)
         ]
         assert files[0].read_bytes() == files[1].read_bytes()
 

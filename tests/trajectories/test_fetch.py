@@ -1,0 +1,270 @@
+"""The benchmark from the hub, through the real client against a server on loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from threading import Event, Timer
+
+import numpy as np
+import orjson
+import pytest
+from PIL import Image
+
+from benchmarks import agentrewardbench_like as like
+from tests.hub_server import COMMIT, REPO, Hub, serve
+from trajectories import fetch
+from trajectories.errors import UserError
+from trajectories.hub import HubCopy
+from trajectories.loaders import agentrewardbench
+from trajectories.model import Trajectory, Unreadable
+
+HEADER = "annotator_name,benchmark,task_id,model_name,exp_name,trajectory_success\n"
+EXPERIMENT = f"{like.AGENT}_on_webarena"
+
+
+def png() -> bytes:
+    buffer = BytesIO()
+    Image.new("L", (2, 2)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def published(tasks: int = 3) -> Hub:
+    """A dataset of a few trajectories of three steps."""
+    rng = np.random.default_rng(0)
+    hub = Hub()
+    lines = [HEADER]
+    for number in range(tasks):
+        task_id = f"webarena.{number}"
+        record = like.trajectory(rng, task_id=task_id, size=3_000)
+        hub.files[f"cleaned/webarena/{like.AGENT}/{EXPERIMENT}/{task_id}.json"] = orjson.dumps(
+            record
+        )
+        for step in range(3):
+            hub.files[shot(number, step)] = png()
+        for judge in ("aer", "nnetnav"):
+            hub.files[f"judgments/webarena/{like.AGENT}/{judge}/{task_id}.json"] = b"{}"
+        lines += [f"A,webarena,{task_id},{like.AGENT},{EXPERIMENT},Successful\n"] * 2
+    hub.files[f"judgments/webarena/{like.AGENT}/aer/webarena.0_error.json"] = b"{}"
+    hub.files["annotations.csv"] = "".join(lines).encode()
+    return hub
+
+
+def shot(task: int, step: int) -> str:
+    return f"screenshots/webarena/{like.AGENT}/webarena.{task}/screenshot_step_{step}.png"
+
+
+def json_path(task: int) -> str:
+    return f"cleaned/webarena/{like.AGENT}/{EXPERIMENT}/webarena.{task}.json"
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with serve(published()) as running:
+        yield running
+
+
+def copy_of(hub: Hub, folder: Path, revision: str | None = None) -> HubCopy:
+    return HubCopy(folder, REPO, revision, hub.endpoint)
+
+
+def test_only_what_is_wanted_is_fetched(hub: Hub, tmp_path: Path) -> None:
+    copy = copy_of(hub, tmp_path)
+    (found,) = fetch.fetched(lambda key: key.task_id == "webarena.1", copy=copy)
+    assert isinstance(found, Trajectory)
+    assert found.raw_task_id == "webarena.1"
+    assert found.final.screenshot is not None
+    assert set(hub.fetched()) == {"annotations.csv", json_path(1), shot(1, 2)}
+
+
+def test_all_screenshots_or_none_when_told(hub: Hub, tmp_path: Path) -> None:
+    (found, *_) = fetch.fetched(copy=copy_of(hub, tmp_path), screenshots="none")
+    assert isinstance(found, Trajectory)
+    assert found.final.screenshot is None
+    (found, *_) = fetch.fetched(copy=copy_of(hub, tmp_path), screenshots="all")
+    assert isinstance(found, Trajectory)
+    assert all(step.observation.screenshot for step in found.steps)
+
+
+def test_a_complete_copy_works_offline_without_a_request(tmp_path: Path) -> None:
+    with serve(published()) as hub:
+        online = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+    asked = len(hub.requests)
+    offline = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+    assert offline == online
+    assert len(hub.requests) == asked
+    assert offline == list(agentrewardbench.load(tmp_path))
+
+
+def test_the_revision_is_resolved_once_and_kept(tmp_path: Path) -> None:
+    with serve(published()) as hub:
+        copy = copy_of(hub, tmp_path)
+        fetch.download(copy, fetch.rows(copy)[:1])
+        assert copy.revision == COMMIT
+        again = copy_of(hub, tmp_path)
+        fetch.download(again, fetch.rows(again))
+        assert again.revision == COMMIT
+    heads = [path for method, path in hub.requests if method == "HEAD resolve"]
+    assert heads.count("annotations.csv") == 2  # to resolve the revision, and for the file
+    with pytest.raises(UserError, match=f"holds revision {COMMIT}.*--dest"):
+        copy_of(hub, tmp_path, "v2")
+    assert copy_of(hub, tmp_path, COMMIT).revision == COMMIT
+
+
+def test_an_unknown_revision_is_named(hub: Hub, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no revision 'nope'"):
+        fetch.fetched(copy=copy_of(hub, tmp_path, "nope"))
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_hub_in_trouble_is_asked_again(hub: Hub, tmp_path: Path, status: int) -> None:
+    hub.trouble["annotations.csv"] = [(status, {"Retry-After": "0"})] * 2
+    hub.trouble[json_path(0)] = [(status, {"Retry-After": "0"})]
+    copy = copy_of(hub, tmp_path)
+    assert len(list(fetch.fetched(copy=copy))) == 3
+    assert not copy.missing
+
+
+def test_a_body_that_breaks_off_is_resumed(hub: Hub, tmp_path: Path) -> None:
+    hub.cut[json_path(0)] = 1
+    found = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+    assert [type(item) for item in found] == [Trajectory] * 3
+    assert (tmp_path / json_path(0)).read_bytes() == hub.files[json_path(0)]
+
+
+def test_a_file_that_the_hub_lacks_is_named_counted_and_not_asked_for_again(
+    hub: Hub, tmp_path: Path
+) -> None:
+    del hub.files[json_path(1)]
+    del hub.files[shot(2, 2)]
+    copy = copy_of(hub, tmp_path)
+    first, lacking, last = fetch.fetched(copy=copy)
+    assert isinstance(first, Trajectory)
+    assert isinstance(lacking, Unreadable)
+    assert lacking.source == json_path(1)
+    assert COMMIT in lacking.reason
+    assert isinstance(last, Trajectory)
+    assert last.final.screenshot is None
+    assert "missing" in str(last.metadata["warnings"])
+    assert sorted(copy.missing) == sorted([json_path(1), shot(2, 2)])
+    asked = len(hub.requests)
+    assert len(list(fetch.fetched(copy=copy_of(hub, tmp_path)))) == 3
+    assert len(hub.requests) == asked
+
+
+def test_the_first_trajectory_comes_before_the_last_one_is_fetched(tmp_path: Path) -> None:
+    hub = published(tasks=12)
+    hub.hold[json_path(11)] = gate = Event()
+    with serve(hub):
+        found = fetch.fetched(copy=copy_of(hub, tmp_path))
+        Timer(15, gate.set).start()
+        next(found)
+        assert not gate.is_set()
+        assert json_path(11) not in hub.fetched()
+        gate.set()
+        assert len(list(found)) == 11
+
+
+def test_a_reader_that_stops_early_stops_the_fetching(tmp_path: Path) -> None:
+    hub = published(tasks=30)
+    with serve(hub):
+        found = fetch.fetched(copy=copy_of(hub, tmp_path))
+        next(found)
+        found.close()  # type: ignore[attr-defined]
+    assert json_path(29) not in hub.fetched()
+
+
+def test_a_hub_that_cannot_be_reached_is_said_with_the_mend(tmp_path: Path) -> None:
+    with serve(Hub()) as hub:
+        endpoint = hub.endpoint
+    with pytest.raises(UserError, match=f"{endpoint}.*no connection.*HF_ENDPOINT.*:PATH"):
+        fetch.fetched(copy=HubCopy(tmp_path, REPO, None, endpoint))
+
+
+def test_a_dataset_that_is_not_there_is_said(hub: Hub, tmp_path: Path) -> None:
+    copy = HubCopy(tmp_path, "somebody/else", None, hub.endpoint)
+    with pytest.raises(UserError, match="no such dataset"):
+        fetch.fetched(copy=copy)
+
+
+def test_a_refusal_names_the_token(hub: Hub, tmp_path: Path) -> None:
+    hub.trouble["annotations.csv"] = [(403, {})] * 9
+    with pytest.raises(UserError, match="answered 403; set HF_TOKEN"):
+        fetch.fetched(copy=copy_of(hub, tmp_path))
+
+
+def test_paths_of_the_dataset_stay_inside_its_folder(hub: Hub, tmp_path: Path) -> None:
+    line = f"A,webarena,../../../../../x,{like.AGENT},{EXPERIMENT},Successful\n"
+    hub.files["annotations.csv"] = (HEADER + line).encode()
+    with pytest.raises(UserError, match="leads outside"):
+        list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+
+
+def test_judgments_are_those_of_the_rows_and_judges(hub: Hub, tmp_path: Path) -> None:
+    copy = copy_of(hub, tmp_path)
+    first = fetch.rows(copy)[:1]
+    fetch.download(copy, first, ["judgments"], judges=["aer"])
+    fetched = sorted(p.name for p in (tmp_path / "judgments").rglob("*.json"))
+    assert fetched == ["webarena.0.json", "webarena.0_error.json"]
+    asked = len(hub.requests)
+    fetch.download(copy_of(hub, tmp_path), first, ["judgments"], judges=["aer"])
+    assert len(hub.requests) == asked
+
+
+def command(
+    hub: Hub, folder: Path, *arguments: str, **more: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "trajectories.fetch", "agentrewardbench", *arguments],
+        env={**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(folder), **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_command_fetches_and_says_what_it_did(hub: Hub, tmp_path: Path) -> None:
+    del hub.files[json_path(2)]
+    done = command(hub, tmp_path, "--benchmark", "webarena", "--agent", like.AGENT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{tmp_path}\n"
+    assert f"not in the dataset: {json_path(2)}" in done.stderr
+    assert "5 files fetched" in done.stderr
+    assert COMMIT in done.stderr
+    again = command(hub, tmp_path)
+    assert "0 files fetched" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--benchmark", "webarna"], "--benchmark 'webarna' is not in AgentRewardBench: there are"),
+        (["--what", "everything"], "--what 'everything' is none of trajectories"),
+        (["--revision", "v9"], "no revision 'v9'"),
+    ],
+)
+def test_the_users_mistake_is_one_sentence_and_exit_code_2(
+    hub: Hub, tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    done = command(hub, tmp_path, *arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_copy_on_the_machine_is_found(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRAJUDGE_DATA", str(tmp_path))
+    assert fetch.local_copy() is None
+    list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+    assert fetch.local_copy() == tmp_path
+
+
+def test_importing_the_command_imports_no_hub_client() -> None:
+    code = "import sys, trajectories.fetch; sys.exit('huggingface_hub' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

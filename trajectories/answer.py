@@ -1,0 +1,57 @@
+"""What an agent told the user last, read out of BrowserGym actions without running them.
+
+An action is Python-like text such as ``send_msg_to_user("Done.")``, now and then several calls in
+a row, and not always valid: agents forget to escape quotes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable
+
+_SPEAKING = ("send_msg_to_user", "report_infeasible", "report_infeasible_instructions")
+_MAX_PARSED = 100_000
+_CALL = re.compile(rf"\b(?:{'|'.join(_SPEAKING)})\s*\((.*)\)", re.DOTALL)
+_NAMED = re.compile(r"\s*\w+\s*=\s*(?=['\"])")
+
+
+def last_message(actions: Iterable[str | None]) -> str | None:
+    """The text of the last ``send_msg_to_user`` or ``report_infeasible``; None without any."""
+    found = None
+    for action in actions:
+        if action and any(name in action for name in _SPEAKING):
+            message = _message(action)
+            found = found if message is None else message
+    return found
+
+
+def _message(action: str) -> str | None:
+    if len(action) <= _MAX_PARSED:
+        try:
+            with warnings.catch_warnings():
+                # "\d" in a message is the agent's slip, no news for the user.
+                warnings.simplefilter("ignore")
+                return _spoken(ast.parse(action))
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            pass
+    match = _CALL.search(action)
+    if match is None:
+        return None
+    text = _NAMED.sub("", match[1].strip(), count=1)
+    quoted = len(text) > 1 and text[0] in "'\"" and text[0] == text[-1]
+    return text[1:-1] if quoted else text
+
+
+def _spoken(tree: ast.Module) -> str | None:
+    found = None
+    for node in tree.body:
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            continue
+        arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if call.func.id in _SPEAKING and arguments:
+            value = ast.literal_eval(arguments[0])
+            found = value if isinstance(value, str) else str(value)
+    return found

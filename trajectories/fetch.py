@@ -1,0 +1,267 @@
+"""``python -m trajectories.fetch agentrewardbench``: the published benchmark, file by file.
+
+Only what is asked for is fetched: every path follows from a row of the dataset's annotations.csv,
+and of the screenshots (4 GB) only the last one of a trajectory unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from trajectories.errors import UserError
+from trajectories.hub import HubCopy
+from trajectories.loaders import Loaded, Want, accept_all, agentrewardbench
+from trajectories.loaders.agentrewardbench_screenshots import Screenshots
+from trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajectories.progress import Progress
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+REPO = "McGill-NLP/agent-reward-bench"
+WHAT = ("trajectories", "screenshots", "judgments", "annotations")
+SCREENSHOTS = ("last", "all", "none")
+# Enough to hide latency; the hub limits requests, not bandwidth.
+_WORKERS = 4
+
+
+class Row(NamedTuple):
+    """One trajectory of the benchmark, as annotations.csv names it."""
+
+    benchmark: str
+    agent: str
+    experiment: str
+    task_id: str
+
+    @property
+    def path(self) -> str:
+        """Where the trajectory is in the dataset."""
+        return f"cleaned/{self.benchmark}/{self.agent}/{self.experiment}/{self.task_id}.json"
+
+    @property
+    def key(self) -> TrajectoryKey:
+        return TrajectoryKey(benchmark=self.benchmark, agent=self.agent, task_id=self.task_id)
+
+
+class _Shot(msgspec.Struct):
+    screenshot_path: str | None = None
+
+
+class _Shots(msgspec.Struct):
+    steps: list[_Shot]
+
+
+def folder() -> Path:
+    """Where the copy is kept: ``TRAJUDGE_DATA``, else in the user's cache."""
+    named = os.environ.get("TRAJUDGE_DATA")
+    if named:
+        return Path(named).expanduser()
+    return Path("~/.cache/trajudge/agentrewardbench").expanduser()
+
+
+def local_copy() -> Path | None:
+    """The copy of AgentRewardBench that is on this machine; None if there is no trajectory in it.
+
+    It may be a part of the benchmark: what was fetched so far.
+    """
+    place = folder()
+    return place if agentrewardbench.detect(place) else None
+
+
+def rows(copy: HubCopy) -> list[Row]:
+    """The benchmark's trajectories, each once, in the order of annotations.csv."""
+    table = copy.get("annotations.csv")
+    if table is None:
+        raise UserError(f"{copy.repo} has no annotations.csv at revision {copy.revision}")
+    try:
+        with table.open(encoding="utf-8", newline="") as file:
+            found = [
+                Row(r["benchmark"], r["model_name"], r["exp_name"], r["task_id"])
+                for r in csv.DictReader(file)
+            ]
+    except (KeyError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{table} is not AgentRewardBench's annotations.csv: {error!r}") from error
+    return list(dict.fromkeys(found))
+
+
+def fetched(
+    want: Want = accept_all,
+    *,
+    copy: HubCopy | None = None,
+    screenshots: str = "last",
+    progress: Progress | None = None,
+) -> Loaded:
+    """The wanted trajectories, fetched a few ahead of the one that is being read.
+
+    Raises UserError at once if the hub is needed and cannot be reached. A trajectory that the
+    dataset lacks gives Unreadable.
+    """
+    copy = copy or HubCopy(folder(), REPO)
+    wanted = [row for row in rows(copy) if want(row.key)]
+    return _fetched(copy, wanted, screenshots, progress or Progress(copy, len(wanted)))
+
+
+def _fetched(copy: HubCopy, wanted: list[Row], which: str, progress: Progress) -> Loaded:
+    found = Screenshots(copy.folder)
+    with progress:
+        for row, path in _ahead(lambda row: _fetch_trajectory(copy, row, which), wanted):
+            progress.advance()
+            result: Trajectory | Unreadable | None
+            if path is None:
+                reason = f"is not in the dataset {copy.repo} at revision {copy.revision}"
+                result = Unreadable(row.path, reason, row.key)
+            else:
+                source = agentrewardbench.Source(path, row.key, row.task_id, row.experiment)
+                result = agentrewardbench.read_file(source, found)
+            if result is not None:
+                yield result
+
+
+def _fetch_trajectory(copy: HubCopy, row: Row, which: str) -> Path | None:
+    """Fetches the trajectory and its screenshots (``last``, ``all``, ``none``)."""
+    path = copy.get(row.path)
+    if path is None or which == "none":
+        return path
+    for name in _screenshot_names(path)[-1 if which == "last" else 0 :]:
+        copy.get(f"screenshots/{row.benchmark}/{row.agent}/{row.task_id}/{name}")
+    return path
+
+
+def _screenshot_names(path: Path) -> list[str]:
+    """File names of a trajectory's screenshots; none if it is damaged (its reader says so)."""
+    try:
+        shots = msgspec.json.decode(path.read_bytes(), type=_Shots).steps
+    except msgspec.MsgspecError:
+        return []
+    names = (shot.screenshot_path.rpartition("/")[2] for shot in shots if shot.screenshot_path)
+    return [name for name in names if name not in {"", ".", ".."}]
+
+
+def _ahead(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
+    """``(item, function(item))`` in order, computed in threads a few items ahead."""
+    pool = ThreadPoolExecutor(_WORKERS)
+    pending = deque[tuple[T, Future[R]]]()
+    try:
+        for item in items:
+            pending.append((item, pool.submit(function, item)))
+            if len(pending) > _WORKERS:
+                first, future = pending.popleft()
+                yield first, future.result()
+        for first, future in pending:
+            yield first, future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def download(
+    copy: HubCopy,
+    wanted: Sequence[Row],
+    what: Sequence[str] = WHAT[:2],
+    *,
+    screenshots: str = "last",
+    judges: Sequence[str] = (),
+) -> None:
+    """Fetches everything that ``what`` names for the rows; ``judges`` empty means all of them."""
+    which = screenshots if "screenshots" in what else "none"
+    jobs: list[Callable[[], object]] = []
+    if {"trajectories", "screenshots"} & set(what):
+        jobs += [partial(_fetch_trajectory, copy, row, which) for row in wanted]
+    if "judgments" in what:
+        jobs += [partial(copy.get, path) for path in _judgment_paths(copy, wanted, judges)]
+    with Progress(copy, len(jobs)) as progress:
+        for _ in _ahead(lambda job: job(), jobs):
+            progress.advance()
+
+
+def _judgment_paths(copy: HubCopy, wanted: Sequence[Row], judges: Sequence[str]) -> list[str]:
+    """Judgment files of the rows, refused ones (``<task_id>_error.json``) too."""
+    tasks = {(row.benchmark, row.agent, row.task_id) for row in wanted}
+    found = []
+    for benchmark, agent in dict.fromkeys((row.benchmark, row.agent) for row in wanted):
+        for path in copy.names(f"judgments/{benchmark}/{agent}"):
+            *_, judge, name = path.split("/")
+            task_id = name.removesuffix(".json").removesuffix("_error")
+            if (benchmark, agent, task_id) in tasks and (not judges or judge in judges):
+                found.append(path)
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m trajectories.fetch",
+        description="Fetch AgentRewardBench, or a part of it, from the Hugging Face Hub.",
+    )
+    parser.add_argument("dataset", choices=["agentrewardbench"])
+    parser.add_argument("--benchmark", action="append", help="only this benchmark (repeatable)")
+    parser.add_argument("--agent", action="append", help="only this agent (repeatable)")
+    parser.add_argument("--task", action="append", help="only this task id (repeatable)")
+    parser.add_argument(
+        "--what", default=",".join(WHAT[:2]), help=f"of {','.join(WHAT)} (default: %(default)s)"
+    )
+    parser.add_argument("--screenshots", choices=SCREENSHOTS, default="last")
+    parser.add_argument("--judge", action="append", default=[], help="judgments of this judge only")
+    parser.add_argument("--revision", help="branch, tag or commit (default: main, then pinned)")
+    parser.add_argument("--dest", type=Path, help="folder (default: TRAJUDGE_DATA, or the cache)")
+    return parser
+
+
+def _chosen(args: argparse.Namespace, found: list[Row]) -> list[Row]:
+    """The rows that the options name. Raises UserError for a name that no row has."""
+    for option, column in (("benchmark", "benchmark"), ("agent", "agent"), ("task", "task_id")):
+        names = getattr(args, option)
+        known = {getattr(row, column) for row in found}
+        for name in names or ():
+            if name not in known:
+                listed = f": there are {', '.join(sorted(known))}" if len(known) < 20 else ""
+                raise UserError(f"--{option} {name!r} is not in AgentRewardBench{listed}")
+        if names:
+            found = [row for row in found if getattr(row, column) in names]
+    return found
+
+
+def run(argv: Sequence[str] | None = None) -> None:
+    """The command. Raises UserError."""
+    args = _parser().parse_args(argv)
+    what = [part.strip() for part in args.what.split(",") if part.strip()]
+    for part in what:
+        if part not in WHAT:
+            raise UserError(f"--what {part!r} is none of {', '.join(WHAT)}")
+    copy = HubCopy(args.dest or folder(), REPO, args.revision)
+    wanted = _chosen(args, rows(copy))
+    download(copy, wanted, what, screenshots=args.screenshots, judges=args.judge)
+    for path in copy.missing:
+        sys.stderr.write(f"not in the dataset: {path}\n")
+    counts = copy.counts
+    sys.stderr.write(
+        f"{counts.downloaded} files fetched ({counts.bytes / 1e6:.1f} MB), {counts.present} were "
+        f"here already, {counts.missing} not in the dataset; revision {copy.revision}\n"
+    )
+    sys.stdout.write(f"{copy.folder}\n")
+
+
+def main() -> int:
+    """Exit code: 0 done, 2 the user's mistake, 130 interrupted (what was fetched is kept)."""
+    try:
+        run()
+    except UserError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; run it again to go on\n")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,242 @@
+"""The published AgentRewardBench dataset on the disk (Lu et al. 2025, section 3.1).
+
+``cleaned/<benchmark>/<agent>/<exp_name>/<task_id>.json`` holds one trajectory each, of 1 to 20 MB,
+most of which (element trees, chat messages, bounding boxes) no judge reads: only the fields that
+are needed are decoded, out of a memory-mapped file.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from trajectories.answer import last_message
+from trajectories.errors import UserError
+from trajectories.loaders import Loaded, Want, accept_all
+from trajectories.loaders.agentrewardbench_screenshots import Screenshots
+from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey, Unreadable
+
+KIND = "agentrewardbench"
+MAX_FILE_BYTES = 512 * 2**20
+
+# A second download of the same file: "webarena.414(1).json".
+_DUPLICATE = re.compile(r"(?P<original>.+?) ?\(\d+\)")
+_REWARDS = {"cum_reward", "cum_raw_reward"}
+
+
+class _Step(msgspec.Struct):
+    """The fields of a step that are needed; all others are skipped undecoded."""
+
+    num: int | None = None
+    reasoning: str | None = None
+    action: str | None = None
+    screenshot_path: str | None = None
+    url: str | None = None
+    last_action_error: str | None = None
+    axtree: str | None = None
+    axtree_pruned: str | None = None
+
+
+class _File(msgspec.Struct):
+    """The fields of a trajectory file that are needed."""
+
+    benchmark: str
+    goal: str
+    agent: str
+    steps: list[_Step]
+    summary_info: dict[str, Any]
+    valid: bool | None = True
+    model: str | None = None
+    experiment: str | None = None
+    seed: int | None = None
+
+
+_DECODER = msgspec.json.Decoder(_File)
+
+
+class Source(NamedTuple):
+    """One trajectory file, known by its path alone."""
+
+    path: Path
+    key: TrajectoryKey
+    task_id: str
+    experiment: str
+
+
+def detect(path: Path) -> bool:
+    """Whether there is a ``cleaned`` folder with trajectory files at the usual depth."""
+    root = find_root(path)
+    return root is not None and next(_files(root), None) is not None
+
+
+def load(path: Path, want: Want = accept_all) -> Loaded:
+    """Trajectories by benchmark, agent, experiment and task; unwanted ones are not opened.
+
+    ``path`` is the dataset's folder, its ``cleaned`` folder, or a folder in which the dataset lies
+    as ``trajectories``. Runs marked as not valid are left out. Raises UserError if there is no
+    trajectory file.
+    """
+    root = find_root(path)
+    if root is None or next(_files(root), None) is None:
+        raise UserError(
+            f"{path} holds no AgentRewardBench trajectories: there is no file "
+            "cleaned/<benchmark>/<agent>/<experiment>/<task>.json in it"
+        )
+    return _load(root, want)
+
+
+def _load(root: Path, want: Want) -> Loaded:
+    screenshots = Screenshots(root)
+    for source in sources(root):
+        if want(source.key):
+            found = read_file(source, screenshots)
+            if found is not None:
+                yield found
+
+
+def find_root(path: Path) -> Path | None:
+    """The dataset's folder: the one that holds ``cleaned``."""
+    for candidate in (path, path / "trajectories"):
+        if (candidate / "cleaned").is_dir():
+            return candidate
+    return path.absolute().parent if path.name == "cleaned" and path.is_dir() else None
+
+
+def sources(root: Path) -> Iterator[Source]:
+    """Every trajectory file once, in stable order. A task run in several experiments of the same
+    agent gets attempts 0, 1, ... in the order of the experiments' names."""
+    attempts = Counter[TrajectoryKey]()
+    for file in _files(root):
+        task_id = original_name(file.stem)
+        if task_id != file.stem and not _is_first_copy(file, task_id):
+            continue
+        *_, benchmark, agent, experiment, _ = file.parts
+        key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
+        attempt = attempts[key]
+        attempts[key] += 1
+        yield Source(file, key.model_copy(update={"attempt": attempt}), task_id, experiment)
+
+
+def original_name(stem: str) -> str:
+    """The name without the "(1)" of a duplicate download."""
+    match = _DUPLICATE.fullmatch(stem)
+    return match["original"] if match else stem
+
+
+def _is_first_copy(file: Path, task_id: str) -> bool:
+    """Whether a duplicate stands for an original that is not there."""
+    if file.with_name(f"{task_id}.json").exists():
+        return False
+    copies = [f for f in file.parent.glob("*.json") if original_name(f.stem) == task_id]
+    return file == min(copies)
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Folder by folder, so that the first file comes without listing the whole dataset."""
+
+    def folders(parents: Iterator[Path]) -> Iterator[Path]:
+        for parent in parents:
+            yield from sorted(child for child in parent.iterdir() if child.is_dir())
+
+    for experiment in folders(folders(folders(iter([root / "cleaned"])))):
+        names = sorted(child for child in experiment.iterdir() if child.suffix == ".json")
+        yield from (child for child in names if not child.name.startswith("."))
+
+
+def read_file(source: Source, screenshots: Screenshots) -> Trajectory | Unreadable | None:
+    """One trajectory; None if it is marked as not valid."""
+    try:
+        file = _decode(source.path)
+        if file.valid is False:
+            return None
+        return _trajectory(file, source, screenshots)
+    except (ValueError, OSError, RecursionError) as error:
+        # msgspec's and pydantic's errors are ValueErrors.
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return Unreadable(str(source.path), " ".join(reason.split())[:500], source.key)
+
+
+def _decode(path: Path) -> _File:
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        if not size:
+            raise ValueError("the file is empty")
+        if size > MAX_FILE_BYTES:
+            raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            mapped.madvise(mmap.MADV_SEQUENTIAL)
+            return _DECODER.decode(mapped)
+
+
+def _trajectory(file: _File, source: Source, screenshots: Screenshots) -> Trajectory:
+    key = TrajectoryKey(
+        benchmark=file.benchmark,
+        agent=file.agent,
+        task_id=source.task_id,
+        attempt=source.key.attempt,
+    )
+    paths = [step.screenshot_path for step in file.steps]
+    refs, warnings = screenshots.find(paths, file.benchmark, file.agent, source.task_id)
+    summary = file.summary_info
+    metadata: dict[str, Any] = {
+        "model": file.model,
+        "experiment": file.experiment or source.experiment,
+        "seed": file.seed,
+        "error": _text(summary.get("err_msg")),
+        "warnings": warnings,
+    }
+    return Trajectory(
+        key=key,
+        raw_task_id=source.task_id,
+        goal=file.goal,
+        steps=tuple(map(_step, range(len(refs)), file.steps, refs)),
+        answer=last_message(step.action for step in file.steps),
+        official_reward=_number(summary.get("cum_reward")),
+        terminated=_flag(summary.get("terminated")),
+        truncated=_flag(summary.get("truncated")),
+        telemetry=telemetry(summary),
+        metadata={name: value for name, value in metadata.items() if value not in (None, [])},
+    )
+
+
+def _step(index: int, step: _Step, screenshot: ImageRef | None) -> Step:
+    observation = Observation(
+        url=step.url,
+        axtree=step.axtree,
+        axtree_pruned=step.axtree_pruned,
+        screenshot=screenshot,
+        page_error=step.last_action_error or None,
+    )
+    return Step(index=index, observation=observation, reasoning=step.reasoning, action=step.action)
+
+
+def telemetry(summary: dict[str, Any]) -> dict[str, float]:
+    """The finite numbers of ``summary_info`` under their own names, rewards left out (they are
+    the outcome, not the run), and ``error``: 1 if the run ended in one."""
+    numbers = {name: _number(value) for name, value in summary.items() if name not in _REWARDS}
+    found = {name: number for name, number in numbers.items() if number is not None}
+    return {**found, "error": float(bool(summary.get("err_msg")))}
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
