@@ -24,7 +24,8 @@ COMMIT = "c0ffee" + "0" * 34
 class Hub:
     """What the server has, what it was asked, and the trouble it is to make.
 
-    ``trouble[path]`` is a list of (status, headers) to be answered before the file;
+    ``trouble[path]`` is a list of (status, headers) to be answered before the file is resolved,
+    ``trouble["content/" + path]`` before its content is given;
     ``cut[path]`` counts how often the body breaks off; ``hold[path]`` is awaited first.
     """
 
@@ -91,6 +92,9 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
 
         def content(self, name: str) -> None:
             hub.requests.append((self.command, name))
+            if hub.trouble[f"content/{name}"] and self.command == "GET":
+                self.answer(*hub.trouble[f"content/{name}"].pop(0))
+                return
             if name in hub.hold:
                 hub.hold[name].wait(20)
             data = hub.files[name]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from threading import Event, Timer
+from time import monotonic
 
 import numpy as np
 import orjson
@@ -124,9 +125,23 @@ def test_an_unknown_revision_is_named(hub: Hub, tmp_path: Path) -> None:
 def test_a_hub_in_trouble_is_asked_again(hub: Hub, tmp_path: Path, status: int) -> None:
     hub.trouble["annotations.csv"] = [(status, {"Retry-After": "0"})] * 2
     hub.trouble[json_path(0)] = [(status, {"Retry-After": "0"})]
+    hub.trouble[f"content/{json_path(1)}"] = [(status, {"Retry-After": "0"})]
     copy = copy_of(hub, tmp_path)
     assert len(list(fetch.fetched(copy=copy))) == 3
     assert not copy.missing
+
+
+def test_the_hub_says_how_long_to_wait(hub: Hub, tmp_path: Path) -> None:
+    hub.trouble["annotations.csv"] = [(429, {"Retry-After": "2"})]
+    start = monotonic()
+    fetch.rows(copy_of(hub, tmp_path))
+    assert monotonic() - start >= 2
+
+
+def test_a_hub_that_stays_in_trouble_is_given_up_with_its_answer(hub: Hub, tmp_path: Path) -> None:
+    hub.trouble["annotations.csv"] = [(503, {"Retry-After": "0"})] * 99
+    with pytest.raises(UserError, match="answered 503"):
+        fetch.rows(copy_of(hub, tmp_path))
 
 
 def test_a_body_that_breaks_off_is_resumed(hub: Hub, tmp_path: Path) -> None:
@@ -268,3 +283,9 @@ def test_a_copy_on_the_machine_is_found(
 def test_importing_the_command_imports_no_hub_client() -> None:
     code = "import sys, trajectories.fetch; sys.exit('huggingface_hub' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_folder_that_cannot_be_written_is_the_users_mistake(hub: Hub, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="cannot write"):
+        fetch.rows(copy_of(hub, tmp_path / "file" / "x"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from hashlib import sha256
@@ -373,3 +375,24 @@ def test_every_field_of_the_schema_is_described() -> None:
     for name, part in {"Trajectory": document, **document["$defs"]}.items():
         for field, described in part.get("properties", {}).items():
             assert described.get("description"), f"{name}.{field}"
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_half_written(tmp_path: Path) -> None:
+    code = """
+import resource, sys
+from pathlib import Path
+from trajectories import store
+from trajectories.errors import UserError
+from trajectories.model import Trajectory, TrajectoryKey
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+key = TrajectoryKey(benchmark="b", agent="a", task_id="t")
+try:
+    store.write(Path(sys.argv[1]), [Trajectory(key=key, raw_task_id="t", goal="x" * 200_000)])
+except UserError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert "cannot write" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["images"]

@@ -1,0 +1,98 @@
+"""Which loader a ``--data`` value means."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import agentrewardbench_like as like
+from trajectories import store
+from trajectories.errors import UserError
+from trajectories.loaders import KINDS, detect_kind, loader, open_source, parse_source
+from trajectories.model import Trajectory, TrajectoryKey
+
+BUILT = [kind for kind, module in KINDS.items() if find_spec(module)]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    key = TrajectoryKey(benchmark="shop", agent="a", task_id="t")
+    folder = tmp_path / "shop"
+    store.write(folder, [Trajectory(key=key, raw_task_id="t", goal="g")])
+    return folder
+
+
+@pytest.mark.parametrize("kind", BUILT)
+def test_every_loader_has_the_three_names(kind: str, tmp_path: Path) -> None:
+    module = loader(kind)
+    assert kind == module.KIND
+    assert not module.detect(tmp_path)
+    with pytest.raises(UserError):
+        list(module.load(tmp_path, lambda key: True))
+
+
+def test_a_kind_and_a_path(shop: Path) -> None:
+    assert parse_source(f"trajudge:{shop}") == ("trajudge", shop)
+    (found,) = open_source(f"trajudge:{shop}")
+    assert isinstance(found, Trajectory)
+    assert list(open_source(f"trajudge:{shop}", lambda key: False)) == []
+
+
+def test_a_bare_path_is_detected(shop: Path, tmp_path: Path) -> None:
+    assert parse_source(str(shop)) == ("trajudge", shop)
+    like.write(tmp_path / "arb", like.trajectory(np.random.default_rng(0), size=2_000))
+    assert detect_kind(tmp_path / "arb") == "agentrewardbench"
+
+
+@pytest.mark.parametrize("name", ["C:data", "agentrewardbench:copy", "2025-01-01T10:00:00"])
+def test_a_path_with_a_colon_is_a_path(
+    name: str, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shop.rename(tmp_path / name)
+    assert parse_source(f"./{name}") == ("trajudge", Path(name))
+    assert parse_source(str(tmp_path / name)) == ("trajudge", tmp_path / name)
+
+
+def test_a_windows_path_that_is_not_there_is_said_as_a_path() -> None:
+    with pytest.raises(UserError, match=r"no such file or folder"):
+        parse_source(r"C:\data\runs")
+
+
+def test_a_kind_alone_needs_a_path_unless_it_can_be_fetched() -> None:
+    assert parse_source("agentrewardbench") == ("agentrewardbench", None)
+    with pytest.raises(UserError, match="write webvoyager:PATH"):
+        open_source("webvoyager")
+
+
+@pytest.mark.parametrize("spec", ["agentrewardbnch", "webvoyger:runs", "browser-gym"])
+def test_a_misspelt_kind_gets_the_closest_name(spec: str) -> None:
+    with pytest.raises(UserError, match="did you mean") as caught:
+        parse_source(spec)
+    assert spec in str(caught.value)
+
+
+@pytest.mark.parametrize("spec", ["trajudge:", "trajudge:/no/such/folder"])
+def test_a_kind_with_a_path_that_is_not_there(spec: str) -> None:
+    with pytest.raises(UserError, match="no file or folder"):
+        parse_source(spec)
+
+
+def test_a_path_of_no_kind_names_the_kinds(tmp_path: Path) -> None:
+    if len(BUILT) < len(KINDS):
+        pytest.skip("not every loader is there")
+    with pytest.raises(UserError, match=r"no known format.*online-mind2web"):
+        parse_source(str(tmp_path))
+
+
+def test_the_registry_imports_no_loader() -> None:
+    code = (
+        "import sys, trajectories.loaders;"
+        "sys.exit(any(m.startswith('trajectories.loaders.') for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
