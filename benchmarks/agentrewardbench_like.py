@@ -1,5 +1,10 @@
 """Makes files like AgentRewardBench's trajectories: the same fields, and most of the bytes in
-those that no judge reads. For the tests (small) and ``benchmarks.load`` (1 to 20 MB)."""
+those that no judge reads. For the tests (small) and ``benchmarks.load`` (1 to 20 MB).
+
+The shares of a step's bytes are an assumption, from what the fields are: ``axtree_obj`` is the
+browser's own tree of which ``axtree`` is the short text; ``chat_messages`` hold one prompt, which
+the agents cap; ``extra_element_properties`` and ``bounding_boxes`` have an entry an element.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +62,9 @@ def summary(n_steps: int, **fields: Any) -> dict[str, Any]:
 
 def step(rng: Generator, num: int, size: int, folder: str, *, last: bool) -> dict[str, Any]:
     """One step of about ``size`` bytes."""
-    nodes = max(1, size * 45 // 100 // 300)
-    tree = words(rng, size // 25)
-    boxes = rng.random((max(1, size // 800), 4)).round(3).tolist()
+    nodes = max(1, int(size * 0.60 / 290))
+    tree = words(rng, int(size * 0.05))
+    boxes = rng.random((max(1, int(size * 0.23 / 137)), 4)).round(3).tolist()
     return {
         "num": num,
         "reasoning": None if last else f"I look at item {num}.",
@@ -73,7 +78,7 @@ def step(rng: Generator, num: int, size: int, folder: str, *, last: bool) -> dic
         "axtree": tree,
         "axtree_pruned": tree[: len(tree) // 2],
         "axtree_obj": element_tree(rng, nodes),
-        "chat_messages": [{"role": "user", "content": words(rng, size * 35 // 100)}],
+        "chat_messages": [{"role": "user", "content": words(rng, int(size * 0.10))}],
         "bounding_boxes": boxes,
         "extra_element_properties": {
             f"a{i}": {"visibility": 1.0, "bbox": box, "clickable": True, "set_of_marks": False}
