@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 REPO = "McGill-NLP/agent-reward-bench"
@@ -26,7 +26,7 @@ class Hub:
 
     ``trouble[path]`` is a list of (status, headers) to be answered before the file is resolved,
     ``trouble["content/" + path]`` before its content is given;
-    ``cut[path]`` counts how often the body breaks off; ``hold[path]`` is awaited first.
+    ``cut[path]`` counts how often the body breaks off.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -36,7 +36,6 @@ class Hub:
         default_factory=lambda: defaultdict(list)
     )
     cut: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    hold: dict[str, Event] = field(default_factory=dict)
     endpoint: str = ""
 
     def fetched(self) -> list[str]:
@@ -95,8 +94,6 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
             if hub.trouble[f"content/{name}"] and self.command == "GET":
                 self.answer(*hub.trouble[f"content/{name}"].pop(0))
                 return
-            if name in hub.hold:
-                hub.hold[name].wait(20)
             data = hub.files[name]
             start = 0
             if wanted := self.headers.get("Range"):

@@ -1,33 +1,63 @@
-"""Reading BrowserGym actions: text such as ``send_msg_to_user("Done.")``, never run."""
+"""What an agent told the user last, read out of BrowserGym actions without running them.
+
+An action is Python-like text such as ``send_msg_to_user("Done.")``, now and then several calls in
+a row, and not always valid: agents forget to escape quotes.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+import warnings
 from collections.abc import Iterable
 
-_HEAD = "send_msg_to_user("
-
-
-def message_to_user(action: str | None) -> str | None:
-    """The text that an action sends to the user; None for any other action.
-
-    A message that is no Python literal (agents forget to escape quotes) is given as it stands.
-    """
-    call = action.strip() if action else ""
-    if not (call.startswith(_HEAD) and call.endswith(")")):
-        return None
-    argument = call[len(_HEAD) : -1].strip().removesuffix(",").removeprefix("text=")
-    try:
-        value = ast.literal_eval(argument)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return argument.strip("\"'")
-    return value if isinstance(value, str) else argument
+_SPEAKING = ("send_msg_to_user", "report_infeasible", "report_infeasible_instructions")
+_MAX_PARSED = 100_000
+_CALL = re.compile(rf"^\s*(?:{'|'.join(_SPEAKING)})\s*\((.*)\)", re.DOTALL | re.MULTILINE)
+_NAMED = re.compile(r"\s*\w+\s*=\s*(?=['\"])")
 
 
 def last_message_to_user(actions: Iterable[str | None]) -> str | None:
-    """The answer of a run: what its last ``send_msg_to_user`` says; None if it sent nothing."""
+    """The answer of a run: the text of its last message; None if it sent nothing."""
     answer = None
     for action in actions:
         message = message_to_user(action)
         answer = answer if message is None else message
     return answer
+
+
+def message_to_user(action: str | None) -> str | None:
+    """What a ``send_msg_to_user`` or ``report_infeasible`` says (the last one, of several calls);
+    None for any other action.
+
+    A message that is no Python literal (agents forget to escape quotes) is given as it stands.
+    """
+    if not action or not any(name in action for name in _SPEAKING):
+        return None
+    if len(action) <= _MAX_PARSED:
+        try:
+            with warnings.catch_warnings():
+                # "\d" in a message is the agent's slip, no news for the user.
+                warnings.simplefilter("ignore")
+                return _spoken(ast.parse(action.strip()))
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            pass
+    match = _CALL.search(action)
+    if match is None:
+        return None
+    text = _NAMED.sub("", match[1].strip(), count=1)
+    quoted = len(text) > 1 and text[0] in "'\"" and text[0] == text[-1]
+    return text[1:-1] if quoted else text
+
+
+def _spoken(tree: ast.Module) -> str | None:
+    found = None
+    for node in tree.body:
+        call = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            continue
+        arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if call.func.id in _SPEAKING and arguments:
+            value = ast.literal_eval(arguments[0])
+            found = value if isinstance(value, str) else str(value)
+    return found

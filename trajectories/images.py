@@ -7,7 +7,6 @@ size is checked before a decoder sees the file.
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -49,17 +48,13 @@ def is_image_file(path: Path) -> str | None:
     Cheap: looks at the file's type and its first bytes only.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        # Before it is opened: opening a pipe would wait for somebody to write into it.
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "is not a file"
+        with path.open("rb", buffering=0) as file:
+            return not_an_image(file.read(64))
     except (OSError, ValueError):
         return "is missing or cannot be opened"
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return "is not a file"
-        return not_an_image(os.read(descriptor, 64))
-    except OSError:
-        return "cannot be read"
-    finally:
-        os.close(descriptor)
 
 
 def load_picture(

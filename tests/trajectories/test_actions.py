@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,25 @@ from trajectories.actions import last_message_to_user, message_to_user
         (' send_msg_to_user(text="""a\nb""",) ', "a\nb"),
         ('send_msg_to_user("a" "b")', "ab"),
         ("send_msg_to_user('It's here')", "It's here"),
+        ('send_msg_to_user("It costs $5.")', "It costs $5."),
+        ("send_msg_to_user('It\\'s 5')", "It's 5"),
+        ('send_msg_to_user(text="Done")', "Done"),
+        ('send_msg_to_user("a (b) c")', "a (b) c"),
+        ('send_msg_to_user("1. x\\n2. y")', "1. x\n2. y"),
+        ('send_msg_to_user("""two\nlines""")', "two\nlines"),
+        ('report_infeasible("There is no such page")', "There is no such page"),
         ("send_msg_to_user(42)", "42"),
+        ("send_msg_to_user('It's 5')", "It's 5"),
+        ('send_msg_to_user("cut\nshort")', "cut\nshort"),
+        ('send_msg_to_user(text="cut\nshort")', "cut\nshort"),
+        ('click("3")\nsend_msg_to_user("Bought.")', "Bought."),
+        ('send_msg_to_user("one")\nsend_msg_to_user("two")', "two"),
+        (r'send_msg_to_user("\d")', r"\d"),
+        ("send_msg_to_user(__import__('os').getcwd())", "__import__('os').getcwd()"),
+        ("send_msg_to_user()", None),
+        ('fill("2", "send_msg_to_user")', None),
+        ("click('a')", None),
+        ("fill('2', 'It's send_msg_to_user(3)')", None),
         ("click('12')", None),
         ("noop()", None),
         ("", None),
@@ -27,7 +46,9 @@ from trajectories.actions import last_message_to_user, message_to_user
     ],
 )
 def test_message(action: str | None, message: str | None) -> None:
-    assert message_to_user(action) == message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert message_to_user(action) == message
 
 
 @given(st.text())
@@ -42,8 +63,22 @@ def test_the_argument_is_never_run(tmp_path: Path) -> None:
 
 
 def test_long_and_deep_arguments_end_soon() -> None:
-    for inner in ("(" * 200_000, "-" * 200_000 + "1", " " * 200_000, ",) " * 100_000):
+    for inner in (
+        "(" * 200_000,
+        "(" * 50_000,
+        "-" * 50_000 + "1",
+        "1+" * 30_000 + "1",
+        "-" * 200_000 + "1",
+        " " * 200_000,
+        ",) " * 100_000,
+    ):
         assert message_to_user(f"send_msg_to_user({inner})") is not None
+
+
+@given(st.text(alphabet="send_msg_to_user()'\"\\\n [{1,=", max_size=60))
+def test_anything_else_raises_nothing(text: str) -> None:
+    message_to_user(f"send_msg_to_user({text}")
+    message_to_user(text)
 
 
 def test_the_last_message_is_the_answer() -> None:

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from threading import Event, Timer
-from time import monotonic
+from time import monotonic, sleep
 
 import numpy as np
 import orjson
@@ -171,17 +170,13 @@ def test_a_file_that_the_hub_lacks_is_named_counted_and_not_asked_for_again(
     assert len(hub.requests) == asked
 
 
-def test_the_first_trajectory_comes_before_the_last_one_is_fetched(tmp_path: Path) -> None:
-    hub = published(tasks=12)
-    hub.hold[json_path(11)] = gate = Event()
-    with serve(hub):
+def test_only_a_few_are_fetched_ahead_of_the_reader(tmp_path: Path) -> None:
+    with serve(published(tasks=20)) as hub:
         found = fetch.fetched(copy=copy_of(hub, tmp_path))
-        Timer(15, gate.set).start()
         next(found)
-        assert not gate.is_set()
-        assert json_path(11) not in hub.fetched()
-        gate.set()
-        assert len(list(found)) == 11
+        sleep(0.7)  # what was begun may end; nothing else may begin
+        assert len(set(hub.fetched()) & {json_path(n) for n in range(20)}) < 10
+        assert len(list(found)) == 19
 
 
 def test_a_reader_that_stops_early_stops_the_fetching(tmp_path: Path) -> None:

@@ -161,9 +161,11 @@ def test_an_image_is_written_once(tmp_path: Path) -> None:
     source.write_bytes(png(7))
     many = [trajectory(f"t.{i}", steps=observed(png(7))) for i in range(3)]
     store.write(tmp_path / "out", [*many, trajectory("p", steps=observed(None, source))])
-    assert [p.name for p in (tmp_path / "out/images").iterdir()] == [
-        f"{sha256(png(7)).hexdigest()}.png"
-    ]
+    (image,) = (tmp_path / "out/images").iterdir()
+    assert image.name == f"{sha256(png(7)).hexdigest()}.png"
+    written = image.stat().st_ino
+    store.write(tmp_path / "out", many)
+    assert image.stat().st_ino == written
 
 
 def test_the_same_trajectories_give_the_same_bytes(tmp_path: Path) -> None:

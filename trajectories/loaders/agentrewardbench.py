@@ -7,7 +7,6 @@ are needed are decoded, out of a memory-mapped file.
 
 from __future__ import annotations
 
-import math
 import mmap
 import re
 from collections import Counter
@@ -17,10 +16,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajectories.answer import last_message
+from trajectories.actions import last_message_to_user
 from trajectories.errors import UserError
 from trajectories.loaders import Loaded, Want, accept_all
 from trajectories.loaders.agentrewardbench_screenshots import Screenshots
+from trajectories.loaders.summary import read_summary
 from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey, Unreadable
 
 KIND = "agentrewardbench"
@@ -28,7 +28,6 @@ MAX_FILE_BYTES = 512 * 2**20
 
 # A second download of the same file: "webarena.414(1).json".
 _DUPLICATE = re.compile(r"(?P<original>.+?) ?\(\d+\)")
-_REWARDS = {"cum_reward", "cum_raw_reward"}
 
 
 class _Step(msgspec.Struct):
@@ -171,7 +170,6 @@ def _decode(path: Path) -> _File:
         if size > MAX_FILE_BYTES:
             raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            mapped.madvise(mmap.MADV_SEQUENTIAL)
             return _DECODER.decode(mapped)
 
 
@@ -184,25 +182,24 @@ def _trajectory(file: _File, source: Source, screenshots: Screenshots) -> Trajec
     )
     paths = [step.screenshot_path for step in file.steps]
     refs, warnings = screenshots.find(paths, file.benchmark, file.agent, source.task_id)
-    summary = file.summary_info
-    metadata: dict[str, Any] = {
-        "model": file.model,
-        "experiment": file.experiment or source.experiment,
-        "seed": file.seed,
-        "error": _text(summary.get("err_msg")),
-        "warnings": warnings,
-    }
+    summary = read_summary(file.summary_info)
     return Trajectory(
         key=key,
         raw_task_id=source.task_id,
         goal=file.goal,
         steps=tuple(map(_step, range(len(refs)), file.steps, refs)),
-        answer=last_message(step.action for step in file.steps),
-        official_reward=_number(summary.get("cum_reward")),
-        terminated=_flag(summary.get("terminated")),
-        truncated=_flag(summary.get("truncated")),
-        telemetry=telemetry(summary),
-        metadata={name: value for name, value in metadata.items() if value not in (None, [])},
+        answer=last_message_to_user(step.action for step in file.steps),
+        official_reward=summary.official_reward,
+        terminated=summary.terminated,
+        truncated=summary.truncated,
+        telemetry=summary.telemetry,
+        metadata={
+            "model": file.model,
+            "experiment": file.experiment or source.experiment,
+            "seed": file.seed,
+            "error": summary.error,
+            "warnings": [*warnings],
+        },
     )
 
 
@@ -215,28 +212,3 @@ def _step(index: int, step: _Step, screenshot: ImageRef | None) -> Step:
         page_error=step.last_action_error or None,
     )
     return Step(index=index, observation=observation, reasoning=step.reasoning, action=step.action)
-
-
-def telemetry(summary: dict[str, Any]) -> dict[str, float]:
-    """The finite numbers of ``summary_info`` under their own names, rewards left out (they are
-    the outcome, not the run), and ``error``: 1 if the run ended in one."""
-    numbers = {name: _number(value) for name, value in summary.items() if name not in _REWARDS}
-    found = {name: number for name, number in numbers.items() if number is not None}
-    return {**found, "error": float(bool(summary.get("err_msg")))}
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
-        return None
-
-
-def _flag(value: object) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -12,7 +12,8 @@ _REWARDS = ("cum_reward", "cum_raw_reward")
 
 class Summary(NamedTuple):
     """How a run ended. ``telemetry`` has no reward in it, so that what is learnt from it cannot
-    know the rule-based verdict; its names are the file's without the prefix ``stats.``."""
+    know the rule-based verdict; its names are the file's without the prefix ``stats.``, and
+    ``error`` is 1 if the run ended in one."""
 
     official_reward: float | None
     terminated: bool | None
@@ -23,6 +24,7 @@ class Summary(NamedTuple):
 
 def read_summary(info: Mapping[str, object]) -> Summary:
     """The parts of ``summary_info`` that a trajectory keeps; values of a wrong type are None."""
+    error = text(info.get("err_msg"))
     terminated, truncated = info.get("terminated"), info.get("truncated")
     return Summary(
         official_reward=numbers({"reward": info.get("cum_reward")}).get("reward"),
@@ -32,6 +34,7 @@ def read_summary(info: Mapping[str, object]) -> Summary:
             name.removeprefix("stats."): value
             for name, value in numbers(info).items()
             if name not in _REWARDS
-        },
-        error=text(info.get("err_msg")),
+        }
+        | {"error": float(error is not None)},
+        error=error,
     )

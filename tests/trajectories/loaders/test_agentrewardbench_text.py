@@ -27,7 +27,7 @@ def test_a_judgment_gives_the_whole_trajectory(tmp_path: Path) -> None:
     ]
     assert run.answer == "1. tea\n2. milk"
     assert (run.official_reward, run.terminated, run.truncated) == (0.5, True, False)
-    assert run.telemetry == {"n_steps": 1, "cum_cost": 0.25}
+    assert run.telemetry == {"n_steps": 1, "cum_cost": 0.25, "error": 0}
     assert run.metadata["warnings"] == []
 
 

@@ -27,7 +27,7 @@ def test_an_experiment_folder_gives_the_whole_trajectory(tmp_path: Path) -> None
     assert run.key == TrajectoryKey(benchmark="webarena", agent="Made_agent", task_id="webarena.3")
     assert (run.goal, run.answer, run.official_reward) == ("Buy tea", "Bought.", 1.0)
     assert (run.terminated, run.truncated) == (True, False)
-    assert run.telemetry == {"n_steps": 11, "cum_output_tokens": 7}
+    assert run.telemetry == {"n_steps": 11, "cum_output_tokens": 7, "error": 0}
     assert run.metadata == {"model": "made-1", "seed": 5, "error": None, "warnings": []}
     assert [step.action for step in run.steps] == [*(f"click('{n}')" for n in range(11)), None]
     step = run.steps[1]
