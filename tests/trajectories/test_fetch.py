@@ -284,3 +284,39 @@ def test_a_folder_that_cannot_be_written_is_the_users_mistake(hub: Hub, tmp_path
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="cannot write"):
         fetch.rows(copy_of(hub, tmp_path / "file" / "x"))
+
+
+def test_the_kind_alone_is_the_benchmark_fetched_as_it_is_read(hub: Hub, tmp_path: Path) -> None:
+    code = (
+        "from trajectories.loaders import open_source as o; print(len(list(o('agentrewardbench'))))"
+    )
+    env = {**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "3\n"
+    assert "fetching: 3/3, 7 files" in done.stderr
+
+
+def test_a_fetch_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    with serve(published(tasks=20)) as hub:
+        env = {**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(tmp_path)}
+        arguments = [sys.executable, "-m", "trajectories.fetch", "agentrewardbench"]
+        process = subprocess.Popen(arguments, env=env, stderr=subprocess.DEVNULL)
+        while json_path(5) not in hub.fetched():
+            assert process.poll() is None
+            sleep(0.01)
+        process.kill()
+        process.wait()
+        found = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+        assert [type(item) for item in found] == [Trajectory] * 20
+        assert hub.fetched().count(json_path(0)) == 1
+        for path in [json_path(n) for n in range(20)]:
+            assert (tmp_path / path).read_bytes() == hub.files[path]
+
+
+@pytest.mark.real_data
+def test_the_real_annotations_name_1302_trajectories(real_data: Path, tmp_path: Path) -> None:
+    (tmp_path / "annotations.csv").symlink_to(real_data / "agentrewardbench" / "annotations.csv")
+    found = fetch.rows(HubCopy(tmp_path, REPO))
+    assert len(found) == len({row.key for row in found}) == len({row.path for row in found}) == 1302
