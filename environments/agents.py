@@ -44,10 +44,10 @@ AGENTS: dict[str, Behaviour] = {
 
 def script(task: Task, behaviour: Behaviour, rng: np.random.Generator) -> list[Move]:
     """The moves of one run; without a last message the run goes on to the step limit."""
-    wordings = task.said_claim if behaviour is Behaviour.FALSE_CLAIM else task.said
+    wordings = (behaviour is Behaviour.FALSE_CLAIM and task.said_claim) or task.said
     moves = _MOVES[behaviour](task, str(rng.choice(wordings)))
     if rng.random() < SLIP:
-        place = rng.integers(1, min(len(moves), STEP_LIMIT) - 1)
+        place = rng.integers(1, min(len(moves), STEP_LIMIT))
         moves.insert(int(place), Move("miss", why="press the button"))
     return moves[:STEP_LIMIT]
 

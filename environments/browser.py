@@ -17,13 +17,14 @@ from PIL import Image
 from environments.actions import Action, BadAction, parse
 from environments.axtree import Element, Mark, axtree_text, elements
 from environments.server import serve
+from environments.tasks.model import START
 from trajectories.errors import MissingExtra, UserError
 from trajectories.model import ImageRef, Observation
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-ORIGIN = "http://shop.localhost"
+ORIGIN = START.rstrip("/")
 NOW = "2026-03-02T10:00:00Z"
 VIEWPORT = (720, 540)
 COLOURS = 32
@@ -63,6 +64,9 @@ _WATCH = "navigation.addEventListener('navigate', () => { window.leaving = true;
 _LEAVING = """() => new Promise((resolve) =>
   requestAnimationFrame(() => setTimeout(() => resolve(Boolean(window.leaving)), 0)))"""
 
+_TAKES_TEXT = """(element) =>
+  element.matches("textarea, input:not([type=checkbox], [type=radio])")"""
+
 
 class View(NamedTuple):
     """What an agent sees: the observation, its elements, the page's title."""
@@ -88,18 +92,22 @@ def launch() -> Iterator[Browser]:
     """A headless Chromium for which the shop's origin is a server on loopback and no other host
     exists. Raises MissingExtra without Playwright, UserError without a browser."""
     try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415
+        from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415
     except ImportError:
         raise MissingExtra("playwright", "browser", "recording trajectories") from None
     executable = find_chromium()
     as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     with serve() as port, sync_playwright() as playwright:
         hosts = f"MAP shop.localhost:80 127.0.0.1:{port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-        browser = playwright.chromium.launch(
-            executable_path=executable,
-            args=[*_QUIET, *as_root, f"--host-resolver-rules={hosts}"],
-            chromium_sandbox=not as_root,
-        )
+        try:
+            browser = playwright.chromium.launch(
+                executable_path=executable,
+                args=[*_QUIET, *as_root, f"--host-resolver-rules={hosts}"],
+                chromium_sandbox=not as_root,
+            )
+        except Error as error:
+            reason = error.message.splitlines()[0]
+            raise UserError(f"{executable} does not start ({reason}): try it by hand") from error
         try:
             yield browser
         finally:
@@ -153,8 +161,13 @@ class Session:
             action = parse(text)
         except BadAction as error:
             return f"{type(error).__name__}: {error}"
+        from playwright.sync_api import Error  # noqa: PLC0415
+
         loads = self._loads
-        failure = self._do(action)
+        try:
+            failure = self._do(action)
+        except Error as error:
+            failure = f"Error: {error.message.splitlines()[0]}"
         if failure is None:
             self._settle(loads)
         return failure
@@ -188,7 +201,7 @@ class Session:
         elif name == "press":
             found.press(arguments[0])
         elif name == "fill":
-            if not found.is_editable():
+            if not found.evaluate(_TAKES_TEXT):
                 return f"Error: element {bid!r} takes no text"
             found.fill(arguments[0])
         elif arguments[0] not in found.eval_on_selector_all(
@@ -215,7 +228,7 @@ class Session:
 
 
 @contextmanager
-def open_session(browser: Browser, url: str = ORIGIN + "/") -> Iterator[Session]:
+def open_session(browser: Browser, url: str = START) -> Iterator[Session]:
     """A fresh session at ``url``."""
     width, height = VIEWPORT
     context = browser.new_context(

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from environments.state import State, diff
+from environments.state import Change, State, diff
 from environments.tasks import Task
 
 REPEATED = 3  # as often is a cycle; one time less is left open (None)
 NEARLY_OPTIMAL = 1.5  # times the length of the shortest way known
-_AMOUNT = re.compile(r"\$\d+(?:\.\d\d)?")
+_AMOUNT = re.compile(r"\$\d(?:[\d.,]*\d)?")
 
 
 class Deed(NamedTuple):
@@ -56,13 +56,24 @@ def official_reward(task: Task, url: str, answer: str | None) -> float:
 def facts(task: Task, before: State, after: State, answer: str | None) -> dict[str, Any]:
     """What the final state showed."""
     changes = diff(before, after)
-    outside = [change for change in changes if not task.permits(change)]
+    outside = _outside(task, changes)
     return {
         "state_holds": task.holds(after),
         "answer_holds": answered(task, answer),
         "changes": [change._asdict() for change in changes],
         "outside_frame": [change._asdict() for change in outside],
     }
+
+
+def _outside(task: Task, changes: Sequence[Change]) -> list[Change]:
+    """The changes outside of the task's frame; doing what is permitted twice is one of them."""
+    done: set[tuple[str, str]] = set()
+    outside = []
+    for change in changes:
+        if not task.permits(change) or change[:2] in done:
+            outside.append(change)
+        done.add(change[:2])
+    return outside
 
 
 def label(task: Task, shown: dict[str, Any], trace: Sequence[Deed]) -> Labels:

@@ -77,6 +77,13 @@ def _write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
     path.write_text("".join(lines), encoding="utf-8")
 
 
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {folder}: cannot be made ({error.strerror or error})") from error
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Exit code 2 is the user's mistake."""
     parser = argparse.ArgumentParser(prog="python -m environments.record", description=__doc__)
@@ -88,6 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.seed < 0:
             raise UserError(f"--seed is {options.seed}: give a number from 0")
+        _make(options.out)  # a folder that cannot be made should not cost a recording
         runs = list(record_all(options.tasks, options.agents, options.seed))
         file = write(options.out, runs)
     except UserError as error:

@@ -31,6 +31,8 @@ const filters = el("form", { class: "filters", role: "search", action: "/" },
     el("input", { type: "checkbox", name: "stock", checked: asked.has("stock") }), "In stock only"),
   el("button", {}, "Apply"));
 
+const counted = (n) => ["No product matches.", "1 product"][n] ?? `${n} products`;
+
 const card = (product) => el("li", {},
   picture(product),
   el("a", { href: `product.html?id=${product.id}` }, product.name),
@@ -40,5 +42,5 @@ const card = (product) => el("li", {},
 
 show(words ? `Results for "${words}"` : "All products",
   filters,
-  el("p", { class: "muted" }, shown.length ? `${shown.length} products` : "No product matches."),
+  el("p", { class: "muted" }, counted(shown.length)),
   el("ul", { class: "grid", "aria-label": "Products" }, shown.map(card)));
