@@ -211,3 +211,15 @@ def test_without_a_browser_the_command_says_what_to_install(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="apt-get install chromium"), launch():
         pass
+
+
+def test_without_playwright_the_command_says_which_extra_to_install(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['playwright'] = None\n"
+        "from environments.record import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'trajudge[browser]'" in done.stderr
+    assert "Traceback" not in done.stderr
