@@ -17,17 +17,25 @@
 
 from __future__ import annotations
 
+from judges.adapters.headers import RateHeaders
+
 
 class CallFailed(Exception):
     """A call that gave no reply. ``str()`` is one sentence without keys or page text."""
 
 
 class Retryable(CallFailed):
-    """May succeed later; ``retry_after`` in seconds where the provider named it."""
+    """May succeed later; ``retry_after`` in seconds and ``limits`` where the provider told them."""
 
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        retry_after: float | None = None,
+        limits: RateHeaders | None = None,
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.limits = limits
 
 
 class RateLimited(Retryable):

@@ -1,0 +1,68 @@
+"""What every adapter is: a Request goes in, a Reply and the told limits come out."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple, Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+from judges.adapters.headers import RateHeaders
+from judges.model import Reply, Request
+from trajectories.errors import UserError
+
+__all__ = ["Adapter", "RateHeaders", "Sent", "clean_url", "key_from"]
+
+
+class Sent(NamedTuple):
+    """A reply, and the limits that came with it."""
+
+    reply: Reply
+    limits: RateHeaders | None = None
+
+
+class Adapter(Protocol):
+    """Sends requests with one SDK. ``endpoint`` tells who answers: it enters a request's hash.
+
+    ``send`` makes one attempt (retries belong to the engine) and raises only CallFailed
+    (``judges.adapters.errors``).
+    """
+
+    name: str
+    endpoint: str
+
+    async def send(self, request: Request) -> Sent: ...
+
+    async def close(self) -> None: ...
+
+
+def clean_url(url: str) -> str:
+    """``url`` without a trailing slash, query or credentials, so that it may be shown and hashed.
+
+    Raises UserError if it is no http(s) URL.
+    """
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        parts, host, port = urlsplit(""), "", ""
+    if parts.scheme not in {"http", "https"} or not host:
+        raise UserError(f"--base-url {url!r} is not a URL: give one like http://127.0.0.1:8000/v1")
+    host = f"[{host}]" if ":" in host else host
+    return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
+
+
+def key_from(variable: str, *, own_service: bool, model: str) -> str:
+    """The key in the environment. Another server than the provider's may go without one.
+
+    Raises UserError naming the variable if the provider's own service needs it.
+    """
+    key = os.environ.get(variable, "").strip()
+    if key:
+        return key
+    if own_service:
+        raise UserError(
+            f"{variable} is not set, and {model!r} cannot be asked without a key: set it with  "
+            f"export {variable}=...  or name a local server with --base-url"
+        )
+    return "none"

@@ -1,0 +1,74 @@
+"""Reading a chat completion: OpenAI's, a compatible server's, or litellm's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from judges.adapters.errors import BadReply
+from judges.adapters.failures import error_of, failure
+from judges.model import Reply, Usage
+
+Finish = Literal["stop", "length", "refused"]
+
+
+def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Reply:
+    """The Reply in a decoded completion.
+
+    Raises BadReply if the fields of the protocol are not there, and the mapped error where a
+    gateway hid one in a 200.
+    """
+    choices = content.get("choices")
+    if not choices and (error := error_of(content)):
+        status = int(error.code) if error.code.isdigit() else 502
+        raise failure(status, error, {}, where=where, key_variable=key_variable)
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise BadReply(f"{where} answered without a choice")
+    text, refusal = text_of(message.get("content")), message.get("refusal")
+    finish: Finish = "stop"
+    if refusal or choice.get("finish_reason") == "content_filter":
+        finish = "refused"
+    elif choice.get("finish_reason") == "length":
+        finish = "length"
+    return Reply(
+        text=str(refusal) if refusal else text,
+        finish=finish,
+        usage=read_usage(content.get("usage")),
+        model=str(content.get("model") or ""),
+        logprobs=choice.get("logprobs"),
+    )
+
+
+def text_of(content: object) -> str:
+    """The text of a message's content, which some servers give in parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(part for part in parts if isinstance(part, str))
+    return ""
+
+
+def read_usage(usage: object) -> Usage:
+    """Tokens in our one shape; what is not told is 0. Cached tokens are taken out of ``input``."""
+    fields = usage if isinstance(usage, Mapping) else {}
+    details = fields.get("prompt_tokens_details")
+    prompt = count(fields, "prompt_tokens")
+    cached = min(prompt, count(details, "cached_tokens"))
+    written = min(prompt - cached, count(details, "cache_write_tokens"))
+    return Usage(
+        input=prompt - cached - written,
+        cache_read=cached,
+        cache_write=written,
+        output=count(fields, "completion_tokens"),
+        reasoning=count(fields.get("completion_tokens_details"), "reasoning_tokens"),
+        image=count(details, "image_tokens"),
+    )
+
+
+def count(fields: object, name: str) -> int:
+    """A count of tokens, 0 where it is missing or no count."""
+    value = fields.get(name) if isinstance(fields, Mapping) else None
+    return value if isinstance(value, int) and value > 0 else 0

@@ -1,0 +1,77 @@
+"""Which adapter answers for ``--model``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from judges.adapters.base import Adapter
+from trajectories.errors import UserError
+
+_OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
+NAMES = ("openai", "anthropic", "litellm", "scripted")
+
+
+def route(model: str, *, adapter: str | None = None, base_url: str | None = None) -> str:
+    """The adapter's name: the explicit one wins, then the model's name, then ``base_url``.
+
+    Raises UserError naming the value and the options.
+    """
+    if not model.strip():
+        raise UserError("--model is empty: name a model, like gpt-4o")
+    if adapter is not None:
+        if adapter not in NAMES:
+            raise UserError(f"--adapter {adapter!r} is unknown: choose from {', '.join(NAMES)}")
+        return adapter
+    if model.startswith("claude-"):
+        return "anthropic"
+    if base_url or _OPENAI.match(model):
+        return "openai"
+    provider, _, name = model.partition("/")
+    if provider and name:
+        return "litellm"
+    raise UserError(
+        f"--model {model!r} names no known provider: write gpt-…, o3…, claude-… or provider/name, "
+        f"or add --base-url URL for a local server or --adapter {'|'.join(NAMES)}"
+    )
+
+
+def make_adapter(
+    model: str,
+    *,
+    adapter: str | None = None,
+    base_url: str | None = None,
+    script: str | None = None,
+    timeout: float = 300.0,
+    max_connections: int = 256,
+    dry_run: bool = False,
+) -> tuple[Adapter, str]:
+    """The adapter and the model's name as it goes into requests.
+
+    ``timeout`` in seconds for one attempt; ``script`` is the file of the scripted adapter; a
+    ``dry_run`` needs no key. No SDK is imported before the first request. Raises UserError (a
+    missing key, a wrong URL, an unknown adapter) and MissingExtra.
+    """
+    name = route(model, adapter=adapter, base_url=base_url)
+    if name == "scripted":
+        from judges.adapters.scripted import from_file  # noqa: PLC0415
+
+        return from_file(script), model
+    made = _class(name)(
+        model, base_url=base_url, timeout=timeout, max_connections=max_connections, dry_run=dry_run
+    )
+    return made, model
+
+
+def _class(name: str) -> Callable[..., Adapter]:
+    if name == "openai":
+        from judges.adapters.openai import OpenAIAdapter  # noqa: PLC0415
+
+        return OpenAIAdapter
+    if name == "anthropic":
+        from judges.adapters.anthropic import AnthropicAdapter  # noqa: PLC0415
+
+        return AnthropicAdapter
+    from judges.adapters.litellm import LiteLLMAdapter  # noqa: PLC0415
+
+    return LiteLLMAdapter

@@ -1,0 +1,125 @@
+"""Replies from a file or a function, for tests and dry runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+from pydantic import Field, ValidationError
+
+from judges.adapters import errors
+from judges.adapters.base import Sent
+from judges.adapters.chat import Finish
+from judges.model import Reply, Request, Text, Usage
+from trajectories.errors import UserError
+from trajectories.model import Record
+
+
+class Line(Record):
+    """One line of a script: a reply, or the name of an error of ``judges.adapters.errors``.
+
+    It answers requests whose prompt contains ``match`` (empty: every request).
+    """
+
+    text: str = ""
+    match: str = ""
+    finish: Finish = "stop"
+    error: str = Field(default="", pattern="^$|^[A-Z][A-Za-z]+$")
+
+
+class ScriptedAdapter:
+    """Answers with ``reply_to(request)``, which may raise any CallFailed."""
+
+    name = "scripted"
+
+    def __init__(
+        self, reply_to: Callable[[Request], str | Reply], *, endpoint: str = "scripted"
+    ) -> None:
+        self._reply_to = reply_to
+        self.endpoint = endpoint
+
+    async def send(self, request: Request) -> Sent:
+        reply = self._reply_to(request)
+        if isinstance(reply, str):
+            usage = Usage(input=len(prompt_of(request)) // 4, output=len(reply) // 4)
+            reply = Reply(text=reply, usage=usage)
+        update = {"model": request.model, "parameters": request.parameters}
+        return Sent(reply.model_copy(update=update))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def from_file(path: str | None) -> ScriptedAdapter:
+    """An adapter that answers from a JSON Lines file: the first line that matches the prompt.
+
+    It does not depend on the order in which requests arrive, so a resumed run gets the same
+    replies. Raises UserError for a file that cannot be read, naming the line.
+    """
+    if path is None:
+        raise UserError("--adapter scripted needs a file of replies: add --script FILE.jsonl")
+    lines = read_script(Path(path))
+
+    def reply_to(request: Request) -> Reply:
+        prompt = prompt_of(request)
+        for line in lines:
+            if line.match in prompt:
+                return _play(line, prompt)
+        raise errors.BadRequest(f"no line of {path} matches the prompt")
+
+    return ScriptedAdapter(reply_to, endpoint=f"scripted:{Path(path).name}")
+
+
+def read_script(path: Path) -> list[Line]:
+    """The lines of a script; empty ones are passed over. Raises UserError naming the line."""
+    try:
+        rows = path.read_bytes().splitlines()
+    except OSError as error:
+        raise UserError(f"--script {path} cannot be read ({error.strerror})") from None
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        if not row.strip():
+            continue
+        try:
+            line = Line(**orjson.loads(row))
+        except (orjson.JSONDecodeError, TypeError, ValidationError):
+            raise UserError(
+                f"{path}, line {number}, is not a scripted reply: write an object with text, and "
+                "optionally match, finish and error"
+            ) from None
+        if line.error and line.error not in _ERRORS:
+            raise UserError(
+                f"{path}, line {number}: unknown error {line.error!r}, choose from "
+                f"{', '.join(_ERRORS)}"
+            )
+        lines.append(line)
+    return lines
+
+
+def prompt_of(request: Request) -> str:
+    """All text of the prompt, in order."""
+    parts = (part for message in request.messages for part in message.parts)
+    return "\n".join(part.text for part in parts if isinstance(part, Text))
+
+
+def _play(line: Line, prompt: str) -> Reply:
+    if line.error:
+        raise _ERRORS[line.error](line.text or "scripted")
+    usage = Usage(input=len(prompt) // 4, output=len(line.text) // 4)
+    return Reply(text=line.text, finish=line.finish, usage=usage)
+
+
+_ERRORS: dict[str, type[errors.CallFailed]] = {
+    kind.__name__: kind
+    for kind in (
+        errors.RateLimited,
+        errors.Overloaded,
+        errors.Unreachable,
+        errors.BadReply,
+        errors.ContextOverflow,
+        errors.Refused,
+        errors.BadRequest,
+        errors.AuthFailed,
+    )
+}

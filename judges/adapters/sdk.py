@@ -1,0 +1,123 @@
+"""What the openai and anthropic SDKs have in common: a client whose ``post`` takes a body ready
+made. The SDK keeps authentication, connections and timeouts; the body is ours, so that an image
+is encoded once and not again for every request, and so is the reading of the answer."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections import OrderedDict
+from collections.abc import Mapping
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import orjson
+
+from judges.adapters.errors import BadReply, CallFailed, Unreachable
+from judges.adapters.failures import ErrorBody, read_error
+from judges.model import Picture
+
+_JSON = {"headers": {"Content-Type": "application/json"}}
+_KEPT_BYTES = 64 * 2**20
+
+
+class Answered(NamedTuple):
+    """A status, the JSON object of a 200 or the error of anything else, and the headers."""
+
+    status: int
+    content: dict[str, Any]
+    error: ErrorBody
+    headers: Mapping[str, str]
+
+
+class Encoded:
+    """Base64 of images as JSON strings, the latest 64 MB of them kept by hash."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._bytes = 0
+
+    def string(self, picture: Picture, prefix: str = "") -> orjson.Fragment:
+        """The JSON string of ``prefix`` and the image's base64."""
+        key = (prefix, picture.sha256)
+        encoded = self._kept.get(key)
+        if encoded is None:
+            encoded = b'"' + prefix.encode() + b64encode(picture.data) + b'"'
+            self._kept[key] = encoded
+            self._bytes += len(encoded)
+            while self._bytes > _KEPT_BYTES:
+                self._bytes -= len(self._kept.popitem(last=False)[1])
+        else:
+            self._kept.move_to_end(key)
+        return orjson.Fragment(encoded)
+
+
+def http_library(sdk: ModuleType) -> ModuleType:
+    """The HTTP library that this version of the SDK is built on: httpx, or its successor."""
+    classes = sdk.DefaultAioHttpClient.__mro__
+    base = next(kind for kind in classes if kind.__name__ == "AsyncClient")
+    return import_module(base.__module__.partition(".")[0])
+
+
+def http_client(sdk: ModuleType, *, timeout: float, max_connections: int) -> Any:
+    """The SDK's aiohttp transport, which costs least under many connections."""
+    library = http_library(sdk)
+    limits = library.Limits(
+        max_connections=max_connections, max_keepalive_connections=max_connections
+    )
+    # Waiting for a connection of the pool is not the server's silence: no timeout for it.
+    patience = library.Timeout(timeout, connect=min(timeout, 30.0), pool=None)
+    return sdk.DefaultAioHttpClient(limits=limits, timeout=patience)
+
+
+async def post(
+    sdk: ModuleType, client: Any, path: str, body: dict[str, Any], *, where: str
+) -> Answered:
+    """One attempt. Raises Unreachable and BadReply; a status that is not 200 is returned."""
+    try:
+        response = await client.post(
+            path,
+            content=orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS),
+            cast_to=http_library(sdk).Response,
+            options=_JSON,
+        )
+    except sdk.APIStatusError as error:
+        headers = error.response.headers
+        return Answered(error.status_code, {}, read_error(error.response.content), headers)
+    except sdk.APIConnectionError as error:
+        raise _no_answer(sdk, error, where) from None
+    return Answered(200, json_object(response.content, where), ErrorBody(), response.headers)
+
+
+def json_object(body: bytes, where: str) -> dict[str, Any]:
+    """The JSON object of a body; raises BadReply."""
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise BadReply(f"{where} answered with {len(body)} bytes that are not JSON") from None
+    if not isinstance(content, dict):
+        raise BadReply(f"{where} answered with JSON that is not an object")
+    return content
+
+
+def _no_answer(sdk: ModuleType, error: Exception, where: str) -> CallFailed:
+    if isinstance(error, sdk.APITimeoutError):
+        return Unreachable(f"{where} did not answer in time")
+    return Unreachable(f"cannot reach {where}: {root_cause(error)}")
+
+
+def root_cause(error: BaseException) -> str:
+    """What the deepest cause of an error says: "Connect call failed", not "Connection error"."""
+    seen = set[int]()
+    while (cause := error.__cause__ or error.__context__) and id(cause) not in seen:
+        seen.add(id(cause))
+        error = cause
+    return str(error) or type(error).__name__
+
+
+def host_of(url: str) -> str:
+    """Host and port of a URL, as messages name it."""
+    parts = urlsplit(url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+    return f"{parts.hostname}:{port}"

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from base64 import b64encode
+
+import pytest
+
+from judges.adapters import errors
+from judges.adapters.anthropic import AnthropicAdapter, read_message
+from tests.judges.adapters.requests import PNG, request
+from tests.llm_server import LlmServer, always
+from trajectories.errors import UserError
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
+async def test_system_apart_images_encoded_and_max_tokens_always_sent(suffix: str) -> None:
+    with LlmServer() as server:
+        adapter = AnthropicAdapter("claude-sonnet-4-5", base_url=server.url + suffix)
+        parameters = {"seed": 3, "logprobs": True, "temperature": 0}
+        sent = await adapter.send(request(adapter.name, image=True, parameters=parameters))
+        await adapter.close()
+    seen = server.seen[0]
+    assert seen.path == "/v1/messages"
+    mark = {"type": "ephemeral"}
+    assert seen.payload["system"] == [
+        {"type": "text", "text": "You are a judge.", "cache_control": mark}
+    ]
+    (user,) = seen.payload["messages"]
+    assert [part["type"] for part in user["content"]] == ["text", "text", "image"]
+    source = {"type": "base64", "media_type": "image/png", "data": b64encode(PNG).decode()}
+    assert user["content"][2]["source"] == source
+    assert sent.reply.parameters == {"max_tokens": 4096, "temperature": 0}
+
+
+async def test_a_full_window_moves_the_prompt_down_a_rung() -> None:
+    with LlmServer(script=always("window-exceeded")) as server:
+        adapter = AnthropicAdapter("claude-sonnet-4-5", base_url=server.url)
+        with pytest.raises(errors.ContextOverflow):
+            await adapter.send(request())
+        await adapter.close()
+
+
+async def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.delenv("ANTHROPIC_BASE_URL", raising=False)
+    with pytest.raises(UserError, match="ANTHROPIC_API_KEY"):
+        AnthropicAdapter("claude-sonnet-4-5")
+
+
+def test_usage_tells_cached_tokens_apart_and_thinking_is_no_text() -> None:
+    usage = {
+        "input_tokens": 5,
+        "cache_read_input_tokens": 7,
+        "cache_creation_input_tokens": 2,
+        "output_tokens": 4,
+    }
+    blocks = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}]
+    reply = read_message({"content": blocks, "usage": usage}, where="x")
+    assert reply.text == "yes"
+    assert (reply.usage.input, reply.usage.cache_read, reply.usage.cache_write) == (5, 7, 2)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from base64 import b64encode
+
+import pytest
+
+from judges.adapters.base import RateHeaders
+from judges.adapters.openai import OpenAIAdapter
+from judges.model import Reply
+from tests.judges.adapters.requests import PNG, request
+from tests.llm_server import LlmServer, at
+from trajectories.errors import UserError
+
+pytestmark = pytest.mark.anyio
+
+
+async def replies(server: LlmServer, model: str, *, image: bool = False) -> Reply:
+    adapter = OpenAIAdapter(model, base_url=server.url + "/v1")
+    try:
+        parameters = {"max_tokens": 50, "temperature": 0, "seed": 1}
+        return (await adapter.send(request(model, image=image, parameters=parameters))).reply
+    finally:
+        await adapter.close()
+
+
+async def test_texts_go_as_one_string_and_images_as_data_urls() -> None:
+    with LlmServer() as server:
+        await replies(server, "gpt-4o")
+        await replies(server, "gpt-4o", image=True)
+    system, user = server.seen[0].payload["messages"]
+    assert system == {"role": "system", "content": "You are a judge."}
+    assert user["content"] == "Judge <this>.\n\nSecond part"
+    picture = server.seen[1].payload["messages"][1]["content"][2]
+    url = f"data:image/png;base64,{b64encode(PNG).decode()}"
+    assert picture == {"type": "image_url", "image_url": {"url": url}}
+
+
+@pytest.mark.parametrize("model", ["o3", "gpt-5-mini", "o4-mini-2025-04-16"])
+async def test_reasoning_models_get_their_own_limit_and_no_temperature(model: str) -> None:
+    with LlmServer() as server:
+        reply = await replies(server, model)
+    assert reply.parameters == {"max_completion_tokens": 50, "seed": 1}
+
+
+async def test_a_refused_max_tokens_is_sent_under_its_other_name() -> None:
+    with LlmServer(script=at({0: "no-max-tokens", 1: "no-temperature"})) as server:
+        reply = await replies(server, "brand-new")
+    assert reply.parameters == {"max_completion_tokens": 50, "seed": 1}
+    assert server.stats.requests == 3
+
+
+async def test_the_key_is_needed_by_openai_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(UserError, match="OPENAI_API_KEY"):
+        OpenAIAdapter("gpt-4o")
+    assert OpenAIAdapter("gpt-4o", dry_run=True).endpoint == "openai"
+    with LlmServer() as server:
+        await replies(server, "gpt-4o")
+    assert server.seen[0].headers["authorization"] == "Bearer none"
+
+
+async def test_the_endpoint_tells_a_local_server_from_the_service() -> None:
+    adapter = OpenAIAdapter("gpt-4o", base_url="http://user:secret@127.0.0.1:9/v1/?a=b")
+    assert adapter.endpoint == "http://127.0.0.1:9/v1"
+    assert OpenAIAdapter("gpt-4o", base_url="http://127.0.0.1:9").endpoint == adapter.endpoint
+    with pytest.raises(UserError, match="localhost:9"):
+        OpenAIAdapter("gpt-4o", base_url="localhost:9")
+
+
+async def test_the_same_adapter_reports_the_limits_it_was_told() -> None:
+    with LlmServer(rpm=6000) as server:
+        adapter = OpenAIAdapter("gpt-4o", base_url=server.url)
+        sent = await adapter.send(request())
+        await adapter.close()
+    assert sent.limits == RateHeaders(requests=6000, requests_left=99)

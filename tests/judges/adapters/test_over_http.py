@@ -1,0 +1,194 @@
+"""Every adapter against a real server on loopback, through its real SDK."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from judges.adapters import errors
+from judges.adapters.base import Adapter, Sent
+from judges.model import Usage
+from tests.judges.adapters.requests import adapter_for, request
+from tests.llm_server import LlmServer, always, at
+
+pytestmark = pytest.mark.anyio
+
+without_litellm = pytest.mark.skipif(
+    find_spec("litellm") is None, reason="litellm is not installed (the extra of that name)"
+)
+ADAPTERS = ["openai", "anthropic", pytest.param("litellm", marks=without_litellm)]
+every_adapter = pytest.mark.parametrize("name", ADAPTERS)
+
+
+@asynccontextmanager
+async def opened(name: str, url: str, **options: Any) -> AsyncIterator[tuple[Adapter, str]]:
+    adapter, model = adapter_for(name, url, **options)
+    try:
+        yield adapter, model
+    finally:
+        await adapter.close()
+
+
+async def send(name: str, server: LlmServer, *, image: bool = False, **options: Any) -> Sent:
+    async with opened(name, server.url, **options) as (adapter, model):
+        parameters = {"max_tokens": 100, "temperature": 0}
+        return await adapter.send(request(model, image=image, parameters=parameters))
+
+
+@every_adapter
+async def test_a_reply_with_usage_and_the_parameters_really_sent(name: str) -> None:
+    with LlmServer(text="<success>Successful</success>", cached_tokens=3) as server:
+        sent = await send(name, server)
+    prompt = len(server.seen[0].prompt) // 4
+    assert sent.reply.text == "<success>Successful</success>"
+    assert sent.reply.finish == "stop"
+    assert sent.reply.usage == Usage(input=prompt - 3, cache_read=3, output=29 // 4)
+    assert sent.reply.parameters == {"max_tokens": 100, "temperature": 0}
+    assert sent.reply.seconds > 0
+    assert sent.limits is None
+
+
+FINAL: list[tuple[str, type[errors.CallFailed]]] = [
+    ("overflow", errors.ContextOverflow),
+    ("overflow-vllm", errors.ContextOverflow),
+    ("overflow-llamacpp", errors.ContextOverflow),
+    ("image-refused", errors.BadRequest),
+    ("401", errors.AuthFailed),
+    ("404", errors.BadRequest),
+    ("content-policy", errors.Refused),
+]
+RETRYABLE: list[tuple[str, type[errors.CallFailed]]] = [
+    ("429", errors.RateLimited),
+    ("bare-429", errors.RateLimited),
+    ("500", errors.Overloaded),
+    ("503", errors.Overloaded),
+    ("529", errors.Overloaded),
+    ("drop", errors.Unreachable),
+]
+UNREADABLE = ["cut", "malformed", "shapeless"]
+
+
+@every_adapter
+@pytest.mark.parametrize(("fault", "kind"), FINAL + RETRYABLE)
+async def test_a_fault_is_one_of_our_errors_after_one_request(
+    name: str, fault: str, kind: type[errors.CallFailed]
+) -> None:
+    with LlmServer(script=always(fault)) as server:
+        with pytest.raises(kind):
+            await send(name, server, image=fault.startswith("image"))
+        assert server.stats.requests == 1
+
+
+@every_adapter
+@pytest.mark.parametrize("fault", UNREADABLE)
+async def test_an_answer_that_cannot_be_read_may_be_asked_for_again(name: str, fault: str) -> None:
+    with LlmServer(script=always(fault)) as server:
+        with pytest.raises((errors.BadReply, errors.Unreachable)):
+            await send(name, server)
+        assert server.stats.requests == 1
+
+
+@every_adapter
+async def test_retry_after_is_passed_on(name: str) -> None:
+    with (
+        LlmServer(script=always("429")) as server,
+        pytest.raises(errors.RateLimited) as caught,
+    ):
+        await send(name, server)
+    assert caught.value.retry_after == 0.3
+
+
+@every_adapter
+async def test_the_limits_told_are_passed_on_with_replies_and_refusals(name: str) -> None:
+    with LlmServer(rpm=60) as server:
+        async with opened(name, server.url) as (adapter, model):
+            sent = await adapter.send(request(model))
+            with pytest.raises(errors.RateLimited) as caught:
+                await adapter.send(request(model))
+    for limits in (sent.limits, caught.value.limits):
+        assert limits is not None
+        assert (limits.requests, limits.requests_left) == (60, 0)
+    assert caught.value.retry_after == pytest.approx(1, abs=0.9)
+
+
+@every_adapter
+async def test_silence_is_unreachable_after_the_timeout(name: str) -> None:
+    with (
+        LlmServer(script=always("hang")) as server,
+        pytest.raises(errors.Unreachable, match="in time"),
+    ):
+        await send(name, server, timeout=0.3)
+
+
+@every_adapter
+async def test_a_refused_connection_says_where(name: str) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        async with opened(name, f"http://127.0.0.1:{port}") as (adapter, model):
+            with pytest.raises(errors.Unreachable, match=f"127.0.0.1:{port}"):
+                await adapter.send(request(model))
+
+
+@every_adapter
+@pytest.mark.parametrize(
+    ("fault", "finish"), [("refusal", "refused"), ("length", "length"), ("empty-length", "length")]
+)
+async def test_how_an_answer_ended(name: str, fault: str, finish: str) -> None:
+    with LlmServer(script=always(fault)) as server:
+        sent = await send(name, server)
+    assert sent.reply.finish == finish
+
+
+@every_adapter
+async def test_an_empty_answer_is_a_reply(name: str) -> None:
+    with LlmServer(script=always("empty")) as server:
+        sent = await send(name, server)
+    assert (sent.reply.text, sent.reply.finish) == ("", "stop")
+
+
+@pytest.mark.parametrize("name", ["openai", pytest.param("litellm", marks=without_litellm)])
+async def test_a_filtered_answer_is_refused(name: str) -> None:
+    with LlmServer(script=always("content-filter")) as server:
+        sent = await send(name, server)
+    assert sent.reply.finish == "refused"
+
+
+@every_adapter
+async def test_an_image_answered_with_500_is_not_asked_again_for_ever(name: str) -> None:
+    with (
+        LlmServer(script=always("image-500")) as server,
+        pytest.raises(errors.BadRequest, match="image"),
+    ):
+        await send(name, server, image=True)
+
+
+@every_adapter
+async def test_a_refused_parameter_is_left_out_and_remembered(name: str) -> None:
+    with LlmServer(script=at({0: "no-temperature"})) as server:
+        async with opened(name, server.url) as (adapter, model):
+            ask = request(model, parameters={"max_tokens": 100, "temperature": 0})
+            first, second = await adapter.send(ask), await adapter.send(ask)
+        assert server.stats.requests == 3
+    assert first.reply.parameters == second.reply.parameters == {"max_tokens": 100}
+
+
+@every_adapter
+async def test_the_key_is_in_no_message(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-very-secret-0123456789"
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(variable, key)
+    for fault in ("401", "500", "cut", "malformed", "overflow", "drop"):
+        with LlmServer(script=always(fault)) as server:
+            async with opened(name, server.url) as (adapter, model):
+                with pytest.raises(errors.CallFailed) as caught:
+                    await adapter.send(request(model))
+                shown = f"{caught.value!r} {caught.value} {adapter!r} {adapter.endpoint}"
+        assert key in str(server.seen[0].headers), "the server did get it"
+        assert key not in shown
+        assert caught.value.__suppress_context__ or caught.value.__context__ is None
