@@ -20,13 +20,13 @@ def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Repl
     """
     choices = content.get("choices")
     if not choices and (error := error_of(content)):
-        status = int(error.code) if error.code.isdigit() else 502
+        status = int(error.code) if error.code.isascii() and error.code.isdigit() else 502
         raise failure(status, error, {}, where=where, key_variable=key_variable)
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise BadReply(f"{where} answered without a choice")
-    text, refusal = text_of(message.get("content")), message.get("refusal")
+    text, refusal = text_of(message.get("content")), refusal_of(message)
     finish: Finish = "stop"
     if refusal or choice.get("finish_reason") == "content_filter":
         finish = "refused"
@@ -39,6 +39,12 @@ def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Repl
         model=str(content.get("model") or ""),
         logprobs=choice.get("logprobs"),
     )
+
+
+def refusal_of(message: Mapping[str, Any]) -> object:
+    """What the model said in declining; litellm keeps it among the provider's own fields."""
+    own = message.get("provider_specific_fields")
+    return message.get("refusal") or (own.get("refusal") if isinstance(own, dict) else None)
 
 
 def text_of(content: object) -> str:

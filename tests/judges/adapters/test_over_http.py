@@ -88,9 +88,11 @@ async def test_a_fault_is_one_of_our_errors_after_one_request(
 @pytest.mark.parametrize("fault", UNREADABLE)
 async def test_an_answer_that_cannot_be_read_may_be_asked_for_again(name: str, fault: str) -> None:
     with LlmServer(script=always(fault)) as server:
-        with pytest.raises((errors.BadReply, errors.Unreachable)):
+        with pytest.raises(errors.Retryable) as caught:
             await send(name, server)
         assert server.stats.requests == 1
+    # litellm tells such answers only as errors of the server.
+    assert name == "litellm" or isinstance(caught.value, errors.BadReply | errors.Unreachable)
 
 
 @every_adapter

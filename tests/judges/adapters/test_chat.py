@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from judges.adapters import errors
+from judges.adapters.chat import read_chat, read_usage
+from judges.model import Usage
+
+
+def read(content: dict[str, Any]) -> str:
+    return read_chat(content, where="x", key_variable="KEY").text
+
+
+def test_content_in_parts_is_joined() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "other"}, {"type": "text", "text": "b"}]
+    assert read({"choices": [{"message": {"content": parts}}]}) == "ab"
+
+
+def test_a_gateways_error_in_a_200_is_the_error_it_hides() -> None:
+    with pytest.raises(errors.RateLimited):
+        read({"error": {"code": 429, "message": "slow down"}})
+    with pytest.raises(errors.Overloaded):
+        read({"error": {"message": "upstream failed"}})
+
+
+def test_usage_takes_cached_tokens_out_of_input() -> None:
+    told = {
+        "prompt_tokens": 10,
+        "completion_tokens": 6,
+        "prompt_tokens_details": {"cached_tokens": 4},
+        "completion_tokens_details": {"reasoning_tokens": 5},
+    }
+    assert read_usage(told) == Usage(input=6, cache_read=4, output=6, reasoning=5)
+    assert read_usage(None) == read_usage({"prompt_tokens": "many"}) == Usage()
+
+
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["choices", "message", "content", "error", "code", "usage", "refusal"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.dictionaries(st.sampled_from(["choices", "error", "usage", "model"]), json))
+def test_any_json_is_a_reply_or_one_of_our_errors(content: dict[str, Any]) -> None:
+    with suppress(errors.CallFailed):
+        assert isinstance(read(content), str)

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from judges.adapters.routing import make_adapter, route
+from trajectories.errors import UserError
+
+URL = "http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize(
+    ("model", "adapter", "base_url", "expected"),
+    [
+        ("gpt-4o", None, None, "openai"),
+        ("chatgpt-4o-latest", None, None, "openai"),
+        ("o3-mini", None, None, "openai"),
+        ("claude-sonnet-4-5", None, None, "anthropic"),
+        ("claude-sonnet-4-5", None, URL, "anthropic"),
+        ("claude-sonnet-4-5", "openai", URL, "openai"),
+        ("qwen", None, URL, "openai"),
+        ("Qwen/Qwen3-8B", None, URL, "openai"),
+        ("openai/gpt-4o", None, None, "litellm"),
+        ("qwen", "anthropic", URL, "anthropic"),
+    ],
+)
+def test_who_answers(model: str, adapter: str | None, base_url: str | None, expected: str) -> None:
+    assert route(model, adapter=adapter, base_url=base_url) == expected
+
+
+def test_a_name_of_nobody_is_the_users_to_mend() -> None:
+    with pytest.raises(UserError, match=r"'qwen'.*--base-url"):
+        route("qwen")
+    with pytest.raises(UserError, match=r"'opnai'.*openai, anthropic"):
+        route("gpt-4o", adapter="opnai")
+    with pytest.raises(UserError, match="empty"):
+        route(" ")
+
+
+def test_a_script_is_needed_by_the_scripted_adapter() -> None:
+    with pytest.raises(UserError, match="--script"):
+        make_adapter("any", adapter="scripted")
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "claude-x", "openai/gpt-4o"])
+def test_no_sdk_is_imported_before_the_first_request(model: str) -> None:
+    code = (
+        "import sys; from judges.adapters.routing import make_adapter\n"
+        f"try: make_adapter({model!r}, base_url=None, dry_run=True)\n"
+        "except Exception as error: assert type(error).__name__ == 'MissingExtra', error\n"
+        "assert not {'openai', 'anthropic', 'litellm'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
