@@ -39,9 +39,13 @@ _NAMES = {
 def rate_headers(headers: Mapping[str, str]) -> RateHeaders | None:
     """The limits told in the headers of either protocol (names in lower case); None if none.
 
-    Values that are not numbers are taken as not told.
+    Values that are not numbers are taken as not told, and so is a limit of 0 with what is left
+    of it: some servers write 0 for a limit that they do not have.
     """
     found = {field: _first_number(headers, names) for field, names in _NAMES.items()}
+    for limit in ("requests", "tokens"):
+        if found[limit] == 0:
+            found[limit] = found[limit + "_left"] = None
     return RateHeaders(**found) if any(value is not None for value in found.values()) else None
 
 

@@ -39,6 +39,8 @@ def test_limits_of_both_protocols() -> None:
     assert rate_headers({"content-type": "x"}) is None
     openai = {"x-ratelimit-limit-requests": "500", "x-ratelimit-remaining-tokens": "29000"}
     assert rate_headers(openai) == RateHeaders(requests=500, tokens_left=29_000)
+    none = {"x-ratelimit-limit-tokens": "0", "x-ratelimit-remaining-tokens": "0"}
+    assert rate_headers(none) is None
     anthropic = {
         "anthropic-ratelimit-requests-remaining": "0",
         "anthropic-ratelimit-input-tokens-limit": "80000",
