@@ -1,0 +1,28 @@
+"""How a run's requests reach a model: each one once, in turn, kept on the disk, within the limits.
+
+``Engine`` puts the parts together; ``Asking`` is what a judge sees of it. A judge knows no cache,
+no retry and no limit, and an adapter knows none either.
+"""
+
+from __future__ import annotations
+
+from judges.engine.asking import Asking, DryRun
+from judges.engine.budget import Budget, BudgetSpent, Price
+from judges.engine.cache import Cache
+from judges.engine.engine import Answer, Engine, Estimate
+from judges.engine.gate import Gate
+from judges.engine.retry import Retry
+
+__all__ = [
+    "Answer",
+    "Asking",
+    "Budget",
+    "BudgetSpent",
+    "Cache",
+    "DryRun",
+    "Engine",
+    "Estimate",
+    "Gate",
+    "Price",
+    "Retry",
+]

@@ -1,0 +1,160 @@
+"""cache -> single flight -> budget -> retry -> gate -> adapter -> commit -> answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from judges.adapters.base import Adapter
+from judges.adapters.errors import (
+    CallFailed,
+    ContextOverflow,
+    Overloaded,
+    RateLimited,
+    Refused,
+    Unreachable,
+)
+from judges.engine.budget import Budget
+from judges.engine.cache import Cache
+from judges.engine.circuit import Circuit
+from judges.engine.flight import Flight
+from judges.engine.gate import Gate, Ticket
+from judges.engine.retry import Retry
+from judges.model import Reply, Request, Usage
+from trajectories.errors import UserError
+
+Estimate = Callable[[Request], Usage]
+"""The usage to expect of a request: its prompt's tokens, and an assumed number of output tokens."""
+
+
+class Answer(NamedTuple):
+    """A reply, and whether it was there already."""
+
+    reply: Reply
+    cached: bool
+
+
+@dataclass
+class Counts:
+    """What a run has done so far, for its progress line."""
+
+    sent: int = 0
+    answered: int = 0
+    cached: int = 0
+    refused: int = 0
+    failed: int = 0
+
+
+class Engine:
+    """How every request of a run reaches the model: once, in turn, and never in vain.
+
+    A reply is on the disk before anyone sees it, so a run that is killed at any moment and started
+    again sends nothing twice that was answered. ``cache`` None: nothing is kept.
+    """
+
+    def __init__(
+        self, adapter: Adapter, *, cache: Cache | None, gate: Gate, retry: Retry, budget: Budget
+    ) -> None:
+        self.adapter = adapter
+        self.cache = cache
+        self.gate = gate
+        self.retry = retry
+        self.budget = budget
+        self.counts = Counts()
+        self._flight: Flight[Reply] = Flight()
+        self._circuit = Circuit(adapter.endpoint, retry.seconds)
+
+    async def ask(
+        self, request: Request, *, refresh: bool = False, estimate: Estimate | None = None
+    ) -> Answer:
+        """The reply to a request; ``refresh`` asks again what is in the cache.
+
+        ``estimate`` serves the token limit and the budget. Raises CallFailed
+        if this call failed for good, BudgetSpent if it would pass the limit, UserError if the run
+        as a whole cannot go on (no key, no server, a full disk), and what ``stop`` was given.
+        """
+        if self.cache is not None and not refresh:
+            known = self.cache.get(request.hash)
+            if known is not None:
+                self.counts.cached += 1
+                if isinstance(known, Reply):
+                    return Answer(known, cached=True)
+                raise known
+        fetch = partial(self._fetch, request, estimate)
+        return Answer(await self._flight.join(request.hash, fetch), cached=False)
+
+    def stop(self, error: Exception) -> None:
+        """Send nothing any more: whoever waits gets ``error``, what is in flight is finished."""
+        self.gate.stop(error)
+
+    async def close(self) -> None:
+        """End what is under way, commit what has arrived, close the connections."""
+        await self._flight.close()
+        if self.cache is not None:
+            await self.cache.close()
+        await self.adapter.close()
+
+    async def _fetch(self, request: Request, estimate: Estimate | None) -> Reply:
+        expected = estimate(request) if estimate else Usage()
+        async with self.budget.reserve(request.model, expected) as reservation:
+            try:
+                reply = await self.retry.call(partial(self._attempt, request, expected))
+            except (Refused, ContextOverflow) as outcome:
+                await self._keep(request, outcome)
+                raise
+            except CallFailed:
+                self.counts.failed += 1
+                raise
+            self.budget.settle(reservation, reply.usage)
+            await self._keep(request, reply)
+            return reply
+
+    async def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
+        if self.cache is None:
+            return
+        try:
+            await self.cache.put(request, outcome)
+        except UserError as error:
+            self.stop(error)
+            raise
+
+    async def _attempt(self, request: Request, expected: Usage, again: bool) -> Reply:
+        ticket = await self.gate.enter(tokens_of(expected), again=again)
+        self.counts.sent += 1
+        try:
+            sent = await self.adapter.send(request)
+        except CallFailed as error:
+            self._failed(ticket, error)
+            raise
+        except BaseException:
+            self.gate.left(ticket)
+            raise
+        self.counts.answered += 1
+        self._circuit.answered()
+        self.gate.answered(ticket, sent.limits, tokens_of(sent.reply.usage))
+        return sent.reply
+
+    def _failed(self, ticket: Ticket, error: CallFailed) -> None:
+        """Tell the gate what the failure says of the server, and end a run that is hopeless."""
+        now = asyncio.get_running_loop().time()
+        hopeless = self._circuit.failed(error, ticket.at, now)
+        if hopeless is not None:
+            self.stop(hopeless)
+        match error:
+            case RateLimited():
+                self.counts.refused += 1
+                self.gate.refused(ticket, error.retry_after, error.limits)
+            case Overloaded() | Unreachable():
+                self.gate.failed(ticket, error.retry_after)
+            case _:
+                self.gate.left(ticket)
+        if hopeless is not None:
+            raise hopeless from error
+
+
+def tokens_of(usage: Usage) -> int:
+    """What a limit of tokens a minute counts: the prompt and the answer."""
+    return usage.input + usage.cache_read + usage.cache_write + usage.output

@@ -1,0 +1,99 @@
+"""The one owner of retries (tenacity); the SDKs' own are off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+
+from judges.adapters.errors import RateLimited, Retryable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+T = TypeVar("T")
+
+
+class Retry:
+    """How often and how long a call is tried again.
+
+    At most ``attempts`` in all, and none that would start later than ``seconds`` after the first
+    failure. A 429 is flow control, not a failure of the call: it is bound by the time alone.
+    Where the server names no wait, it is ``first * 2**n``, at most ``longest``, shortened by up to
+    a half with ``random`` so that calls that failed together do not come back together.
+    """
+
+    def __init__(
+        self,
+        random: np.random.Generator,
+        *,
+        attempts: int = 6,
+        seconds: float = 900.0,
+        first: float = 0.25,
+        longest: float = 30.0,
+    ) -> None:
+        self.attempts = attempts
+        self.seconds = seconds
+        self._random = random
+        self._first = first
+        self._longest = longest
+
+    async def call(self, attempt: Callable[[bool], Awaitable[T]]) -> T:
+        """The result of the first attempt that succeeds; ``attempt`` is told whether it is tried
+        again. Raises CallFailed after the last one."""
+        course = _Course(self)
+        trying = AsyncRetrying(
+            sleep=asyncio.sleep,
+            retry=retry_if_exception_type(Retryable),
+            wait=course.wait,
+            stop=course.is_over,
+            reraise=True,
+        )
+
+        async def once() -> T:
+            return await attempt(course.has_failed)
+
+        return await trying(once)
+
+    def backoff(self, attempts: int) -> float:
+        """Seconds before the next attempt, after so many."""
+        wait = min(self._first * 2.0 ** (attempts - 1), self._longest)
+        return float(wait * self._random.uniform(0.5, 1.0))
+
+
+class _Course:
+    """The failures of one call so far. tenacity asks ``wait`` first and ``is_over`` then."""
+
+    def __init__(self, retry: Retry) -> None:
+        self._retry = retry
+        self._failures = 0
+        self._failed_at: float | None = None
+        self._wait = 0.0
+
+    @property
+    def has_failed(self) -> bool:
+        return self._failed_at is not None
+
+    def wait(self, state: RetryCallState) -> float:
+        error = _error(state)
+        if not isinstance(error, RateLimited):
+            self._failures += 1
+        backoff = self._retry.backoff(state.attempt_number)
+        self._wait = backoff if error.retry_after is None else error.retry_after
+        return self._wait
+
+    def is_over(self, state: RetryCallState) -> bool:
+        now = asyncio.get_running_loop().time()
+        if self._failed_at is None:
+            self._failed_at = now
+        too_late = now + self._wait - self._failed_at > self._retry.seconds
+        return too_late or self._failures >= self._retry.attempts
+
+
+def _error(state: RetryCallState) -> Retryable:
+    error = state.outcome.exception() if state.outcome else None
+    if not isinstance(error, Retryable):
+        raise TypeError(f"not retryable: {error!r}")
+    return error

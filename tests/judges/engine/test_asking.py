@@ -1,0 +1,91 @@
+"""What a judge sees of the engine, and what its ledger keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from judges.adapters.errors import ContextOverflow, Overloaded
+from judges.engine import Asking, Budget, DryRun
+from judges.model import Ask, Message, Reply, Request, Text, Usage
+from tests.judges.engine.parts import Scripted, echo, engine, run
+
+MESSAGES = [Message(role="user", parts=(Text(text="Did it succeed?"),))]
+
+
+def price(model: str, usage: Usage) -> float | None:
+    return None if model == "unknown" else usage.input * 0.01 + usage.output * 0.1
+
+
+def estimate(request: Request) -> Usage:
+    return Usage(input=50, output=20)
+
+
+def asking(server: Scripted, cache: Path | None = None, model: str = "m") -> Asking:
+    judging = engine(server, cache=cache, budget=Budget(price))
+    return Asking(judging, model, {"temperature": 0, "max_tokens": 9}, estimate=estimate, sample=2)
+
+
+def test_a_call_is_recorded_with_its_usage_and_cost() -> None:
+    ask = asking(Scripted())
+    reply = run(ask(MESSAGES, stage="verdict", rung="pruned"))
+    [call] = ask.calls
+    assert (call.stage, call.rung, call.finish, call.cached) == ("verdict", "pruned", "stop", False)
+    assert call.usage == reply.usage == Usage(input=100, output=10)
+    assert call.cost == pytest.approx(2.0)
+    assert call.text == "judged Did it succeed?"
+
+
+def test_parameters_of_the_call_override_the_runs() -> None:
+    seen: list[Request] = []
+
+    def script(request: Request, nth: int) -> Reply:
+        seen.append(request)
+        return echo(request, nth)
+
+    run(asking(Scripted(script))(MESSAGES, max_tokens=500))
+    assert seen[0].parameters == {"temperature": 0, "max_tokens": 500}
+    assert (seen[0].sample, seen[0].endpoint) == (2, "test")
+
+
+def test_an_unknown_price_is_no_price_and_not_zero() -> None:
+    ask = asking(Scripted(), model="unknown")
+    run(ask(MESSAGES))
+    assert ask.calls[0].cost is None
+
+
+def test_an_overflow_is_in_the_ledger_and_a_failure_is_not() -> None:
+    ask = asking(Scripted(lambda request, nth: ContextOverflow("too long")))
+    with pytest.raises(ContextOverflow):
+        run(ask(MESSAGES))
+    assert [call.finish for call in ask.calls] == ["context_overflow"]
+
+    ask = asking(Scripted(lambda request, nth: Overloaded("busy")))
+    with pytest.raises(Overloaded):
+        run(ask(MESSAGES))
+    assert not ask.calls
+
+
+def test_a_dry_run_prices_what_is_not_in_the_cache(tmp_path: Path) -> None:
+    path = tmp_path / "cache.db"
+
+    async def main() -> None:
+        ask = asking(Scripted(), path)
+        await ask(MESSAGES)
+        bound: Ask = DryRun(
+            "test",
+            "m",
+            {"temperature": 0, "max_tokens": 9},
+            estimate=estimate,
+            price=price,
+            cache=ask._engine.cache,
+            sample=2,
+        )
+        assert isinstance(bound, DryRun)
+        assert (await bound(MESSAGES)).text == "judged Did it succeed?"
+        assert (await bound(MESSAGES, max_tokens=10)).text == ""
+        assert [call.cost for call in bound.calls] == [0.0, pytest.approx(2.5)]
+        assert [call.cached for call in bound.calls] == [True, False]
+
+    run(main())

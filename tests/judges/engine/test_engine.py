@@ -1,0 +1,242 @@
+"""Every request is sent once, kept, and a run that cannot succeed ends early."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from judges.adapters.errors import (
+    AuthFailed,
+    BadRequest,
+    CallFailed,
+    ContextOverflow,
+    Overloaded,
+    RateLimited,
+    Refused,
+    Unreachable,
+)
+from judges.engine import Cache, Gate
+from judges.model import Reply, Request
+from tests.judges.engine.parts import Scripted, ask_all, echo, engine, request, run
+from trajectories.errors import UserError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cache.db"
+
+
+def always(error: CallFailed) -> Scripted:
+    return Scripted(lambda request, nth: error, latency=0.1)
+
+
+def test_a_question_is_asked_once_in_one_run_and_never_again(path: Path) -> None:
+    async def main(server: Scripted) -> list[bool]:
+        judging = engine(server, cache=path)
+        answers = await asyncio.gather(*(judging.ask(request()) for _ in range(5)))
+        answers.append(await judging.ask(request()))
+        await judging.close()
+        return [answer.cached for answer in answers]
+
+    first, second = Scripted(latency=0.1), Scripted()
+    assert run(main(first)) == [False] * 5 + [True]
+    assert run(main(second)) == [True] * 6
+    assert (len(first.times), len(second.times)) == (1, 0)
+
+
+def test_refresh_asks_again_and_keeps_the_new_reply(path: Path) -> None:
+    async def main() -> None:
+        server = Scripted(lambda request, nth: Reply(text=str(nth)))
+        judging = engine(server, cache=path)
+        assert (await judging.ask(request())).reply.text == "0"
+        assert (await judging.ask(request(), refresh=True)).reply.text == "1"
+        assert (await judging.ask(request())).reply.text == "1"
+
+    run(main())
+
+
+@pytest.mark.parametrize("error", [Refused("filtered"), ContextOverflow("too long")])
+def test_an_answer_that_is_an_error_is_kept(path: Path, error: CallFailed) -> None:
+    async def main(server: Scripted) -> None:
+        judging = engine(server, cache=path)
+        with pytest.raises(type(error), match=str(error)):
+            await judging.ask(request())
+        await judging.close()
+
+    run(main(always(error)))
+    again = Scripted()
+    run(main(again))
+    assert not again.times
+
+
+@pytest.mark.parametrize("error", [BadRequest("no"), Overloaded("busy"), RateLimited("slow", 1)])
+def test_a_failure_is_not_kept(path: Path, error: CallFailed) -> None:
+    async def main() -> None:
+        judging = engine(always(error), cache=path, attempts=2, seconds=5)
+        with pytest.raises(type(error)):
+            await judging.ask(request())
+        judging.adapter = Scripted()
+        assert not (await judging.ask(request())).cached
+
+    run(main())
+
+
+def test_under_trouble_nothing_is_lost_or_answered_twice(path: Path) -> None:
+    rng = random.Random(0)
+    answered: list[str] = []
+
+    def script(request: Request, nth: int) -> Reply | CallFailed:
+        draw = rng.random()
+        if draw < 0.05:
+            return RateLimited("slow down", 0.3)
+        if draw < 0.06:
+            return Overloaded("500")
+        if draw < 0.065:
+            return Unreachable("dropped")
+        answered.append(request.hash)
+        return echo(request, nth)
+
+    async def main() -> list[str]:
+        judging = engine(Scripted(script, latency=0.2), cache=path)
+        return await ask_all(judging, 1300)
+
+    assert run(main()) == [f"judged {i}" for i in range(1300)]
+    assert len(answered) == len(set(answered)) == 1300
+
+
+def test_a_wrong_key_ends_the_run_before_the_server_is_hammered() -> None:
+    async def main(server: Scripted) -> None:
+        judging = engine(server, gate=Gate(concurrency=8))
+        results = await asyncio.gather(
+            *(judging.ask(request(str(i))) for i in range(1300)), return_exceptions=True
+        )
+        assert {type(result) for result in results} == {UserError}
+        assert "OPENAI_API_KEY" in str(results[0])
+        with pytest.raises(UserError):
+            await judging.ask(request("later"))
+
+    server = always(AuthFailed("the key in OPENAI_API_KEY was refused"))
+    run(main(server))
+    assert len(server.times) == 8
+
+
+def test_a_server_that_is_not_there_is_named_after_a_few_rounds() -> None:
+    async def main(server: Scripted) -> None:
+        results = await asyncio.gather(
+            *(engine_.ask(request(str(i))) for i in range(1300)), return_exceptions=True
+        )
+        assert {type(result) for result in results} == {UserError}
+        assert "no answer from test (127.0.0.1:9 refused the connection)" in str(results[0])
+
+    server = always(Unreachable("127.0.0.1:9 refused the connection"))
+    engine_ = engine(server, gate=Gate(concurrency=64))
+    run(main(server))
+    assert len(server.times) <= 64 + 4
+
+
+def test_a_server_that_goes_away_for_a_minute_costs_nothing() -> None:
+    async def main() -> list[str]:
+        server = Scripted(latency=0.2)
+        start = asyncio.get_running_loop().time()
+
+        def script(request: Request, nth: int) -> Reply | CallFailed:
+            gone = 1 < asyncio.get_running_loop().time() - start < 61
+            return Unreachable("refused") if gone else echo(request, nth)
+
+        server.script = script
+        return await ask_all(engine(server, attempts=12), 1300)
+
+    assert len(run(main())) == 1300
+
+
+def test_a_wait_of_hours_ends_the_run_with_a_sentence() -> None:
+    async def main() -> None:
+        with pytest.raises(UserError, match="asks to wait 7200 s"):
+            await engine(always(RateLimited("daily quota", 7200.0))).ask(request())
+
+    run(main())
+
+
+def test_a_full_disk_ends_the_run(path: Path) -> None:
+    async def main() -> None:
+        server = Scripted(latency=0.01)
+        judging = engine(server, cache=path, gate=Gate(concurrency=4))
+        assert judging.cache
+        judging.cache._writer.execute("PRAGMA max_page_count = 10")
+        results = await asyncio.gather(
+            *(judging.ask(request(str(i))) for i in range(1300)), return_exceptions=True
+        )
+        assert any(isinstance(result, UserError) for result in results)
+        assert len(server.times) < 200
+
+    asyncio.run(main())  # real time, for a real disk
+
+
+class Interrupted(Exception):
+    """What a command might stop its run with."""
+
+
+def test_stop_lets_what_is_in_flight_finish(path: Path) -> None:
+    async def main() -> None:
+        judging = engine(Scripted(latency=1.0), cache=path, gate=Gate(concurrency=3))
+        asks = [asyncio.create_task(judging.ask(request(str(i)))) for i in range(10)]
+        await asyncio.sleep(0.5)
+        judging.stop(Interrupted())
+        results = await asyncio.gather(*asks, return_exceptions=True)
+        assert [isinstance(r, Interrupted) for r in results] == [False] * 3 + [True] * 7
+        await judging.close()
+
+    run(main())
+    assert all(Cache(path).get(request(str(i)).hash) for i in range(3))
+
+
+ASKER = """
+import asyncio, sys
+from pathlib import Path
+from judges.engine import Gate
+from judges.model import Reply, Request
+from tests.judges.engine.parts import Scripted, echo, engine, request
+
+log = open(sys.argv[2], "a", buffering=1)
+
+def script(request, nth):
+    return echo(request, nth)
+
+async def main():
+    server = Scripted(script, latency=0.01)
+    judging = engine(server, cache=Path(sys.argv[1]), gate=Gate(concurrency=8))
+    async def ask(i):
+        answer = await judging.ask(request(str(i)))
+        log.write(f"{i} {'cached' if answer.cached else 'sent'}\\n")
+    await asyncio.gather(*(ask(i) for i in range(300)))
+    await judging.close()
+
+asyncio.run(main())
+"""
+
+
+def test_after_kills_nothing_that_was_seen_is_sent_again(tmp_path: Path) -> None:
+    """A reply that somebody saw is in the cache, whenever the process is killed."""
+    log = tmp_path / "log"
+    command = [sys.executable, "-c", ASKER, str(tmp_path / "cache.db"), str(log)]
+    root = Path(__file__).parents[3]
+    rng = random.Random(0)
+    for _ in range(5):
+        process = subprocess.Popen(command, cwd=root)
+        while process.poll() is None and not (log.exists() and log.stat().st_size):
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 0.1))
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run(command, cwd=root, check=True)
+    sent = [line.split()[0] for line in log.read_text().splitlines() if line.endswith("sent")]
+    assert len(sent) == len(set(sent)) <= 300
+    assert len({line.split()[0] for line in log.read_text().splitlines()}) == 300
