@@ -14,7 +14,6 @@ import asyncio
 import gc
 import json
 import os
-import sys
 import tempfile
 import time
 import urllib.request
@@ -74,7 +73,7 @@ def scripted_adapter() -> Adapter:
 def openai_adapter(url: str, concurrency: int) -> Adapter:
     from judges.adapters.openai import OpenAIAdapter
 
-    return OpenAIAdapter("gpt-4o", base_url=f"{url}/v1", max_connections=concurrency)
+    return OpenAIAdapter("gpt-4o", base_url=f"{url}/v1", max_connections=2 * concurrency)
 
 
 # The clients
@@ -139,9 +138,7 @@ async def through_sdk(url: str, count: int, concurrency: int, transport: str) ->
     import openai
 
     client = openai.DefaultAioHttpClient() if transport == "aiohttp" else None
-    async with openai.AsyncOpenAI(
-        base_url=f"{url}/v1", api_key="none", http_client=client
-    ) as sdk:
+    async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", http_client=client) as sdk:
 
         async def judge(index: int) -> bool:
             try:
@@ -200,9 +197,7 @@ def measure(
 
     gc.collect()
     answered, wall, cpu = asyncio.run(timed())
-    return Row(
-        scenario, client, count, answered, wall, ideal, wall / ideal, 1000 * cpu / count, 0
-    )
+    return Row(scenario, client, count, answered, wall, ideal, wall / ideal, 1000 * cpu / count, 0)
 
 
 def served(
@@ -315,4 +310,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
