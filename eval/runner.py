@@ -6,18 +6,10 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
+from eval.jobs import Job
 from judges.engine.budget import BudgetSpent
 from judges.model import Judgment
-from trajectories.model import Trajectory
-
-
-class Job(NamedTuple):
-    """One judgment to make: ``sample`` counts repeated judgments of a trajectory from 0."""
-
-    trajectory: Trajectory
-    sample: int
 
 
 class Interrupted(Exception):
@@ -81,7 +73,8 @@ def graceful_interrupt(halt: Halt, stop: Callable[[Interrupted], None]) -> Itera
     """Ctrl-C halts and calls ``stop`` the first time, and cancels the task the second time."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
-    assert task is not None
+    if task is None:
+        raise RuntimeError("graceful_interrupt belongs into a task")
 
     def first() -> None:
         loop.add_signal_handler(signal.SIGINT, task.cancel)

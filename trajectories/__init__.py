@@ -5,15 +5,21 @@ a file format, ``store`` our own format, ``represent`` what a judge is shown of 
 ``images`` the only place where pixels are read, ``sample/`` the bundled trajectories.
 """
 
-from trajectories.errors import ImageUnreadable, MissingExtra, UserError
-from trajectories.model import (
-    ImageRef,
-    Observation,
-    Step,
-    Trajectory,
-    TrajectoryKey,
-    Unreadable,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trajectories.errors import ImageUnreadable, MissingExtra, UserError
+    from trajectories.model import (
+        ImageRef,
+        Observation,
+        Step,
+        Trajectory,
+        TrajectoryKey,
+        Unreadable,
+    )
 
 __all__ = [
     "ImageRef",
@@ -26,3 +32,13 @@ __all__ = [
     "Unreadable",
     "UserError",
 ]
+
+_ERRORS = ("ImageUnreadable", "MissingExtra", "UserError")
+
+
+def __getattr__(name: str) -> object:
+    """The public names, imported when first used: ``--help`` needs none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module 'trajectories' has no attribute {name!r}")
+    module = "trajectories.errors" if name in _ERRORS else "trajectories.model"
+    return getattr(import_module(module), name)

@@ -60,12 +60,15 @@ class Prices:
         return dollars / 1_000_000
 
 
-def load_prices(path: Path | None = None) -> Prices:
+def load_prices(path: Path | None = None, *, built_in: bool = True) -> Prices:
     """The built-in table, under the user's file of the same form: ``[models."NAME"]`` with
-    ``input`` and ``output``. Raises UserError naming the file and what is wrong in it."""
-    text = files("judges.adapters").joinpath("prices.toml").read_text()
-    built_in = tomllib.loads(text)
-    models, date = _models(built_in), str(built_in["date"])
+    ``input`` and ``output``. Without ``built_in`` only the user's file counts: a model of that
+    name on another server has another price.
+
+    Raises UserError naming the file and what is wrong in it.
+    """
+    table = tomllib.loads(files("judges.adapters").joinpath("prices.toml").read_text())
+    models, date = _models(table) if built_in else {}, str(table["date"])
     if path is None:
         return Prices(models, date=date)
     try:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from eval.runner import Halt, Interrupted, Job, graceful_interrupt, judge_all
+from eval.jobs import Job
+from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all
 from judges.engine.budget import BudgetSpent
 from judges.model import Judgment, Status
 from trajectories.errors import UserError
@@ -21,11 +22,11 @@ def jobs(count: int, drawn: list[int] | None = None) -> Iterator[Job]:
         if drawn is not None:
             drawn.append(number)
         key = TrajectoryKey(benchmark="b", agent="a", task_id=str(number))
-        yield Job(Trajectory(key=key, raw_task_id=str(number), goal="g"), 0)
+        yield Job(key, Trajectory(key=key, raw_task_id=str(number), goal="g"), 0)
 
 
 def judged(job: Job) -> Judgment:
-    return Judgment(key=job.trajectory.key, judge="j", status=Status.OK)
+    return Judgment(key=job.key, judge="j", status=Status.OK)
 
 
 async def test_every_job_is_judged_once_and_never_more_than_width_at_a_time() -> None:
@@ -80,7 +81,7 @@ async def test_ctrl_c_finishes_what_is_under_way_and_begins_nothing() -> None:
     halt, told, recorded = Halt(), list[Interrupted](), list[Judgment]()
 
     async def judge(job: Job) -> Judgment:
-        if job.trajectory.key.task_id == "2":
+        if job.key.task_id == "2":
             os.kill(os.getpid(), signal.SIGINT)
         await asyncio.sleep(0.05)
         return judged(job)

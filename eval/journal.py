@@ -1,0 +1,131 @@
+"""The journal of a run: ``judgments.jsonl``, a line for every judgment as soon as it is made.
+
+While a run goes on, lines stand in the order of arrival; ``finish`` puts them into the order of
+the trajectories, so that a run that was killed and resumed ends with the same bytes as one that
+was not. ``calls.jsonl`` beside it is the ledger of this machine's calls: seconds and cache hits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import orjson
+
+from eval.run_folder import JUDGMENTS, judgment_line, read_judgments
+from judges.model import Judgment, Status
+from trajectories.errors import UserError
+from trajectories.model import TrajectoryKey
+
+CALLS = "calls.jsonl"
+
+JobId = tuple[TrajectoryKey, int]
+
+
+class Journal:
+    """The judgments of a run's folder: those from before, and those that are added."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError for a folder that cannot be written or a line that is damaged."""
+        self._folder = folder
+        self.judgments: dict[JobId, Judgment] = {}
+        try:
+            self._files = {name: _open_to_append(folder / name) for name in (JUDGMENTS, CALLS)}
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be written ({error.strerror})") from error
+        for judgment in read_judgments(folder):
+            self.judgments[judgment.key, judgment.sample] = judgment
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for file in self._files.values():
+            file.close()
+
+    @property
+    def spent(self) -> float:
+        """Dollars that the judgments cost, as far as their prices are known."""
+        calls = (call for judgment in self.judgments.values() for call in judgment.calls)
+        return sum(call.cost or 0.0 for call in calls)
+
+    def done(self, *, retry_failed: bool) -> set[JobId]:
+        """What need not be judged again."""
+        return {
+            job
+            for job, judgment in self.judgments.items()
+            if judgment.status is Status.OK or not retry_failed
+        }
+
+    def add(self, judgment: Judgment) -> None:
+        """Write one judgment; it has left this process when this returns. Raises UserError on a
+        full disk: the line is then cut off again by the next sitting."""
+        self.judgments[judgment.key, judgment.sample] = judgment
+        try:
+            for name, lines in (
+                (JUDGMENTS, [judgment_line(judgment)]),
+                (CALLS, _ledger(judgment)),
+            ):
+                self._files[name].write(b"".join(lines))
+                self._files[name].flush()
+        except OSError as error:
+            raise UserError(
+                f"{self._folder}: cannot be written ({error.strerror}): make room and start the "
+                "same command again; nothing that was answered is lost"
+            ) from error
+
+    def finish(self, order: Mapping[TrajectoryKey, int]) -> list[Judgment]:
+        """Rewrite ``judgments.jsonl`` in ``order`` (then by sample), and give the judgments."""
+        ordered = sorted(self.judgments.values(), key=lambda j: (order[j.key], j.sample))
+        part = self._folder / (JUDGMENTS + ".part")
+        part.write_bytes(b"".join(map(judgment_line, ordered)))
+        part.replace(self._folder / JUDGMENTS)
+        return ordered
+
+
+def _open_to_append(path: Path) -> IO[bytes]:
+    """At the end of the last whole line: a kill may have torn the one after it."""
+    file = path.open("ab+")
+    size = file.tell()
+    position = size
+    while position:
+        start = max(0, position - 65_536)
+        file.seek(start)
+        newline = file.read(position - start).rfind(b"\n")
+        if newline >= 0:
+            position = start + newline + 1
+            break
+        position = start
+    if position != size:
+        file.truncate(position)
+    file.seek(0, 2)
+    return file
+
+
+def _ledger(judgment: Judgment) -> Sequence[bytes]:
+    return [
+        orjson.dumps(
+            {
+                "key": judgment.key.model_dump(),
+                "sample": judgment.sample,
+                **call.model_dump(include={"stage", "request", "rung", "finish", "cost"}),
+                "seconds": call.seconds,
+                "cached": call.cached,
+                "usage": call.usage.model_dump(),
+            },
+            option=orjson.OPT_APPEND_NEWLINE,
+        )
+        for call in judgment.calls
+    ]
+
+
+def keys_in_order(keys: Iterable[TrajectoryKey]) -> dict[TrajectoryKey, int]:
+    """The place of every key, for ``Journal.finish``."""
+    return {key: place for place, key in enumerate(keys)}

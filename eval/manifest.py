@@ -1,0 +1,89 @@
+"""``manifest.json``: everything that is needed to repeat a run, and to know it again."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import Field, JsonValue
+
+from eval.run_folder import JUDGMENTS, MANIFEST, read_manifest, write_manifest
+from trajectories.errors import UserError
+from trajectories.model import Record
+
+
+class RunManifest(Record):
+    """``judge`` is the judge's id, ``card`` what it is (paper, deviations, scale),
+    ``prompt_hash`` over its templates. ``parameters`` are those of every call. ``data`` and
+    ``annotations`` are specifications, ``revision`` the data's where it is versioned."""
+
+    judge: str
+    card: dict[str, JsonValue] = Field(default_factory=dict)
+    prompt_hash: str | None = None
+    model: str | None = None
+    endpoint: str | None = None
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    samples: int = 1
+    seed: int = 0
+    data: str
+    revision: str | None = None
+    annotations: str | None = None
+    selection: dict[str, JsonValue] = Field(default_factory=dict)
+    protocol: str = "default"
+    version: str
+
+
+# What may differ between two sittings of the same run: how it is scored, and by which release.
+_FREE = {"protocol", "version", "card", "revision"}
+
+
+def code_version() -> str:
+    """The installed distribution's version; "source" where it runs from a checkout alone."""
+    try:
+        return metadata.version("trajudge")
+    except metadata.PackageNotFoundError:
+        return "source"
+
+
+def default_folder(manifest: RunManifest) -> Path:
+    """``runs/JUDGE-HASH``: the same settings give the same folder, so that the same command
+    goes on with a run that was interrupted."""
+    fixed = orjson.dumps(manifest.model_dump(exclude=_FREE), option=orjson.OPT_SORT_KEYS)
+    name = re.sub(r"[^\w.-]", "_", manifest.judge).lstrip(".")
+    return Path("runs") / f"{name}-{sha256(fixed).hexdigest()[:8]}"
+
+
+def open_folder(folder: Path, manifest: RunManifest) -> None:
+    """Create the run's folder, or check that it holds a run with these settings.
+
+    Raises UserError if it is another run's, no folder, or not writable.
+    """
+    if (folder / MANIFEST).is_file():
+        _check_same(folder, read_manifest(folder), manifest)
+    elif (folder / JUDGMENTS).is_file():
+        raise UserError(f"{folder}: has {JUDGMENTS} but no {MANIFEST}: choose another --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_manifest(folder, manifest.model_dump(mode="json"))
+    except OSError as error:
+        raise UserError(f"--out {folder}: cannot be written ({error.strerror})") from error
+
+
+def _check_same(folder: Path, earlier: dict[str, Any], manifest: RunManifest) -> None:
+    now = manifest.model_dump(mode="json", exclude=_FREE)
+    for name, value in now.items():
+        if earlier.get(name) != value:
+            raise UserError(
+                f"--out {folder}: holds a run with {name} {_short(earlier.get(name))}, this one "
+                f"has {_short(value)}: choose another --out"
+            )
+
+
+def _short(value: object) -> str:
+    text = orjson.dumps(value, default=str).decode()
+    return text if len(text) < 80 else text[:77] + "..."

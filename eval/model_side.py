@@ -1,0 +1,167 @@
+"""The model side of a run: adapter, engine, prices, and what a run would cost."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import JsonValue
+
+from judges.adapters.base import Adapter
+from judges.adapters.capabilities import Capability, capability
+from judges.adapters.prices import Prices, load_prices
+from judges.adapters.routing import make_adapter
+from judges.engine import Asking, Budget, Cache, DryRun, Engine, Gate, Retry
+from judges.model import Picture, Request, Text, Usage
+from judges.pictures import ImageLimits
+from trajectories.errors import UserError
+from trajectories.tokens import ImagePricing, count_tokens, image_tokens
+
+# What a judgment's reply was seen to take, with room; the budget corrects itself as it goes.
+EXPECTED_OUTPUT = 400
+MESSAGE_OVERHEAD = 4
+
+
+@dataclass(frozen=True)
+class ModelSide:
+    """``parameters`` are those of every call; ``adapter`` knows the provider."""
+
+    model: str
+    adapter: Adapter
+    known: Capability
+    parameters: Mapping[str, JsonValue]
+    prices: Prices
+    options: argparse.Namespace
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the run's manifest says of the model."""
+        return {
+            "model": self.model,
+            "endpoint": self.adapter.endpoint,
+            "parameters": dict(self.parameters),
+        }
+
+    @property
+    def images(self) -> ImageLimits:
+        known = self.known
+        return ImageLimits(
+            max_side=known.image_max_side,
+            max_pixels=known.image_max_pixels,
+            max_bytes=known.image_max_bytes,
+            media_types=known.image_media_types,
+            pricing=self.pricing,
+        )
+
+    @property
+    def pricing(self) -> ImagePricing:
+        """By whose formula an image is counted in tokens."""
+        name = self.model.rpartition("/")[2]
+        if name.startswith("claude-"):
+            return "anthropic"
+        if name.startswith(("gpt-4o-mini", "gpt-4.1-mini", "gpt-4.1-nano")):
+            return "openai-mini"
+        return "openai" if name.startswith(("gpt-4", "gpt-5", "chatgpt-")) else "unknown"
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        reserved: int = self.options.max_tokens
+        return max(1, self.known.context - reserved)
+
+    def price(self, model: str, usage: Usage) -> float | None:
+        """US dollars, None if the price is not known."""
+        return self.prices.cost(usage, model)
+
+    def estimate(self, request: Request) -> Usage:
+        """The usage to expect of a request: its tokens by our count, an assumed reply."""
+        tokens = sum(MESSAGE_OVERHEAD + self._tokens(message.parts) for message in request.messages)
+        return Usage(input=tokens, output=min(EXPECTED_OUTPUT, self.options.max_tokens))
+
+    def _tokens(self, parts: tuple[Text | Picture, ...]) -> int:
+        return sum(
+            count_tokens(part.text)
+            if isinstance(part, Text)
+            else image_tokens(part.width, part.height, self.pricing)
+            for part in parts
+        )
+
+    def open_cache(self) -> Cache:
+        return Cache(cache_path(self.options.cache))
+
+    def open_engine(self, spent: float) -> Engine:
+        """The engine of one sitting; ``spent`` dollars went to earlier ones."""
+        options = self.options
+        budget = Budget(self.price, options.max_cost, spent)
+        budget.require_price(self.model)
+        return Engine(
+            self.adapter,
+            cache=self.open_cache(),
+            gate=Gate(concurrency=options.concurrency, rpm=options.rpm, tpm=options.tpm),
+            retry=Retry(np.random.default_rng(options.seed)),
+            budget=budget,
+        )
+
+    def ask(self, engine: Engine, sample: int, *, refresh: bool) -> Asking:
+        """The ``ask`` of one judgment."""
+        return Asking(
+            engine,
+            self.model,
+            self.parameters,
+            estimate=self.estimate,
+            sample=sample,
+            refresh=refresh,
+        )
+
+    def dry_ask(self, cache: Cache, sample: int) -> DryRun:
+        """An ``ask`` that only prices."""
+        return DryRun(
+            self.adapter.endpoint,
+            self.model,
+            self.parameters,
+            estimate=self.estimate,
+            price=self.price,
+            cache=cache,
+            sample=sample,
+        )
+
+
+def make_model_side(options: argparse.Namespace) -> ModelSide:
+    """From ``--model`` and the options beside it. Raises UserError for what cannot work."""
+    adapter, model = make_adapter(
+        options.model,
+        adapter="scripted" if options.script and not options.adapter else options.adapter,
+        base_url=options.base_url,
+        timeout=options.timeout,
+        max_connections=options.concurrency,
+        script=options.script,
+        dry_run=options.dry_run,
+    )
+    known = capability(model)
+    if options.representation in ("screenshot", "both") and not known.images:
+        raise UserError(
+            f"--representation {options.representation}: {model} takes no images: "
+            "use axtree or none, or another --model"
+        )
+    parameters: dict[str, JsonValue] = {
+        "max_tokens": options.max_tokens,
+        "temperature": options.temperature,
+        "seed": options.seed,
+    }
+    prices = load_prices(
+        Path(options.prices) if options.prices else None,
+        built_in=not adapter.endpoint.startswith("http"),
+    )
+    return ModelSide(model, adapter, known, parameters, prices, options)
+
+
+def cache_path(named: str | None) -> Path:
+    """``--cache``, ``TRAJUDGE_CACHE``, or a file in the user's cache folder."""
+    if named:
+        return Path(named)
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(os.environ.get("TRAJUDGE_CACHE") or Path(home) / "trajudge" / "replies.sqlite")

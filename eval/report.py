@@ -1,0 +1,62 @@
+"""What a run leaves: tables on standard output, ``results.json`` and ``results.csv`` beside."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from eval.plan import Plan
+from eval.results import results_csv, results_json
+from eval.scoring import Missing, score
+from eval.tables import plain, renderable
+from judges.model import Judgment
+from trajectories.model import TrajectoryKey
+
+
+def report(
+    options: argparse.Namespace,
+    plan: Plan,
+    judgments: Sequence[Judgment],
+    rewards: Mapping[TrajectoryKey, float | None],
+    seconds: float,
+) -> None:
+    """Score the judgments, write the results and print the tables."""
+    missing: Missing = "agentrewardbench" if options.protocol == "agentrewardbench" else "negative"
+    scores = score(judgments, plan.labels, rewards=rewards, missing=missing)
+    (plan.folder / "results.json").write_text(results_json(scores), encoding="utf-8")
+    (plan.folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")
+    if options.export:
+        _export(options, plan, judgments)
+    if sys.stdout.isatty():
+        from rich.console import Console  # noqa: PLC0415 - plain output needs none of it
+
+        Console().print(renderable(scores, seconds))
+    else:
+        sys.stdout.write(plain(scores, seconds))
+    if not plan.labels:
+        sys.stderr.write(
+            "no expert labels belong to this data, so only coverage is shown: name them with "
+            "--annotations KIND:PATH\n"
+        )
+
+
+def _export(options: argparse.Namespace, plan: Plan, judgments: Sequence[Judgment]) -> None:
+    from eval.export import ExportSettings, export  # noqa: PLC0415
+    from eval.source import open_spec  # noqa: PLC0415
+    from trajectories.loaders import open_source  # noqa: PLC0415
+    from trajectories.model import Trajectory  # noqa: PLC0415
+
+    keys = set(plan.keys)
+    read = open_source(open_spec(plan.source.spec), keys.__contains__)
+    settings = ExportSettings(
+        model=options.model or options.judge,
+        provider=plan.manifest.endpoint or "",
+        use_screenshot=options.representation in ("screenshot", "both"),
+        use_axtree=options.representation in ("axtree", "both"),
+        invert_sys_prompt=options.success_last,
+        completion_args=plan.manifest.parameters,
+    )
+    wanted = (item for item in read if isinstance(item, Trajectory) and item.key in keys)
+    export(Path(options.export[1]), judgments, wanted, settings)

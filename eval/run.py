@@ -1,0 +1,136 @@
+"""One sitting of a run: jobs in, judgments into the journal, tables out."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from eval.exits import DONE, FAILURES, INTERRUPTED
+from eval.jobs import Job, Reading, jobs_of, skipped
+from eval.journal import Journal, keys_in_order
+from eval.manifest import open_folder
+from eval.plan import Plan
+from eval.progress import Progress
+from eval.report import report
+from eval.run_folder import REWARDS, read_rewards, write_labels, write_rewards
+from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all
+from judges.judging import RecordingAsk, judge_trajectory
+from judges.model import Judgment, Reply, Status
+from trajectories.model import Unreadable
+
+if TYPE_CHECKING:
+    from eval.model_side import ModelSide
+    from judges.engine import Engine
+
+
+class Sitting:
+    """Judges what the run's folder does not hold yet, then scores all of it."""
+
+    def __init__(self, options: argparse.Namespace, plan: Plan, model: ModelSide | None) -> None:
+        self.options = options
+        self.plan = plan
+        self.model = model
+        self.halt = Halt()
+        self.reading = Reading()
+        self.total = len(plan.keys) * options.samples
+
+    def execute(self) -> int:
+        """Judge, score, report; the exit code.
+
+        Raises UserError for a folder of another run, an unreadable trajectory under ``--strict``,
+        and what ends the run as a whole (no key, no server, a full disk). The journal keeps
+        whatever was judged until then.
+        """
+        started = time.monotonic()
+        plan = self.plan
+        open_folder(plan.folder, plan.manifest)
+        write_labels(plan.folder, plan.annotations)
+        if (plan.folder / REWARDS).is_file():
+            self.reading.rewards.update(read_rewards(plan.folder))
+        with Journal(plan.folder) as journal:
+            try:
+                asyncio.run(self._judge(journal))
+            finally:
+                write_rewards(plan.folder, self.reading.rewards)
+            judgments = journal.finish(keys_in_order(plan.keys))
+        report(self.options, plan, judgments, self.reading.rewards, time.monotonic() - started)
+        return self._ended(judgments)
+
+    async def _judge(self, journal: Journal) -> None:
+        options, plan = self.options, self.plan
+        done = journal.done(retry_failed=options.retry_failed)
+        jobs = jobs_of(plan, options.samples, done, self.reading, strict=options.strict)
+        engine = self.model.open_engine(journal.spent) if self.model else None
+        earlier = min(self.total, len(done))
+        try:
+            with Progress(self.total, earlier) as progress, self._graceful(engine):
+
+                def record(judgment: Judgment) -> None:
+                    journal.add(judgment)
+                    progress.add(judgment)
+
+                async def judge_one(job: Job) -> Judgment:
+                    again = options.retry_failed and (job.key, job.sample) in journal.judgments
+                    return await self._judge_one(job, engine, again=again)
+
+                width = options.concurrency
+                await judge_all(jobs, judge_one, width=width, record=record, halt=self.halt)
+        finally:
+            if engine:
+                await engine.close()
+
+    async def _judge_one(self, job: Job, engine: Engine | None, *, again: bool) -> Judgment:
+        plan = self.plan
+        if isinstance(job.item, Unreadable):
+            return skipped(plan.judge_id, job.key, job.sample, job.item)
+        ask: RecordingAsk = NoModel()
+        if self.model and engine:
+            ask = self.model.ask(engine, job.sample, refresh=again)
+        return await judge_trajectory(plan.judge_id, plan.judge, job.item, ask, job.sample)
+
+    @contextmanager
+    def _graceful(self, engine: Engine | None) -> Iterator[None]:
+        def stop(reason: Interrupted) -> None:
+            if engine:
+                engine.stop(reason)
+
+        with graceful_interrupt(self.halt, stop):
+            yield
+
+    def _ended(self, judgments: list[Judgment]) -> int:
+        """Say what deserves attention, and give the exit code."""
+        for item in self.reading.unreadable:
+            sys.stderr.write(f"warning: {item.source}: {item.reason}\n")
+        for key in self.reading.repeated:
+            sys.stderr.write(f"warning: {key} comes twice in the data: the first one counts\n")
+        sys.stderr.write(f"the run is in {self.plan.folder}\n")
+        halted = self.halt.reason
+        if halted is not None:
+            sys.stderr.write(
+                f"{halted}: {len(judgments)} of {self.total} judged; the same command goes on "
+                "from there\n"
+            )
+            return INTERRUPTED if isinstance(halted, Interrupted) else FAILURES
+        failed = sum(judgment.status is not Status.OK for judgment in judgments)
+        allowed = self.options.max_failures
+        if failed > (allowed * self.total if isinstance(allowed, float) else allowed):
+            sys.stderr.write(
+                f"{failed} of {self.total} judgments failed, more than --max-failures {allowed}: "
+                "--retry-failed asks for them again\n"
+            )
+            return FAILURES
+        return DONE
+
+
+class NoModel:
+    """The ``ask`` of a judge that needs no model."""
+
+    calls: tuple[()] = ()
+
+    async def __call__(self, *messages: object, **parameters: object) -> Reply:
+        raise AssertionError("a judge without a model asked one")
