@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import field_serializer
+
 from judges.model import Picture
 from trajectories.images import load_picture
 from trajectories.model import ImageRef, Record
@@ -17,6 +19,11 @@ class ImageLimits(Record):
     max_bytes: int = 5_000_000
     media_types: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
     pricing: ImagePricing = "unknown"
+
+    @field_serializer("media_types")
+    def _in_order(self, media_types: frozenset[str]) -> list[str]:
+        # A set's order differs from process to process, and a run's manifest must not.
+        return sorted(media_types)
 
 
 def picture(ref: ImageRef, limits: ImageLimits) -> Picture:

@@ -96,7 +96,14 @@ def test_the_installed_prompts_ask_the_four_questions(installed: PublishedPrompt
         tags = [installed.system(success).rfind(f"<{tag}>") for tag in ("success", "loop")]
         assert min(tags) > 0
         assert (tags[0] < tags[1]) == (success == "first")
-    assert "agent_reward_bench" not in sys.modules
+
+
+def test_the_installed_package_is_read_and_not_imported(installed: PublishedPrompt) -> None:
+    code = (
+        "import sys; from prompts.published import load_published; load_published(); "
+        "sys.exit('agent_reward_bench' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_the_installed_prompts_list_steps_as_the_reference_does(installed: PublishedPrompt) -> None:

@@ -1,0 +1,113 @@
+"""A run that is killed at any moment and started again loses nothing and asks nothing twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from tests.llm_server import LlmServer
+
+ROOT = Path(__file__).parents[2]
+KILLS = 20
+JUDGMENTS = 36 * 6
+
+
+class Command:
+    """The main command in a folder of its own; it names its run's folder by itself."""
+
+    def __init__(self, server: LlmServer, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.cache = folder / "cache.sqlite"
+        self.words = [
+            *(sys.executable, "-m", "eval.judge", "--data", "sample", "--model", "gpt-4o"),
+            *("--base-url", f"{server.url}/v1", "--samples", "6", "--concurrency", "4"),
+            *("--cache", str(self.cache)),
+        ]
+
+    def start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self.words,
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def finish(self) -> None:
+        process = self.start()
+        _, shown = process.communicate()
+        assert process.returncode == 0, shown.decode()
+
+    def result(self, name: str) -> bytes:
+        (run,) = (self.folder / "runs").iterdir()
+        return (run / name).read_bytes()
+
+
+def kept(cache: Path) -> int:
+    if not cache.exists():
+        return 0
+    with sqlite3.connect(cache) as connection:
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+        if "answers" not in tables:
+            return 0
+        (count,) = connection.execute("SELECT count(*) FROM answers").fetchone()
+        return int(count)
+
+
+def wait_for(condition: int, server: LlmServer, process: subprocess.Popen[bytes]) -> None:
+    """Until the server has seen so many requests, or the run has ended."""
+    deadline = time.monotonic() + 30
+    while server.stats.requests < condition:
+        assert time.monotonic() < deadline
+        try:
+            process.wait(timeout=0.005)
+        except subprocess.TimeoutExpired:
+            continue
+        return
+
+
+def test_sigkill_at_any_moment(tmp_path: Path) -> None:
+    rng = np.random.default_rng(20)
+    with LlmServer(latency=0.05) as server:
+        killed = Command(server, tmp_path / "killed")
+        for _ in range(KILLS):
+            process = killed.start()
+            wait_for(server.stats.requests + int(rng.integers(0, 12)), server, process)
+            try:
+                process.wait(timeout=float(rng.uniform(0, 0.1)))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+            process.communicate()
+            before, there = server.stats.requests, kept(killed.cache)
+        assert 0 < there < JUDGMENTS, "the kills must fall into the run"
+        killed.finish()
+        assert server.stats.requests - before == JUDGMENTS - there
+        whole = Command(server, tmp_path / "whole")
+        whole.finish()
+    assert killed.result("judgments.jsonl").count(b"\n") == JUDGMENTS
+    for name in ("judgments.jsonl", "results.csv", "results.json", "manifest.json"):
+        assert killed.result(name) == whole.result(name)
+
+
+def test_ctrl_c_keeps_what_was_under_way(tmp_path: Path) -> None:
+    with LlmServer(latency=0.2) as server:
+        command = Command(server, tmp_path / "run")
+        process = command.start()
+        wait_for(10, server, process)
+        process.send_signal(signal.SIGINT)
+        _, shown = process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert b"the same command goes on" in shown
+        assert b"Traceback" not in shown
+        asked = server.stats.requests
+        assert command.result("judgments.jsonl").count(b"\n") == asked == kept(command.cache)
+        command.finish()
+        assert server.stats.requests == JUDGMENTS
