@@ -20,6 +20,7 @@ from environments.run import Recorded, record
 from environments.tasks import TASKS
 from trajectories import store
 from trajectories.errors import UserError
+from trajectories.exits import DONE, user_errors
 
 ANNOTATOR = "final-state"
 _LABELS_HEADER = {"format": "trajudge-annotations", "version": 1}
@@ -84,25 +85,22 @@ def _make(folder: Path) -> None:
         raise UserError(f"--out {folder}: cannot be made ({error.strerror or error})") from error
 
 
+@user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Exit code 2 is the user's mistake."""
+    """The command."""
     parser = argparse.ArgumentParser(prog="python -m environments.record", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("recorded"), help="folder to write into")
     parser.add_argument("--seed", type=int, default=0, help="seed of the agents (default 0)")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), metavar="TASK")
     parser.add_argument("--agents", nargs="+", default=list(AGENTS), metavar="AGENT")
     options = parser.parse_args(arguments)
-    try:
-        if options.seed < 0:
-            raise UserError(f"--seed is {options.seed}: give a number from 0")
-        _make(options.out)  # a folder that cannot be made should not cost a recording
-        runs = list(record_all(options.tasks, options.agents, options.seed))
-        file = write(options.out, runs)
-    except UserError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
+    if options.seed < 0:
+        raise UserError(f"--seed is {options.seed}: give a number from 0")
+    _make(options.out)  # a folder that cannot be made should not cost a recording
+    runs = list(record_all(options.tasks, options.agents, options.seed))
+    file = write(options.out, runs)
     sys.stdout.write(f"{len(runs)} trajectories in {file}\n")
-    return 0
+    return DONE
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from eval.exits import DONE, INTERRUPTED, user_errors
 from eval.options import parse
 from trajectories.errors import UserError
+from trajectories.exits import DONE, INTERRUPTED, user_errors
 
 if TYPE_CHECKING:
     from eval.model_side import ModelSide
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line asks for; the exit code (``eval.exits``)."""
+    """Run what the command line asks for; the exit code (``trajectories.exits``)."""
     options = parse(sys.argv[1:] if arguments is None else arguments)
     return _run(options)
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from eval.exits import DONE, FAILURES, INTERRUPTED
 from eval.jobs import Job, Reading, jobs_of, skipped
 from eval.journal import Journal, keys_in_order
 from eval.manifest import open_folder
@@ -21,6 +20,7 @@ from eval.run_folder import REWARDS, read_rewards, write_labels, write_rewards
 from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all
 from judges.judging import RecordingAsk, judge_trajectory
 from judges.model import Judgment, Reply, Status
+from trajectories.exits import DONE, FAILURES, INTERRUPTED
 from trajectories.model import Unreadable
 
 if TYPE_CHECKING:

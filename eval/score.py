@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.exits import DONE, user_errors
+from trajectories.exits import DONE, user_errors
 
 if TYPE_CHECKING:
     from eval.scoring import Missing, Scores

@@ -41,12 +41,21 @@ def benchmark_name(benchmark: str) -> str:
 def tables(scores: Scores) -> list[Table]:
     """(title, head, rows) of every table: a label each, coverage, spending."""
     found: list[Table] = []
+    shown = _shown(scores)
     for label in LABELS:
-        if rows := [_score_row(s) for s in scores.scores if s.label == label]:
+        rows = [_score_row(s) for s in scores.scores if s.label == label and s.benchmark in shown]
+        if rows:
             found.append((_TITLES[label], _HEAD, rows))
-    found.append(("Coverage", _COVERAGE_HEAD, [_coverage_row(c) for c in scores.coverage]))
+    coverage = [_coverage_row(c) for c in scores.coverage if c.benchmark in shown]
+    found.append(("Coverage", _COVERAGE_HEAD, coverage))
     found.append(("Spending", _SPENDING_HEAD, [_spending_row(s) for s in scores.spending]))
     return found
+
+
+def _shown(scores: Scores) -> set[str]:
+    """One benchmark alone is shown once, not as overall a second time."""
+    benchmarks = {found.benchmark for found in scores.coverage}
+    return benchmarks - {OVERALL} if len(benchmarks) == 2 else benchmarks
 
 
 def notes(scores: Scores, wall_seconds: float | None = None) -> list[str]:
@@ -156,8 +165,10 @@ def _spending_row(spent: Spending) -> tuple[str, ...]:
 def _few_positives(scores: Scores) -> list[str]:
     """A warning for every label and benchmark with too few positives, its judges together."""
     judges: dict[tuple[str, str, int], list[str]] = {}
+    shown = _shown(scores)
     for found in scores.scores:
-        if found.positives < FEW_POSITIVES and not found.baseline:
+        few = found.positives < FEW_POSITIVES and found.benchmark in shown
+        if few and not found.baseline:
             cell = (_TITLES[found.label], benchmark_name(found.benchmark), found.positives)
             judges.setdefault(cell, []).append(found.judge)
     return [

@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from trajectories.errors import UserError
+from trajectories.exits import DONE, user_errors
 from trajectories.hub import HubCopy
 from trajectories.loaders import Loaded, Want, accept_all, agentrewardbench
 from trajectories.loaders.agentrewardbench_screenshots import Screenshots
@@ -230,9 +231,10 @@ def _chosen(args: argparse.Namespace, found: list[Row]) -> list[Row]:
     return found
 
 
-def run(argv: Sequence[str] | None = None) -> None:
-    """The command. Raises UserError."""
-    args = _parser().parse_args(argv)
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; what was fetched before an interruption is kept."""
+    args = _parser().parse_args(arguments)
     what = [part.strip() for part in args.what.split(",") if part.strip()]
     for part in what:
         if part not in WHAT:
@@ -248,19 +250,7 @@ def run(argv: Sequence[str] | None = None) -> None:
         f"here already, {counts.missing} not in the dataset; revision {copy.revision}\n"
     )
     sys.stdout.write(f"{copy.folder}\n")
-
-
-def main() -> int:
-    """Exit code: 0 done, 2 the user's mistake, 130 interrupted (what was fetched is kept)."""
-    try:
-        run()
-    except UserError as error:
-        sys.stderr.write(f"error: {error}\n")
-        return 2
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted; run it again to go on\n")
-        return 130
-    return 0
+    return DONE
 
 
 if __name__ == "__main__":

@@ -64,8 +64,14 @@ def test_each_judges_baseline_follows_it() -> None:
     labels = {key(1): label(1, True)}
     judgments = [said(1, True, judge="a"), said(1, False, judge="b")]
     rows = tables(score(judgments, labels, rewards={key(1): 1.0}))[0][2]
-    names = [row[1] for row in rows if row[0] == "Overall"]
-    assert names == ["a", "  rule-based", "b", "  rule-based"]
+    assert [row[1] for row in rows] == ["a", "  rule-based", "b", "  rule-based"]
+
+
+def test_one_benchmark_alone_is_not_shown_twice() -> None:
+    assert "Overall" not in plain(scored())
+    labels = {key(1): label(1, True), key(2, "workarena"): label(2, True, benchmark="workarena")}
+    judgments = [said(1, True), said(2, True, benchmark="workarena")]
+    assert "Overall" in plain(score(judgments, labels, rewards={}))
 
 
 def test_a_narrow_terminal_folds_names_but_no_number() -> None:

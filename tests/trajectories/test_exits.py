@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eval.exits import DONE, INTERRUPTED, MISTAKE, user_errors
 from trajectories.errors import MissingExtra, UserError
+from trajectories.exits import DONE, INTERRUPTED, MISTAKE, user_errors
 
 
 def raises(error: BaseException) -> int:
