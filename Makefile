@@ -20,9 +20,10 @@ $(VENV)/.run: requirements.txt
 	$(BIN)/python -m pip install --quiet -r requirements.txt
 	touch $@
 
-$(VENV)/.test: requirements.txt requirements-dev.txt
+$(VENV)/.test: requirements.txt requirements-dev.txt requirements-published.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps -r requirements-published.txt
 	touch $@ $(VENV)/.run
 
 clean:
