@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eval.options import parse
 from trajectories.errors import UserError
@@ -24,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from eval.judge_options import judge_options  # noqa: PLC0415
     from eval.plan import make_plan  # noqa: PLC0415 - --help needs none of these
     from eval.run import Sitting  # noqa: PLC0415
     from judges.registry import find_judge  # noqa: PLC0415
@@ -31,9 +32,9 @@ def _run(options: argparse.Namespace) -> int:
     model = None
     if find_judge(options.judge).needs_model:
         model = _model(options)
-        plan = make_plan(options, _judge_options(options, model), model.manifest)
+        plan = make_plan(options, judge_options(options, model), model.manifest)
     else:
-        plan = make_plan(options, {}, {})
+        plan = make_plan(options, judge_options(options, None), {})
     if plan.source.note:
         sys.stderr.write(plan.source.note + "\n")
     if options.dry_run:
@@ -52,16 +53,6 @@ def _model(options: argparse.Namespace) -> ModelSide:
     from eval.model_side import make_model_side  # noqa: PLC0415
 
     return make_model_side(options)
-
-
-def _judge_options(options: argparse.Namespace, model: ModelSide) -> dict[str, Any]:
-    return {
-        "representation": options.representation,
-        "success": "last" if options.success_last else "first",
-        "prompts": options.prompts,
-        "max_prompt_tokens": model.max_prompt_tokens,
-        "images": model.images,
-    }
 
 
 def _dry_run(options: argparse.Namespace, plan: Plan, model: ModelSide | None) -> int:

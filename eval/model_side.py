@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,23 @@ from judges.adapters.base import Adapter
 from judges.adapters.capabilities import Capability, capability
 from judges.adapters.prices import Prices, load_prices
 from judges.adapters.routing import make_adapter
-from judges.engine import Asking, Budget, Cache, DryRun, Engine, Gate, Retry
+from judges.engine import Asking, Budget, Cache, DryLine, DryRun, Engines, Gate, Line, Retry
 from judges.model import Picture, Request, Text, Usage
 from judges.pictures import ImageLimits
-from trajectories.errors import UserError
+from judges.reader import Reader
 from trajectories.tokens import ImagePricing, count_tokens, image_tokens
 
 # What a judgment's reply was seen to take, with room; the budget corrects itself as it goes.
 EXPECTED_OUTPUT = 400
 MESSAGE_OVERHEAD = 4
+# Models beside the judge's own; each is named with --ROLE-model.
+ROLES = ("captioner", "describer")
 
 
 @dataclass(frozen=True)
 class ModelSide:
-    """``parameters`` are those of every call; ``adapter`` knows the provider."""
+    """``parameters`` are those of every call; ``adapter`` knows the provider; ``others`` are the
+    models beside the judge's own, by role (``captioner``)."""
 
     model: str
     adapter: Adapter
@@ -37,6 +40,7 @@ class ModelSide:
     parameters: Mapping[str, JsonValue]
     prices: Prices
     options: argparse.Namespace
+    others: Mapping[str, ModelSide] = field(default_factory=dict)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -73,9 +77,23 @@ class ModelSide:
         reserved: int = self.options.max_tokens
         return max(1, self.known.context - reserved)
 
+    def reader(self, role: str) -> Reader:
+        """The model of that role as a judge's options name it; the judge's own by default."""
+        side = self.others.get(role, self)
+        return Reader(
+            model=None if side is self else side.model,
+            max_prompt_tokens=side.max_prompt_tokens,
+            images=side.images,
+        )
+
+    @property
+    def sides(self) -> dict[str, ModelSide]:
+        """All models by name, this one first."""
+        return {side.model: side for side in (self, *self.others.values())}
+
     def price(self, model: str, usage: Usage) -> float | None:
         """US dollars, None if the price is not known."""
-        return self.prices.cost(usage, model)
+        return self.sides[model].prices.cost(usage, model)
 
     def estimate(self, request: Request) -> Usage:
         """The usage to expect of a request: its tokens by our count, an assumed reply."""
@@ -93,32 +111,42 @@ class ModelSide:
     def open_cache(self) -> Cache:
         return Cache(cache_path(self.options.cache))
 
-    def open_engine(self, spent: float) -> Engine:
-        """The engine of one sitting; ``spent`` dollars went to earlier ones."""
+    def open_engines(self, spent: float) -> Engines:
+        """The engines of one sitting; ``spent`` dollars went to earlier ones."""
         options = self.options
         budget = Budget(self.price, options.max_cost, spent)
-        budget.require_price(self.model)
-        return Engine(
-            self.adapter,
+        for model in self.sides:
+            budget.require_price(model)
+        return Engines(
+            {model: side.adapter for model, side in self.sides.items()},
             cache=self.open_cache(),
-            gate=Gate(concurrency=options.concurrency, rpm=options.rpm, tpm=options.tpm),
+            gate=lambda: Gate(concurrency=options.concurrency, rpm=options.rpm, tpm=options.tpm),
             retry=Retry(np.random.default_rng(options.seed)),
             budget=budget,
         )
 
-    def ask(self, engine: Engine, sample: int, *, refresh: bool) -> Asking:
+    def ask(self, engines: Engines, sample: int, *, refresh: Container[str]) -> Asking:
         """The ``ask`` of one judgment."""
+        lines = [
+            Line(engines[model], model, side.parameters, side.estimate)
+            for model, side in self.sides.items()
+        ]
         return Asking(
-            engine,
+            engines[self.model],
             self.model,
             self.parameters,
             estimate=self.estimate,
             sample=sample,
             refresh=refresh,
+            others=lines[1:],
         )
 
     def dry_ask(self, cache: Cache, sample: int) -> DryRun:
         """An ``ask`` that only prices."""
+        lines = [
+            DryLine(side.adapter.endpoint, model, side.parameters, side.estimate)
+            for model, side in self.sides.items()
+        ]
         return DryRun(
             self.adapter.endpoint,
             self.model,
@@ -127,13 +155,24 @@ class ModelSide:
             price=self.price,
             cache=cache,
             sample=sample,
+            others=lines[1:],
         )
 
 
 def make_model_side(options: argparse.Namespace) -> ModelSide:
     """From ``--model`` and the options beside it. Raises UserError for what cannot work."""
+    named = {role: getattr(options, f"{role}_model") for role in ROLES}
+    others = {
+        role: _side(model, options)
+        for role, model in named.items()
+        if model is not None and model != options.model
+    }
+    return replace(_side(options.model, options), others=others)
+
+
+def _side(named: str, options: argparse.Namespace) -> ModelSide:
     adapter, model = make_adapter(
-        options.model,
+        named,
         adapter="scripted" if options.script and not options.adapter else options.adapter,
         base_url=options.base_url,
         timeout=options.timeout,
@@ -141,12 +180,6 @@ def make_model_side(options: argparse.Namespace) -> ModelSide:
         script=options.script,
         dry_run=options.dry_run,
     )
-    known = capability(model)
-    if options.representation in ("screenshot", "both") and not known.images:
-        raise UserError(
-            f"--representation {options.representation}: {model} takes no images: "
-            "use axtree or none, or another --model"
-        )
     parameters: dict[str, JsonValue] = {
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
@@ -156,7 +189,7 @@ def make_model_side(options: argparse.Namespace) -> ModelSide:
         Path(options.prices) if options.prices else None,
         built_in=not adapter.endpoint.startswith("http"),
     )
-    return ModelSide(model, adapter, known, parameters, prices, options)
+    return ModelSide(model, adapter, capability(model), parameters, prices, options)
 
 
 def cache_path(named: str | None) -> Path:

@@ -69,19 +69,27 @@ def parser() -> argparse.ArgumentParser:
 def _judge_options(group: Any) -> None:
     add = group.add_argument
     add("--model", metavar="NAME", help="the model to ask, e.g. gpt-4o, claude-..., provider/name")
-    add("--judge", default="simplified", metavar="NAME", help="simplified, rule-based, heuristic")
+    add("--judge", default="simplified", metavar="NAME", help="see  python -m judges list")
+    add(
+        "--judge-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of this judge, see  python -m judges show NAME; may be repeated",
+    )
+    add("--captioner-model", metavar="NAME", help="describes screenshots (default: --model)")
+    add("--describer-model", metavar="NAME", help="describes changes (default: --model)")
     add(
         "--representation",
         choices=("axtree", "screenshot", "both", "none"),
-        default="axtree",
-        help="what the judge sees of the final page (default: axtree)",
+        help="what the judge sees of the final page (default: the judge's own)",
     )
     add("--success-last", action="store_true", help="ask for success after the other labels")
     add(
         "--prompts",
         choices=("trajudge", "agentrewardbench"),
-        default="trajudge",
-        help="our prompts, or the paper's, read from the installed agent-reward-bench package",
+        help="our prompts (default), or the paper's, read from the installed agent-reward-bench "
+        "package",
     )
 
 

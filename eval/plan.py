@@ -59,7 +59,7 @@ def make_plan(
         judge=judge_id,
         card=_card(options.judge),
         prompt_hash=getattr(judge, "prompt_hash", None),
-        options=_shown(judge_options),
+        options=shown_options(options.judge, judge_options),
         samples=options.samples,
         seed=options.seed,
         data=source.spec,
@@ -124,8 +124,7 @@ def _card(judge: str) -> dict[str, Any]:
     return load_prompt(judge).card.model_dump(mode="json")
 
 
-def _shown(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: value.model_dump(mode="json") if hasattr(value, "model_dump") else value
-        for name, value in options.items()
-    }
+def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of the judge with their values, those that were left open as well."""
+    kind = find_judge(judge).options_class
+    return kind.model_validate(given).model_dump(mode="json")

@@ -50,11 +50,12 @@ def _export(options: argparse.Namespace, plan: Plan, judgments: Sequence[Judgmen
 
     keys = set(plan.keys)
     read = open_source(open_spec(plan.source.spec), keys.__contains__)
+    representation = plan.manifest.options.get("representation")
     settings = ExportSettings(
         model=options.model or options.judge,
         provider=plan.manifest.endpoint or "",
-        use_screenshot=options.representation in ("screenshot", "both"),
-        use_axtree=options.representation in ("axtree", "both"),
+        use_screenshot=representation in ("screenshot", "both"),
+        use_axtree=representation in ("axtree", "both"),
         invert_sys_prompt=options.success_last,
         completion_args=plan.manifest.parameters,
     )

@@ -25,7 +25,7 @@ from trajectories.model import Unreadable
 
 if TYPE_CHECKING:
     from eval.model_side import ModelSide
-    from judges.engine import Engine
+    from judges.engine import Engines
 
 
 class Sitting:
@@ -65,39 +65,41 @@ class Sitting:
         options, plan = self.options, self.plan
         done = journal.done(retry_failed=options.retry_failed)
         jobs = jobs_of(plan, options.samples, done, self.reading, strict=options.strict)
-        engine = self.model.open_engine(journal.spent) if self.model else None
-        earlier = min(self.total, len(done))
+        engines = self.model.open_engines(journal.spent) if self.model else None
+        before = min(self.total, len(done))
         try:
-            with Progress(self.total, earlier) as progress, self._graceful(engine):
+            with Progress(self.total, before) as progress, self._graceful(engines):
 
                 def record(judgment: Judgment) -> None:
                     journal.add(judgment)
                     progress.add(judgment)
 
                 async def judge_one(job: Job) -> Judgment:
-                    again = options.retry_failed and (job.key, job.sample) in journal.judgments
-                    return await self._judge_one(job, engine, again=again)
+                    earlier = journal.judgments.get((job.key, job.sample))
+                    return await self._judge_one(job, engines, to_refresh(earlier))
 
                 width = options.concurrency
                 await judge_all(jobs, judge_one, width=width, record=record, halt=self.halt)
         finally:
-            if engine:
-                await engine.close()
+            if engines:
+                await engines.close()
 
-    async def _judge_one(self, job: Job, engine: Engine | None, *, again: bool) -> Judgment:
+    async def _judge_one(
+        self, job: Job, engines: Engines | None, refresh: frozenset[str]
+    ) -> Judgment:
         plan = self.plan
         if isinstance(job.item, Unreadable):
             return skipped(plan.judge_id, job.key, job.sample, job.item)
         ask: RecordingAsk = NoModel()
-        if self.model and engine:
-            ask = self.model.ask(engine, job.sample, refresh=again)
+        if self.model and engines:
+            ask = self.model.ask(engines, job.sample, refresh=refresh)
         return await judge_trajectory(plan.judge_id, plan.judge, job.item, ask, job.sample)
 
     @contextmanager
-    def _graceful(self, engine: Engine | None) -> Iterator[None]:
+    def _graceful(self, engines: Engines | None) -> Iterator[None]:
         def stop(reason: Interrupted) -> None:
-            if engine:
-                engine.stop(reason)
+            if engines:
+                engines.stop(reason)
 
         with graceful_interrupt(self.halt, stop):
             yield
@@ -125,6 +127,25 @@ class Sitting:
             )
             return FAILURES
         return DONE
+
+
+_CULPRITS = {
+    Status.UNPARSABLE: "unparsable",
+    Status.TRUNCATED: "length",
+    Status.REFUSED: "refused",
+    Status.CONTEXT_OVERFLOW: "context_overflow",
+}
+
+
+def to_refresh(earlier: Judgment | None) -> frozenset[str]:
+    """The requests that made an earlier judgment fail: they are asked again, the others are not.
+
+    Where the ledger does not tell which reply it was, all of them.
+    """
+    if earlier is None or earlier.status not in _CULPRITS:
+        return frozenset()
+    culprits = {c.request for c in earlier.calls if c.finish == _CULPRITS[earlier.status]}
+    return frozenset(culprits or {call.request for call in earlier.calls})
 
 
 class NoModel:

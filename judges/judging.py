@@ -8,6 +8,7 @@ from typing import Protocol
 from judges.adapters.errors import CallFailed, ContextOverflow, Refused
 from judges.model import Ask, Call, Judge, Judgment, Skipped, Status, Verdict
 from judges.parsing import ParseFailure
+from judges.reading import Unread
 from trajectories.errors import ImageUnreadable
 from trajectories.model import Trajectory
 from trajectories.represent import MissingObservation
@@ -28,17 +29,20 @@ async def judge_trajectory(
     ``ask`` is fresh for this trajectory. Errors that are neither the model's, the provider's nor
     the trajectory's (a mistake in the judge's code, the user's interruption) are not caught.
     """
+    calls: Sequence[Call] = ()
     try:
         verdict, status, detail = await judge(trajectory, ask), Status.OK, ""
+        calls = ask.calls
     except _FAILURES as error:
-        verdict, status, detail = Verdict(), _status(error, ask.calls), str(error)
+        verdict, status, detail = Verdict(), _status(error), str(error)
+        calls = _marked(ask.calls, error)
     return Judgment(
         key=trajectory.key,
         judge=judge_id,
         sample=sample,
         status=status,
         detail=detail,
-        calls=tuple(ask.calls),
+        calls=tuple(calls),
         **verdict.model_dump(),
     )
 
@@ -46,15 +50,26 @@ async def judge_trajectory(
 _FAILURES = (ParseFailure, CallFailed, Skipped, ImageUnreadable, MissingObservation)
 
 
-def _status(error: Exception, calls: Sequence[Call]) -> Status:
-    """A reply without a verdict that ran out of output tokens is truncated, not unparsable."""
+def _status(error: Exception) -> Status:
+    """A reply that could not be read because it ran out of output tokens is truncated."""
+    if isinstance(error, Unread) and error.reply.finish == "length":
+        return Status.TRUNCATED
     if isinstance(error, ParseFailure):
-        finish = calls[-1].finish if calls else "stop"
-        return {"length": Status.TRUNCATED, "refused": Status.REFUSED}.get(
-            finish, Status.UNPARSABLE
-        )
+        return Status.UNPARSABLE
     if isinstance(error, ContextOverflow):
         return Status.CONTEXT_OVERFLOW
     if isinstance(error, Refused):
         return Status.REFUSED
     return Status.PROVIDER_ERROR if isinstance(error, CallFailed) else Status.SKIPPED
+
+
+def _marked(calls: Sequence[Call], error: Exception) -> Sequence[Call]:
+    """The ledger in which the reply that could not be read ends as ``unparsable``."""
+    if not isinstance(error, Unread) or error.reply.finish != "stop":
+        return calls
+    return [
+        call.model_copy(update={"finish": "unparsable"})
+        if call.finish == "stop" and call.text == error.reply.text
+        else call
+        for call in calls
+    ]

@@ -163,8 +163,10 @@ class Ask(Protocol):
     """How a judge reaches a model: messages in, reply out; everything else is hidden.
 
     ``stage`` names the call in the ledger, ``rung`` the step of the truncation ladder that the
-    prompt was cut to. ``parameters`` override the run's (``max_tokens``, ``temperature``, ...).
-    Raises CallFailed (``judges.adapters.errors``).
+    prompt was cut to. ``model`` names another model than the run's own, one that the judge's
+    options gave it (a captioner). ``assume`` is a reply of the kind that is expected: a dry run,
+    which gets none, goes on from it and takes its length. ``parameters`` override the run's
+    (``max_tokens``, ``temperature``, ...). Raises CallFailed (``judges.adapters.errors``).
     """
 
     def __call__(
@@ -173,6 +175,8 @@ class Ask(Protocol):
         *,
         stage: str = "verdict",
         rung: str = "full",
+        model: str | None = None,
+        assume: str = "",
         **parameters: JsonValue,
     ) -> Awaitable[Reply]: ...
 

@@ -20,7 +20,13 @@ from trajectories.model import Record
 @dataclass(frozen=True)
 class Entry:
     """``judge`` and ``options`` name a factory (options -> Judge) and its options' class, both in
-    ``module``; ``id_options`` those that tell variants apart in the judge's id."""
+    ``module``; ``id_options`` those that tell variants apart in the judge's id.
+
+    ``representations`` are what it may be shown of a page, the first one by default; none: it
+    reads no page. ``models`` are the options (``judges.reader.Reader``) that give it other models
+    than the run's own, such as ``captioner`` for ``--captioner-model``. ``pictures`` is whose
+    model must take images whatever the representation: "" nobody's, "judge" or one of ``models``.
+    """
 
     module: str
     judge: str
@@ -28,6 +34,21 @@ class Entry:
     needs_model: bool
     summary: str
     id_options: tuple[str, ...] = ()
+    representations: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    pictures: str = ""
+
+    @property
+    def options_class(self) -> type[Record]:
+        kind: type[Record] = getattr(import_module(self.module), self.options)
+        return kind
+
+    def needs_pictures(self, role: str, representation: str | None) -> bool:
+        """Whether the model of ``role`` ("judge" or one of ``models``) is shown screenshots.
+        ``representation`` None: the default one."""
+        shown = representation or next(iter(self.representations), "none")
+        by_representation = self.pictures == "" and shown in ("screenshot", "both")
+        return role == self.pictures or (role == "judge" and by_representation)
 
 
 JUDGES: Mapping[str, Entry] = {
@@ -38,6 +59,7 @@ JUDGES: Mapping[str, Entry] = {
         needs_model=True,
         summary="one call: success, side effect, optimality, repetition (AgentRewardBench)",
         id_options=("representation", "success", "prompts"),
+        representations=("axtree", "screenshot", "both", "none"),
     ),
     "rule-based": Entry(
         module="judges.baselines",
@@ -63,15 +85,25 @@ def find_judge(name: str) -> Entry:
     return JUDGES[name]
 
 
+def check_representation(name: str, representation: str) -> None:
+    """Raises UserError if the judge cannot be shown a page that way."""
+    takes = find_judge(name).representations
+    if representation not in takes:
+        reads = f"reads {' or '.join(takes)} only" if takes else "reads no page"
+        raise UserError(
+            f"--representation {representation}: judge {name} {reads}: leave the option out, "
+            "or choose another --judge"
+        )
+
+
 def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str, Judge]:
     """The judge's id (such as ``simplified-axtree``) and the judge.
 
     Raises UserError for an unknown name, an unknown option or a value that it does not take.
     """
     entry = find_judge(name)
-    module = import_module(entry.module)
-    made = _options(name, getattr(module, entry.options), options or {})
-    factory: Callable[[Record], Judge] = getattr(module, entry.judge)
+    made = _options(name, entry.options_class, options or {})
+    factory: Callable[[Record], Judge] = getattr(import_module(entry.module), entry.judge)
     return _id(name, entry, made), factory(made)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from judges.adapters.errors import ContextOverflow, Refused
+from judges.adapters.errors import ContextOverflow
 from judges.forms import Form, OwnForm, PublishedForm
 from judges.model import Ask, Verdict
 from judges.parsing import parse_tags
 from judges.pictures import ImageLimits, picture, picture_tokens
+from judges.reading import read
 from trajectories.ladder import views
 from trajectories.model import ImageRef, Record, Trajectory
 from trajectories.represent import Representation, final_screenshot
@@ -55,7 +56,5 @@ class Simplified:
             except ContextOverflow as error:
                 overflow = error
                 continue
-            if reply.finish == "refused":
-                raise Refused("the model declined to judge")
-            return parse_tags(reply.text)
+            return read(reply, parse_tags)
         raise overflow

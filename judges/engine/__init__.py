@@ -6,10 +6,11 @@ no retry and no limit, and an adapter knows none either.
 
 from __future__ import annotations
 
-from judges.engine.asking import Asking, DryRun
+from judges.engine.asking import Asking, DryLine, DryRun, Line
 from judges.engine.budget import Budget, BudgetSpent, Price
 from judges.engine.cache import Cache
 from judges.engine.engine import Answer, Engine, Estimate
+from judges.engine.engines import Engines
 from judges.engine.gate import Gate
 from judges.engine.retry import Retry
 
@@ -19,10 +20,13 @@ __all__ = [
     "Budget",
     "BudgetSpent",
     "Cache",
+    "DryLine",
     "DryRun",
     "Engine",
+    "Engines",
     "Estimate",
     "Gate",
+    "Line",
     "Price",
     "Retry",
 ]

@@ -90,9 +90,13 @@ class Engine:
         """Send nothing any more: whoever waits gets ``error``, what is in flight is finished."""
         self.gate.stop(error)
 
+    async def land(self) -> None:
+        """End what is under way."""
+        await self._flight.close()
+
     async def close(self) -> None:
         """End what is under way, commit what has arrived, close the connections."""
-        await self._flight.close()
+        await self.land()
         if self.cache is not None:
             await self.cache.close()
         await self.adapter.close()

@@ -79,6 +79,8 @@ class ScriptedAsk:
         *,
         stage: str = "verdict",
         rung: str = "full",
+        model: str | None = None,
+        assume: str = "",
         **parameters: JsonValue,
     ) -> Reply:
         self.asked.append(messages)

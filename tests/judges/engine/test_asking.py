@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judges.adapters.errors import ContextOverflow, Overloaded
-from judges.engine import Asking, Budget, DryRun
+from judges.engine import Asking, Budget, Cache, DryRun
 from judges.model import Ask, Message, Reply, Request, Text, Usage
 from tests.judges.engine.parts import Scripted, echo, engine, run
 
@@ -79,7 +79,7 @@ def test_a_dry_run_prices_what_is_not_in_the_cache(tmp_path: Path) -> None:
             {"temperature": 0, "max_tokens": 9},
             estimate=estimate,
             price=price,
-            cache=ask._engine.cache,
+            cache=Cache(path),
             sample=2,
         )
         assert isinstance(bound, DryRun)

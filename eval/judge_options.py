@@ -1,0 +1,72 @@
+"""What the command line and the models say about a judge, as the options of that judge."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from judges.registry import Entry, check_representation, find_judge
+from trajectories.errors import UserError
+
+if TYPE_CHECKING:
+    from eval.model_side import ModelSide
+
+
+def judge_options(options: argparse.Namespace, model: ModelSide | None) -> dict[str, Any]:
+    """The options for ``judges.registry.make_judge``; ``model`` None: the judge needs none.
+
+    What the command line leaves open is left to the judge. Raises UserError for what this judge
+    cannot do, or cannot do with these models.
+    """
+    entry = find_judge(options.judge)
+    given = _given(options)
+    if "representation" in given:
+        check_representation(options.judge, given["representation"])
+        if len(entry.representations) == 1:
+            del given["representation"]
+    if model is None:
+        return given
+    _check_models(options, entry, model, given.get("representation"))
+    facts: dict[str, Any] = {
+        "max_prompt_tokens": model.max_prompt_tokens,
+        "images": model.images,
+        **{role: model.reader(role) for role in entry.models},
+    }
+    takes = entry.options_class.model_fields
+    return {name: value for name, value in facts.items() if name in takes} | given
+
+
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """What the command line names."""
+    given: dict[str, Any] = {}
+    for text in options.judge_option:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f"--judge-option {text}: write it as NAME=VALUE")
+        given[name.replace("-", "_")] = value
+    for name in ("representation", "prompts"):
+        if getattr(options, name) is not None:
+            given[name] = getattr(options, name)
+    if options.success_last:
+        given["success"] = "last"
+    return given
+
+
+def _check_models(
+    options: argparse.Namespace, entry: Entry, model: ModelSide, representation: str | None
+) -> None:
+    """Raises UserError for a model that the judge has no use for, or that lacks what it needs."""
+    for role in model.others:
+        if role not in entry.models:
+            raise UserError(
+                f"--{role}-model {model.others[role].model}: judge {options.judge} has no {role}: "
+                "leave the option out"
+            )
+    for role in ("judge", *entry.models):
+        side = model.others.get(role, model)
+        if entry.needs_pictures(role, representation) and not side.known.images:
+            option = "--model" if side is model else f"--{role}-model"
+            raise UserError(
+                f"{option} {side.model}: takes no images, and judge {options.judge} shows it "
+                "screenshots: name another model, or choose a judge or --representation of text"
+            )

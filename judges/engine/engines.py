@@ -1,0 +1,56 @@
+"""The engines of a run that asks several models: one an endpoint, with one cache and one budget."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from judges.adapters.base import Adapter
+from judges.engine.budget import Budget
+from judges.engine.cache import Cache
+from judges.engine.engine import Engine
+from judges.engine.gate import Gate
+from judges.engine.retry import Retry
+
+
+class Engines:
+    """The engine of every model. Models of one endpoint share it and with it its ``gate``, for
+    what a server admits holds for all that is asked of it."""
+
+    def __init__(
+        self,
+        adapters: Mapping[str, Adapter],
+        *,
+        cache: Cache,
+        gate: Callable[[], Gate],
+        retry: Retry,
+        budget: Budget,
+    ) -> None:
+        """``adapters`` by the name of the model."""
+        self.cache = cache
+        self._adapters = tuple(adapters.values())
+        self._engines: dict[tuple[str, str], Engine] = {}
+        self._by_model: dict[str, Engine] = {}
+        for model, adapter in adapters.items():
+            place = (adapter.name, adapter.endpoint)
+            if place not in self._engines:
+                self._engines[place] = Engine(
+                    adapter, cache=cache, gate=gate(), retry=retry, budget=budget
+                )
+            self._by_model[model] = self._engines[place]
+
+    def __getitem__(self, model: str) -> Engine:
+        """The engine that reaches ``model``."""
+        return self._by_model[model]
+
+    def stop(self, error: Exception) -> None:
+        """Send nothing any more: whoever waits gets ``error``, what is in flight is finished."""
+        for engine in self._engines.values():
+            engine.stop(error)
+
+    async def close(self) -> None:
+        """End what is under way, commit what has arrived, close the connections."""
+        await asyncio.gather(*(engine.land() for engine in self._engines.values()))
+        await self.cache.close()
+        for adapter in self._adapters:
+            await adapter.close()
