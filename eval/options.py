@@ -68,8 +68,19 @@ def parser() -> argparse.ArgumentParser:
 
 def _judge_options(group: Any) -> None:
     add = group.add_argument
-    add("--model", metavar="NAME", help="the model to ask, e.g. gpt-4o, claude-..., provider/name")
-    add("--judge", default="simplified", metavar="NAME", help="see  python -m judges list")
+    add(
+        "--model",
+        action="append",
+        metavar="NAME",
+        help="the model to ask, e.g. gpt-4o, claude-..., provider/name; may be repeated",
+    )
+    add(
+        "--judge",
+        action="append",
+        metavar="NAME",
+        help="see  python -m judges list  (default: simplified); may be repeated, and runs with "
+        "every --model",
+    )
     add(
         "--judge-option",
         action="append",
@@ -171,6 +182,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     config = _config_of(argv)
     words = _config_words(made, Path(config), argv) if config else []
     options = made.parse_args([*words, *argv])
+    options.judge = options.judge or ["simplified"]
+    options.model = options.model or []
     _check(options)
     return options
 

@@ -38,6 +38,10 @@ class Plan:
         """The same plan for some of its trajectories."""
         return replace(self, keys=tuple(keys))
 
+    def below(self, folder: Path) -> Plan:
+        """The same plan, its run in a folder of its own below ``folder``."""
+        return replace(self, folder=folder / default_folder(self.manifest).name)
+
     @property
     def annotations(self) -> list[Annotation]:
         return [self.labels[key] for key in self.keys if key in self.labels]

@@ -6,18 +6,19 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
+from eval.grid import Cell
 from eval.jobs import Job, Reading, jobs_of
 from eval.model_side import ModelSide
 from eval.plan import Plan
 from judges.judging import judge_trajectory
 from judges.model import Call, Usage
 from trajectories.errors import UserError
+from trajectories.exits import DONE
 from trajectories.model import Trajectory
 
 ASK_ABOVE = 1.0
@@ -43,21 +44,61 @@ class Prediction(NamedTuple):
         )
 
 
-def price_run(model: ModelSide, plan: Plan, samples: int, *, strict: bool) -> Prediction:
-    """The prediction for every judgment of the run, each prompt rendered and counted."""
-    jobs = jobs_of(plan, samples, (), Reading(), strict=strict)
-    return asyncio.run(_price(model, plan, jobs))
+def dry_run(cells: Sequence[Cell]) -> int:
+    """Price every judgment of every run, each prompt rendered and counted, and print it."""
+    rows = [(cell.plan.judge_id, _price_all(cell)) for cell in cells]
+    for judge, found in rows:
+        sys.stdout.write(_described(judge, found) + "\n")
+    if len(rows) > 1:
+        sys.stdout.write(f"total          {_money(_total([found for _, found in rows]))}\n")
+    return DONE
 
 
-def price_sample(model: ModelSide, plan: Plan, samples: int, seed: int) -> Prediction:
-    """An extrapolation from at most ``SAMPLED`` trajectories, drawn with ``seed``."""
-    rng = np.random.default_rng(seed)
+def predict(cells: Sequence[Cell]) -> float | None:
+    """The cost of all runs, extrapolated from a sample of each; None if a price is not known."""
+    return _total([_price_sample(cell) for cell in cells])
+
+
+def _price_all(cell: Cell) -> Prediction:
+    if cell.model is None:
+        return Prediction(len(cell.plan.keys), 0, 0, Usage(), 0.0)
+    options = cell.options
+    jobs = jobs_of(cell.plan, options.samples, (), Reading(), strict=options.strict)
+    return asyncio.run(_price(cell.model, cell.plan, jobs))
+
+
+def _price_sample(cell: Cell) -> Prediction:
+    """An extrapolation from at most ``SAMPLED`` trajectories, drawn with the run's seed."""
+    plan, options = cell.plan, cell.options
+    if cell.model is None:
+        return _price_all(cell)
+    rng = np.random.default_rng(options.seed)
     count = min(SAMPLED, len(plan.keys))
     drawn = {plan.keys[i] for i in rng.choice(len(plan.keys), size=count, replace=False)}
     some = plan.with_keys([key for key in plan.keys if key in drawn])
     jobs = jobs_of(some, 1, (), Reading(), strict=False)
-    found = asyncio.run(_price(model, some, islice(jobs, count)))
-    return found.times(len(plan.keys) * samples)
+    found = asyncio.run(_price(cell.model, some, islice(jobs, count)))
+    return found.times(len(plan.keys) * options.samples)
+
+
+def _total(predictions: Sequence[Prediction]) -> float | None:
+    costs = [found.cost for found in predictions if found.cost is not None]
+    return sum(costs) if len(costs) == len(predictions) else None
+
+
+def _money(cost: float | None) -> str:
+    return "unknown, for the model's price is not" if cost is None else f"${cost:.4f}"
+
+
+def _described(judge: str, found: Prediction) -> str:
+    return (
+        f"{judge}\n"
+        f"  judgments     {found.judgments}\n"
+        f"  calls         {found.calls}, {found.cached} of them answered by the cache\n"
+        f"  input tokens  {found.usage.input:,} (estimated, on the safe side)\n"
+        f"  output tokens {found.usage.output:,} (assumed)\n"
+        f"  cost          {_money(found.cost)}"
+    )
 
 
 async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job]) -> Prediction:
@@ -84,23 +125,18 @@ def _sum(judged: int, calls: Sequence[Call]) -> Prediction:
     return Prediction(judged, len(calls), len(calls) - len(fresh), usage, cost)
 
 
-def confirm(prediction: Prediction, *, yes: bool, max_cost: float | None) -> bool:
-    """Whether to go on with a run of that price: dear ones are asked about on a terminal.
+def confirm(cost: float | None) -> bool:
+    """Whether to go on with runs of that price: dear ones are asked about on a terminal.
 
-    Raises UserError where nobody can be asked and neither ``--max-cost`` nor ``--yes`` is given.
+    Raises UserError where nobody can be asked.
     """
-    cost = prediction.cost
     if cost is None:
-        sys.stderr.write("the price of this model is not known: the cost is not counted\n")
+        sys.stderr.write("the price of a model is not known: its cost is not counted\n")
         return True
-    if cost <= ASK_ABOVE or yes or max_cost is not None:
+    if cost <= ASK_ABOVE:
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UserError(
-            f"this run is predicted to cost ${cost:.2f}: give --max-cost DOLLARS or --yes"
-        )
-    sys.stderr.write(f"this run is predicted to cost ${cost:.2f}; go on? [y/N] ")
+        raise UserError(f"predicted to cost ${cost:.2f}: give --max-cost DOLLARS or --yes")
+    sys.stderr.write(f"predicted to cost ${cost:.2f}; go on? [y/N] ")
     sys.stderr.flush()
-    with suppress(EOFError):
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
-    return False
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

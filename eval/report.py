@@ -9,33 +9,41 @@ from pathlib import Path
 
 from eval.plan import Plan
 from eval.results import results_csv, results_json
-from eval.scoring import Missing, score
+from eval.scoring import Missing, Scores, score
 from eval.tables import plain, renderable
 from judges.model import Judgment
 from trajectories.model import TrajectoryKey
 
 
-def report(
+def write_results(
     options: argparse.Namespace,
     plan: Plan,
     judgments: Sequence[Judgment],
     rewards: Mapping[TrajectoryKey, float | None],
-    seconds: float,
-) -> None:
-    """Score the judgments, write the results and print the tables."""
-    missing: Missing = "agentrewardbench" if options.protocol == "agentrewardbench" else "negative"
-    scores = score(judgments, plan.labels, rewards=rewards, missing=missing)
+) -> Scores:
+    """Score the judgments of one run and write its results, and the export if asked for."""
+    scores = score(judgments, plan.labels, rewards=rewards, missing=missing_policy(options))
     (plan.folder / "results.json").write_text(results_json(scores), encoding="utf-8")
     (plan.folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")
     if options.export:
         _export(options, plan, judgments)
+    return scores
+
+
+def missing_policy(options: argparse.Namespace) -> Missing:
+    """What a failed judgment counts as under the run's protocol."""
+    return "agentrewardbench" if options.protocol == "agentrewardbench" else "negative"
+
+
+def show(scores: Scores, seconds: float, *, has_labels: bool) -> None:
+    """The tables on standard output."""
     if sys.stdout.isatty():
         from rich.console import Console  # noqa: PLC0415 - plain output needs none of it
 
         Console().print(renderable(scores, seconds))
     else:
         sys.stdout.write(plain(scores, seconds))
-    if not plan.labels:
+    if not has_labels:
         sys.stderr.write(
             "no expert labels belong to this data, so only coverage is shown: name them with "
             "--annotations KIND:PATH\n"

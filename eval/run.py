@@ -2,51 +2,61 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from eval.grid import Cell
 from eval.jobs import Job, Reading, jobs_of, skipped
 from eval.journal import Journal, keys_in_order
 from eval.manifest import open_folder
-from eval.plan import Plan
 from eval.progress import Progress
-from eval.report import report
+from eval.report import write_results
 from eval.run_folder import REWARDS, read_rewards, write_labels, write_rewards
 from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all
 from judges.judging import RecordingAsk, judge_trajectory
 from judges.model import Judgment, Reply, Status
 from trajectories.exits import DONE, FAILURES, INTERRUPTED
-from trajectories.model import Unreadable
+from trajectories.model import TrajectoryKey, Unreadable
 
 if TYPE_CHECKING:
-    from eval.model_side import ModelSide
+    from eval.scoring import Scores
     from judges.engine import Engines
 
 
-class Sitting:
-    """Judges what the run's folder does not hold yet, then scores all of it."""
+class Outcome(NamedTuple):
+    """What a run has come to: its exit code, and what it is scored from."""
 
-    def __init__(self, options: argparse.Namespace, plan: Plan, model: ModelSide | None) -> None:
-        self.options = options
-        self.plan = plan
-        self.model = model
+    code: int
+    judgments: list[Judgment]
+    rewards: dict[TrajectoryKey, float | None]
+    scores: Scores
+
+
+class Sitting:
+    """Judges what the run's folder does not hold yet, then scores all of it.
+
+    ``spent`` dollars went to other runs of the same command.
+    """
+
+    def __init__(self, cell: Cell, spent: float = 0.0) -> None:
+        self.options = cell.options
+        self.plan = cell.plan
+        self.model = cell.model
+        self.spent = spent
         self.halt = Halt()
         self.reading = Reading()
-        self.total = len(plan.keys) * options.samples
+        self.total = len(cell.plan.keys) * cell.options.samples
 
-    def execute(self) -> int:
-        """Judge, score, report; the exit code.
+    def execute(self) -> Outcome:
+        """Judge, score, write the results.
 
         Raises UserError for a folder of another run, an unreadable trajectory under ``--strict``,
         and what ends the run as a whole (no key, no server, a full disk). The journal keeps
         whatever was judged until then.
         """
-        started = time.monotonic()
         plan = self.plan
         open_folder(plan.folder, plan.manifest)
         write_labels(plan.folder, plan.annotations)
@@ -58,14 +68,15 @@ class Sitting:
             finally:
                 write_rewards(plan.folder, self.reading.rewards)
             judgments = journal.finish(keys_in_order(plan.keys))
-        report(self.options, plan, judgments, self.reading.rewards, time.monotonic() - started)
-        return self._ended(judgments)
+        rewards = self.reading.rewards
+        scores = write_results(self.options, plan, judgments, rewards)
+        return Outcome(self._ended(judgments), judgments, rewards, scores)
 
     async def _judge(self, journal: Journal) -> None:
         options, plan = self.options, self.plan
         done = journal.done(retry_failed=options.retry_failed)
         jobs = jobs_of(plan, options.samples, done, self.reading, strict=options.strict)
-        engines = self.model.open_engines(journal.spent) if self.model else None
+        engines = self.model.open_engines(self.spent + journal.spent) if self.model else None
         before = min(self.total, len(done))
         try:
             with Progress(self.total, before) as progress, self._graceful(engines):

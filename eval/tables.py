@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from annotations.agentrewardbench import BENCHMARKS
+from eval.figures import benchmark_name, percent, precision_cell
+from eval.overview import overview
 from eval.scoring import LABELS, OVERALL, Coverage, Label, Score, Scores, Spending
 
 if TYPE_CHECKING:
@@ -33,15 +34,13 @@ _FAILED = {
 Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 
 
-def benchmark_name(benchmark: str) -> str:
-    """As the paper's tables name it."""
-    return "Overall" if benchmark == OVERALL else BENCHMARKS.get(benchmark, benchmark)
-
-
 def tables(scores: Scores) -> list[Table]:
-    """(title, head, rows) of every table: a label each, coverage, spending."""
+    """(title, head, rows) of every table: the judges, if there are several; a label each,
+    coverage, spending."""
     found: list[Table] = []
     shown = _shown(scores)
+    if len(scores.spending) > 1:
+        found.append(("Judges", *overview(scores)))
     for label in LABELS:
         rows = [_score_row(s) for s in scores.scores if s.label == label and s.benchmark in shown]
         if rows:
@@ -116,24 +115,12 @@ def _score_row(found: Score) -> tuple[str, ...]:
     return (
         benchmark_name(found.benchmark),
         "  rule-based" if found.baseline else found.judge,
-        _precision(found),
-        _percent(found.recall),
-        _percent(found.f1),
+        precision_cell(found),
+        percent(found.recall),
+        percent(found.f1),
         str(found.n),
         str(found.positives),
     )
-
-
-def _precision(found: Score) -> str:
-    """Without an accepted trajectory there is neither precision nor interval."""
-    if found.precision_low is None or found.precision_high is None:
-        return "–"
-    limits = f"[{100 * found.precision_low:.1f}, {100 * found.precision_high:.1f}]"
-    return f"{_percent(found.precision)} {limits}"
-
-
-def _percent(rate: float | None) -> str:
-    return "–" if rate is None else f"{100 * rate:.1f}"
 
 
 def _coverage_row(found: Coverage) -> tuple[str, ...]:

@@ -309,3 +309,51 @@ def test_a_trajectory_without_its_screenshot_is_skipped_not_guessed(damaged: Pat
     assert first.status is Status.SKIPPED
     assert "screenshot" in first.detail
     assert first.success is None
+
+
+def test_a_grid_of_judges_and_models_is_one_table_and_shares_the_cache(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    grid = [
+        "--judge",
+        "heuristic",
+        "--judge",
+        "simplified",
+        "--model",
+        "gpt-4o",
+        "--model",
+        "other",
+    ]
+    with LlmServer() as server:
+        words = [*grid, "--base-url", server.url + "/v1", "--limit", "6"]
+        assert run(*words) == 0
+        assert server.stats.requests == 12
+        shown = capsys.readouterr().out
+        assert run(*words) == 0
+        assert server.stats.requests == 12
+    table = shown.split("\n\n")[0].splitlines()
+    assert table[0] == "Judges"
+    assert table[1].split()[:2] == ["judge", "precision"]
+    judges = [line.split("  ")[0] for line in table[2:]]
+    assert judges == [
+        "heuristic",
+        "simplified-axtree:gpt-4o",
+        "simplified-axtree:other",
+        "rule-based baseline",
+    ]
+    assert len(list(Path("run").iterdir())) == 3
+
+
+def test_a_grid_is_priced_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--judge", "heuristic", "--judge", "simplified", "--model", "gpt-4o"]
+    assert run(*words, "--model", "gpt-4o-mini", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    prices = [float(line.split("$")[1]) for line in shown.splitlines() if "$" in line]
+    assert len(prices) == 4
+    assert prices[0] == 0 < prices[2] < prices[1]
+    assert prices[-1] == pytest.approx(sum(prices[:-1]), abs=2e-4)
+
+
+def test_the_same_run_twice_in_a_grid(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--judge", "heuristic", "--judge", "heuristic") == 2
+    assert "name each judge once" in capsys.readouterr().err

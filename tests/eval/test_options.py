@@ -22,7 +22,7 @@ def test_a_config_file_takes_the_names_of_the_options(tmp_path: Path) -> None:
             "benchmark: [webarena, workarena]\nexport: [agentrewardbench, out]\nrpm:\n",
         )
     )
-    assert (options.model, options.max_cost, options.max_tokens) == ("gpt-4o", 2.5, 300)
+    assert (options.model, options.max_cost, options.max_tokens) == (["gpt-4o"], 2.5, 300)
     assert (options.strict, options.yes, options.rpm) == (True, False, None)
     assert options.benchmark == ["webarena", "workarena"]
     assert options.export == ["agentrewardbench", "out"]
@@ -31,7 +31,7 @@ def test_a_config_file_takes_the_names_of_the_options(tmp_path: Path) -> None:
 def test_the_command_line_wins(tmp_path: Path) -> None:
     file = config(tmp_path, "model: gpt-4o\nbenchmark: [webarena]\nseed: 3\n")
     options = parse([*file, "--model=claude-x", "--benchmark", "shop"])
-    assert (options.model, options.benchmark, options.seed) == ("claude-x", ["shop"], 3)
+    assert (options.model, options.benchmark, options.seed) == (["claude-x"], ["shop"], 3)
 
 
 @pytest.mark.parametrize(

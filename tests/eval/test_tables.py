@@ -63,8 +63,11 @@ def test_an_unknown_price_is_said() -> None:
 def test_each_judges_baseline_follows_it() -> None:
     labels = {key(1): label(1, True)}
     judgments = [said(1, True, judge="a"), said(1, False, judge="b")]
-    rows = tables(score(judgments, labels, rewards={key(1): 1.0}))[0][2]
-    assert [row[1] for row in rows] == ["a", "  rule-based", "b", "  rule-based"]
+    found = {
+        title: rows for title, _, rows in tables(score(judgments, labels, rewards={key(1): 1}))
+    }
+    assert [row[0] for row in found["Judges"]] == ["a", "b", "rule-based baseline"]
+    assert [row[1] for row in found["Success"]] == ["a", "  rule-based", "b", "  rule-based"]
 
 
 def test_one_benchmark_alone_is_not_shown_twice() -> None:

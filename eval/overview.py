@@ -1,0 +1,36 @@
+"""Several judges on one page, as AgentRewardBench's Table 1 has them: a row a judge, precision
+first, and the precision on every benchmark beside it."""
+
+from __future__ import annotations
+
+from eval.figures import UNDEFINED, benchmark_name, percent, precision_cell
+from eval.scoring import OVERALL, Score, Scores
+
+_HEAD = ("judge", "precision [95 %]", "recall", "F1", "n")
+
+
+def overview(scores: Scores) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Head and rows for success, judges in the order of the scores.
+
+    The rule-based baseline, which is the same beside all judges of the same trajectories, comes
+    once at the end.
+    """
+    found = {(s.judge, s.baseline, s.benchmark): s for s in scores.scores if s.label == "success"}
+    benchmarks = list(dict.fromkeys(name for _, _, name in found if name != OVERALL))
+    if len(benchmarks) == 1:
+        benchmarks = []
+    rows: dict[tuple[str, ...], None] = {}  # in order, the repeated baseline once
+    for judge, baseline in sorted({(j, b) for j, b, _ in found}, key=lambda row: row[1]):
+        name = "rule-based baseline" if baseline else judge
+        places = [found.get((judge, baseline, benchmark)) for benchmark in benchmarks]
+        row = (name, *_whole(found[judge, baseline, OVERALL]), *map(_place, places))
+        rows[row] = None
+    return (*_HEAD, *map(benchmark_name, benchmarks)), list(rows)
+
+
+def _whole(score: Score) -> tuple[str, ...]:
+    return precision_cell(score), percent(score.recall), percent(score.f1), str(score.n)
+
+
+def _place(score: Score | None) -> str:
+    return UNDEFINED if score is None else precision_cell(score)
