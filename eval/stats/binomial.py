@@ -1,0 +1,89 @@
+"""Intervals for one binomial proportion (Statistical Precipice, section 4.2).
+
+All take ``successes`` and ``trials`` of any broadcastable shape and answer in that shape.
+Zero trials give ``nan`` with a note: nothing was observed, so nothing is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from eval.stats.interval import Floats, Interval, check_confidence, normal_quantile
+
+Method = Callable[[ArrayLike, ArrayLike, float], Interval]
+NO_TRIALS = "no trials: a proportion of nothing is undefined"
+
+
+def wilson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Score interval of Wilson (1927): equation 1 of section 4.2. Good from one trial on."""
+    k, n, p = _proportion(successes, trials)
+    z2 = normal_quantile(confidence) ** 2
+    centre = (k + z2 / 2) / (n + z2)
+    half = np.sqrt(z2 * (p * (1 - p) * n + z2 / 4)) / (n + z2)
+    # At 0 and n the end is 0 or 1 exactly; rounding must not exclude the estimate itself.
+    low = np.where(k == 0, 0.0, centre - half)
+    high = np.where(k == n, 1.0, centre + half)
+    return _interval(p, low, high, confidence)
+
+
+def wald(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Textbook normal interval, kept for comparison: zero width at 0 and at n successes."""
+    _, n, p = _proportion(successes, trials)
+    half = normal_quantile(confidence) * np.sqrt(p * (1 - p) / n)
+    return _interval(p, p - half, p + half, confidence)
+
+
+def clopper_pearson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Exact interval of Clopper and Pearson (1934): never below nominal, hence wide."""
+    k, n, p = _proportion(successes, trials)
+    return _beta_interval(k, n, p, low=(0, 1), high=(1, 0), confidence=confidence)
+
+
+def jeffreys(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Equal-tailed posterior interval under Beta(1/2, 1/2), closed at 0 and n (Brown 2001)."""
+    k, n, p = _proportion(successes, trials)
+    return _beta_interval(k, n, p, low=(0.5, 0.5), high=(0.5, 0.5), confidence=confidence)
+
+
+METHODS: dict[str, Method] = {
+    "wilson": wilson,
+    "wald": wald,
+    "clopper-pearson": clopper_pearson,
+    "jeffreys": jeffreys,
+}
+
+
+def _proportion(successes: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    k, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
+    if not np.all((k >= 0) & (k <= n)):
+        raise ValueError("successes must lie between 0 and trials")
+    n = np.where(n > 0, n, np.nan)
+    return k, n, k / n
+
+
+def _beta_interval(
+    k: Floats,
+    n: Floats,
+    p: Floats,
+    *,
+    low: tuple[float, float],
+    high: tuple[float, float],
+    confidence: float,
+) -> Interval:
+    """Beta quantiles with the pseudo-counts (successes, failures) given for each end."""
+    tail = check_confidence(confidence)
+    failures = n - k
+    with np.errstate(invalid="ignore"):
+        lows = special.betaincinv(k + low[0], failures + low[1], tail)
+        highs = special.betaincinv(k + high[0], failures + high[1], 1 - tail)
+    return _interval(p, np.where(k == 0, 0, lows), np.where(k == n, 1, highs), confidence)
+
+
+def _interval(p: Floats, low: Floats, high: Floats, confidence: float) -> Interval:
+    undefined = np.isnan(p)
+    low, high = np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+    return Interval(p, low, high, confidence, (NO_TRIALS,) if undefined.any() else ())
