@@ -1,0 +1,166 @@
+"""Bootstrap of any function of counts over many judges at once, resampling whole clusters.
+
+A task is a cluster: its trajectories share a goal and a site, so they are drawn together, with
+replacement, within their benchmark (the stratum). Every statistic here is a function of sums,
+so a resample is one row of multinomial weights and all judges' sums are one matrix product:
+``totals (B, K) = weights (B, C) @ sums (C, K)``. Source: the stratified cluster bootstrap
+(Davison and Hinkley 1997, section 3.8); Statistical Precipice, section 2.2, failure 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eval.stats.blas import one_thread
+from eval.stats.interval import Floats, Interval, Ints, check_confidence
+from eval.stats.streams import chunk_size, stream, stream_key
+
+Statistic = Callable[[Floats], Floats]
+"""Totals (..., K) to statistics (..., S); ``nan`` where a denominator is zero."""
+
+ONE_CLUSTER = "fewer than two clusters in every stratum: nothing to resample, no interval"
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Sums per cluster (C, K), and the sizes (H,) of the strata in which clusters lie in order."""
+
+    sums: Floats
+    stratum_sizes: Ints
+
+    @property
+    def total(self) -> Floats:
+        """Sums over everything, (K,)."""
+        return np.asarray(self.sums.sum(axis=0))
+
+    @property
+    def resamplable(self) -> bool:
+        """Whether any stratum has two clusters or more."""
+        return bool((self.stratum_sizes > 1).any())
+
+
+def sum_clusters(
+    values: ArrayLike, cluster: ArrayLike, stratum: ArrayLike | None = None
+) -> Clusters:
+    """Add up ``values`` (N, K) by ``cluster`` (N,) within ``stratum`` (N,), labels of any kind.
+
+    Raises ValueError on ``nan``: what a missing verdict counts as is decided before.
+    """
+    table = np.asarray(values, dtype=float)
+    if not np.isfinite(table).all():
+        raise ValueError("values hold nan or infinity: decide what a missing value counts as first")
+    clusters = np.unique(np.asarray(cluster), return_inverse=True)[1]
+    strata = np.zeros_like(clusters)
+    if stratum is not None:
+        strata = np.unique(np.asarray(stratum), return_inverse=True)[1]
+    order = np.lexsort((clusters, strata))
+    if not len(order):
+        return Clusters(table.reshape(0, *table.shape[1:]), np.zeros(0, dtype=np.int64))
+    both = np.stack([strata[order], clusters[order]])
+    starts = np.flatnonzero(np.r_[True, (np.diff(both) != 0).any(axis=0)])
+    sizes = np.bincount(both[0, starts])
+    return Clusters(np.add.reduceat(table[order], starts), sizes.astype(np.int64))
+
+
+def cluster_bootstrap(
+    clusters: Clusters,
+    statistic: Statistic,
+    rng: np.random.Generator,
+    *,
+    n_resamples: int = 10_000,
+    confidence: float = 0.95,
+) -> Interval:
+    """Percentile intervals (S,) of a statistic of totals.
+
+    Resamples in which a statistic is undefined are left out of its interval, and noted.
+    """
+    replicates = bootstrap_replicates(clusters, statistic, rng, n_resamples)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        estimate = np.atleast_1d(statistic(clusters.total))
+    if not clusters.resamplable:
+        nothing = np.full(estimate.shape, np.nan)
+        return Interval(estimate, nothing, nothing, confidence, (ONE_CLUSTER,))
+    return percentile_interval(estimate, replicates, confidence)
+
+
+def bootstrap_replicates(
+    clusters: Clusters, statistic: Statistic, rng: np.random.Generator, n_resamples: int
+) -> Floats:
+    """The statistic on every resample, (S, B); all statistics see the same resamples."""
+    key, n_clusters = stream_key(rng), len(clusters.sums)
+    sums = clusters.sums.astype(_dtype(clusters))
+    step = chunk_size(n_clusters)
+    replicates: Floats | None = None
+    for chunk, start in enumerate(range(0, n_resamples, step)):
+        stop = min(start + step, n_resamples)
+        weights = cluster_weights(clusters.stratum_sizes, step, stream(key, 0, chunk))
+        with one_thread():
+            totals = weights[: stop - start].astype(sums.dtype) @ sums
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = statistic(totals.astype(np.float64))
+        if replicates is None:
+            replicates = np.empty((values.shape[1], n_resamples))
+        replicates[:, start:stop] = values.T
+    if replicates is None:
+        raise ValueError(f"n_resamples must be at least 1, not {n_resamples}")
+    return replicates
+
+
+def cluster_weights(stratum_sizes: Ints, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """How often each cluster is drawn, (n, C): multinomial within every stratum.
+
+    Drawn as indices and counted, which is many times faster than ``rng.multinomial``.
+    """
+    n_clusters = int(stratum_sizes.sum())
+    drawn = np.empty((n, n_clusters), dtype=np.int64)
+    first = 0
+    for size in stratum_sizes.tolist():
+        dtype = np.uint16 if size < 2**16 else np.uint32
+        drawn[:, first : first + size] = rng.integers(0, size, size=(n, size), dtype=dtype)
+        first += size
+    drawn += np.repeat(np.cumsum(stratum_sizes) - stratum_sizes, stratum_sizes)
+    drawn += (np.arange(n) * n_clusters)[:, None]
+    return np.bincount(drawn.ravel(), minlength=n * n_clusters).reshape(n, n_clusters)
+
+
+def percentile_interval(estimate: Floats, replicates: Floats, confidence: float) -> Interval:
+    """Ends at the tail quantiles of ``replicates`` (S, B), which are sorted in place.
+
+    Linear interpolation as in ``numpy.nanquantile``. Undefined replicates sort to the end and
+    are left out; an undefined estimate has no interval.
+    """
+    tail = check_confidence(confidence)
+    replicates.sort(axis=1)  # several times faster than selecting: numpy sorts in vector units
+    defined = replicates.shape[1] - np.isnan(replicates).sum(axis=1)
+    low, high = (_sorted_quantile(replicates, defined, q) for q in (tail, 1 - tail))
+    undefined = np.isnan(estimate)
+    low[undefined] = high[undefined] = np.nan
+    notes = []
+    if undefined.any():
+        notes.append(f"{undefined.sum()} statistics are undefined: a denominator is zero")
+    worst = 1 - defined[~undefined].min(initial=replicates.shape[1]) / replicates.shape[1]
+    if worst > 0:
+        notes.append(f"undefined in up to {worst:.2%} of the resamples, which are left out")
+    return Interval(estimate, low, high, confidence, tuple(notes))
+
+
+def _sorted_quantile(rows: Floats, counts: Ints, q: float) -> Floats:
+    """Quantile of the first ``counts`` values of each sorted row; ``nan`` where there is none."""
+    position = q * np.maximum(counts - 1, 0)
+    below = np.floor(position).astype(np.int64)
+    above = np.minimum(below + 1, np.maximum(counts - 1, 0))
+    row = np.arange(len(rows))
+    part = position - below
+    return np.asarray(rows[row, below] * (1 - part) + rows[row, above] * part)
+
+
+def _dtype(clusters: Clusters) -> type[np.float32] | type[np.float64]:
+    """float32 where every possible total is an integer that it holds exactly."""
+    sums = clusters.sums
+    largest = len(sums) * np.abs(sums).max(initial=0.0)
+    whole = bool((sums == np.rint(sums)).all())
+    return np.float32 if whole and largest < 2**24 else np.float64
