@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from eval.stats.interval import Floats, Ints
+from eval.stats.levels import Levels
 
 
 def resample_rows(cluster: Ints, stratum: Ints, rng: np.random.Generator) -> Ints:
@@ -19,3 +22,47 @@ def resample_rows(cluster: Ints, stratum: Ints, rng: np.random.Generator) -> Int
 
 def total_rows(values: Floats, rows: Ints) -> Floats:
     return np.asarray(values[rows].sum(axis=0))
+
+
+def hierarchical_loop(
+    outcomes: dict[int, dict[int, dict[tuple[int, ...], list[int]]]],
+    rng: np.random.Generator,
+    levels: Levels,
+    *,
+    pooled: bool = False,
+) -> list[float]:
+    """One replicate of every app's rate, from app -> scenario -> configuration -> outcomes."""
+    rates = []
+    for scenarios in outcomes.values():
+        names = list(scenarios)
+        if levels.scenarios:
+            names = [names[i] for i in rng.integers(0, len(names), len(names))]
+        sums = [scenario_loop(scenarios[name], rng, levels) for name in names]
+        if pooled:
+            flat = [value for cells in sums for cell in cells for value in cell]
+            rates.append(float(np.mean(flat)))
+        else:
+            rates.append(float(np.mean([np.mean([np.mean(c) for c in cells]) for cells in sums])))
+    return rates
+
+
+def scenario_loop(
+    cells: dict[tuple[int, ...], list[int]], rng: np.random.Generator, levels: Levels
+) -> list[Floats]:
+    """The rollouts of every configuration copy in one copy of a scenario."""
+    axes = [sorted(set(values)) for values in zip(*cells, strict=True)]
+    switches = levels.axis_switches(len(axes))
+    for _ in range(100):
+        chosen = [
+            [axis[i] for i in rng.integers(0, len(axis), len(axis))] if on else axis
+            for axis, on in zip(axes, switches, strict=True)
+        ]
+        drawn = [cells[cell] for cell in product(*chosen) if cell in cells]
+        if drawn:
+            break
+    else:
+        drawn = list(cells.values())
+    return [
+        np.asarray(rng.choice(values, len(values)) if levels.rollouts else values, float)
+        for values in drawn
+    ]
