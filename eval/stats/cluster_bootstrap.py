@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,8 @@ from eval.stats.blas import one_thread
 from eval.stats.interval import Floats, Interval, Ints, check_confidence
 from eval.stats.streams import chunk_size, stream, stream_key
 
-Statistic = Callable[[Floats], Floats]
+Replicates = NDArray[np.floating[Any]]
+Statistic = Callable[[Any], Any]
 """Totals (..., K) to statistics (..., S); ``nan`` where a denominator is zero."""
 
 ONE_CLUSTER = "fewer than two clusters in every stratum: nothing to resample, no interval"
@@ -89,25 +91,23 @@ def cluster_bootstrap(
 
 def bootstrap_replicates(
     clusters: Clusters, statistic: Statistic, rng: np.random.Generator, n_resamples: int
-) -> Floats:
-    """The statistic on every resample, (S, B); all statistics see the same resamples."""
-    key, n_clusters = stream_key(rng), len(clusters.sums)
-    sums = clusters.sums.astype(_dtype(clusters))
-    step = chunk_size(n_clusters)
-    replicates: Floats | None = None
+) -> Replicates:
+    """The statistic on every resample, (S, B); all statistics see the same resamples.
+
+    Counts are added and divided in float32, which holds the sums exactly and ratios to seven
+    digits; sums that are not small integers take float64.
+    """
+    key, sums = stream_key(rng), clusters.sums.astype(_dtype(clusters))
+    step = chunk_size(len(sums))
+    chunks = []
     for chunk, start in enumerate(range(0, n_resamples, step)):
-        stop = min(start + step, n_resamples)
         weights = cluster_weights(clusters.stratum_sizes, step, stream(key, 0, chunk))
-        with one_thread():
-            totals = weights[: stop - start].astype(sums.dtype) @ sums
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = statistic(totals.astype(np.float64))
-        if replicates is None:
-            replicates = np.empty((values.shape[1], n_resamples))
-        replicates[:, start:stop] = values.T
-    if replicates is None:
+        with one_thread(), np.errstate(divide="ignore", invalid="ignore"):
+            values = statistic(weights[: n_resamples - start].astype(sums.dtype) @ sums)
+        chunks.append(np.ascontiguousarray(values.T))
+    if not chunks:
         raise ValueError(f"n_resamples must be at least 1, not {n_resamples}")
-    return replicates
+    return np.concatenate(chunks, axis=1)
 
 
 def cluster_weights(stratum_sizes: Ints, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -127,7 +127,7 @@ def cluster_weights(stratum_sizes: Ints, n: int, rng: np.random.Generator) -> ND
     return np.bincount(drawn.ravel(), minlength=n * n_clusters).reshape(n, n_clusters)
 
 
-def percentile_interval(estimate: Floats, replicates: Floats, confidence: float) -> Interval:
+def percentile_interval(estimate: Floats, replicates: Replicates, confidence: float) -> Interval:
     """Ends at the tail quantiles of ``replicates`` (S, B), which are sorted in place.
 
     Linear interpolation as in ``numpy.nanquantile``. Undefined replicates sort to the end and
@@ -148,14 +148,14 @@ def percentile_interval(estimate: Floats, replicates: Floats, confidence: float)
     return Interval(estimate, low, high, confidence, tuple(notes))
 
 
-def _sorted_quantile(rows: Floats, counts: Ints, q: float) -> Floats:
+def _sorted_quantile(rows: Replicates, counts: Ints, q: float) -> Floats:
     """Quantile of the first ``counts`` values of each sorted row; ``nan`` where there is none."""
     position = q * np.maximum(counts - 1, 0)
     below = np.floor(position).astype(np.int64)
     above = np.minimum(below + 1, np.maximum(counts - 1, 0))
     row = np.arange(len(rows))
     part = position - below
-    return np.asarray(rows[row, below] * (1 - part) + rows[row, above] * part)
+    return np.asarray(rows[row, below] * (1 - part) + rows[row, above] * part, dtype=float)
 
 
 def _dtype(clusters: Clusters) -> type[np.float32] | type[np.float64]:

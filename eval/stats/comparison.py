@@ -16,6 +16,7 @@ from scipy import special
 from eval.stats.cluster_bootstrap import (
     ONE_CLUSTER,
     Clusters,
+    Replicates,
     Statistic,
     bootstrap_replicates,
     percentile_interval,
@@ -107,7 +108,7 @@ def holm(p_values: ArrayLike) -> Floats:
     return adjusted
 
 
-def _two_sided(replicates: Floats) -> Floats:
+def _two_sided(replicates: Replicates) -> Floats:
     """Twice the smaller share of replicates (P, B) on one side of zero."""
     defined = (~np.isnan(replicates)).sum(axis=1)
     fewer = np.minimum((replicates <= 0).sum(axis=1), (replicates >= 0).sum(axis=1))

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from eval.stats.cluster_bootstrap import (
     ONE_CLUSTER,
+    Replicates,
     bootstrap_replicates,
     cluster_bootstrap,
     cluster_weights,
@@ -160,7 +161,7 @@ def test_same_seed_same_digits_on_any_number_of_threads() -> None:
     scores = np.c_[values, np.random.default_rng(0).normal(size=(500, 7))]
     clusters = sum_clusters(scores, task, benchmark)
 
-    def run(threads: int) -> Floats:
+    def run(threads: int) -> Replicates:
         with threadpoolctl.threadpool_limits(threads):
             return bootstrap_replicates(clusters, lambda t: t, np.random.default_rng(1), 1500)
 

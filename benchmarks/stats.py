@@ -1,0 +1,302 @@
+"""Bootstrap speed beside its peers, in one run: ``python -m benchmarks.stats [--quick]``.
+
+Suite: 15 apps, 387 scenarios, 27 configurations, 20 rollouts, 1,000 replicates. Judges: 1,106
+trajectories of 300 tasks in 5 benchmarks, 13 judges x 3 labels x (precision, recall, F1), 10,000
+replicates. Peers are rliable and arch where they import (rliable needs arch < 8, pandas < 3),
+scipy, and the index-resampling form in numpy. Peers marked * ran fewer replicates and are scaled
+linearly. Wall and CPU are the best of several runs: on a busy machine compare CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
+from eval.stats.confusion import confusion_columns, confusion_statistic
+from eval.stats.hierarchical import hierarchical_bootstrap, prepare
+from eval.stats.influence import delta_interval
+from eval.stats.interval import Floats, Ints
+from eval.stats.tree import Tree, tree_from_cells
+
+SUITE_B, JUDGES_B = 1000, 10_000
+APPS = (26,) * 12 + (25,) * 3
+LEVELS = np.array(list(product(range(3), repeat=3)))
+ROLLOUTS = 20
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    wall: float
+    cpu: float
+    megabytes: float
+    scaled: bool
+    note: str
+
+
+def measure(
+    name: str,
+    work: Callable[[], object],
+    *,
+    repeats: int = 15,
+    factor: float = 1.0,
+    note: str = "",
+) -> Row:
+    """Best wall and CPU seconds of ``work``, times ``factor``, and its peak traced memory."""
+    wall = cpu = float("inf")
+    for _ in range(repeats):
+        started, used = time.perf_counter(), time.process_time()
+        work()
+        wall = min(wall, time.perf_counter() - started)
+        cpu = min(cpu, time.process_time() - used)
+    tracemalloc.start()
+    work()
+    peak = tracemalloc.get_traced_memory()[1] / 1e6
+    tracemalloc.stop()
+    return Row(name, wall * factor, cpu * factor, peak, factor != 1, note)
+
+
+def report(title: str, rows: list[Row], ours: Row) -> None:
+    """One line a row; ratios are against ``ours``, wall / CPU."""
+    print(f"\n{title}")
+    print(f"{'':46}{'wall s':>9}{'cpu s':>9}{'MB':>7}{'ratio wall / cpu':>20}  computes")
+    for row in rows:
+        ratio = f"{row.wall / ours.wall:.1f} / {row.cpu / ours.cpu:.1f}"
+        name = row.name + (" *" if row.scaled else "")
+        print(f"{name:46}{row.wall:9.4f}{row.cpu:9.4f}{row.megabytes:7.1f}{ratio:>20}  {row.note}")
+
+
+def suite_outcomes(rng: np.random.Generator) -> list[Ints]:
+    """0/1 outcomes of every app, (S, 3, 3, 3, R)."""
+    apps = []
+    for scenarios in APPS:
+        rates = rng.uniform(0.1, 0.9) + rng.normal(0, 0.25, (scenarios, 1))
+        rates = np.clip(rates + rng.normal(0, 0.05, (scenarios, 27)), 0, 1)
+        outcomes = rng.random((scenarios, 27, ROLLOUTS)) < rates[..., None]
+        apps.append(outcomes.reshape(scenarios, 3, 3, 3, ROLLOUTS).astype(np.int64))
+    return apps
+
+
+def suite_tree(apps: list[Ints], keep: Floats) -> Tree:
+    """The tree of the outcomes; cells whose ``keep`` is over 0.9 are missing."""
+    total = sum(APPS)
+    app = np.repeat(np.arange(len(APPS)), APPS).repeat(27)
+    scenario = np.arange(total).repeat(27)
+    successes = np.concatenate([each.sum(axis=-1).reshape(-1) for each in apps])
+    use = keep <= 0.9
+    return tree_from_cells(
+        app[use],
+        scenario[use],
+        successes[use],
+        np.full(use.sum(), ROLLOUTS),
+        np.tile(LEVELS, (total, 1))[use],
+    )
+
+
+def index_suite(apps: list[Ints], rng: np.random.Generator, n: int) -> Floats:
+    """The same hierarchy by indices: one draw per scenario, axis level and rollout."""
+    rates = np.empty((n, len(apps)))
+    for b, (a, outcomes) in product(range(n), enumerate(apps)):
+        s = len(outcomes)
+        scenario = rng.integers(0, s, (s, 1, 1, 1, 1))
+        first = rng.integers(0, 3, (s, 3, 1, 1, 1))
+        second = rng.integers(0, 3, (s, 1, 3, 1, 1))
+        third = rng.integers(0, 3, (s, 1, 1, 3, 1))
+        rollout = rng.integers(0, ROLLOUTS, (s, 3, 3, 3, ROLLOUTS))
+        rates[b, a] = outcomes[scenario, first, second, third, rollout].mean()
+    return rates
+
+
+def optional(name: str) -> Any:
+    """A peer, or None with a sentence."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        print(f"{name} is left out: {error}")
+        return None
+
+
+def suite(quick: bool) -> None:
+    rng = np.random.default_rng(0)
+    apps = suite_outcomes(rng)
+    cells = sum(APPS) * 27
+    tree = suite_tree(apps, np.zeros(cells))
+    ragged = suite_tree(apps, rng.random(cells))
+    exact, gaussian = prepare(tree), prepare(tree, leaf="gaussian")
+    few = 5 if quick else 10
+
+    def seed() -> np.random.Generator:
+        return np.random.default_rng(1)
+
+    ours = measure(
+        "ours, exact, set-up included",
+        lambda: hierarchical_bootstrap(tree, seed(), n_resamples=SUITE_B),
+        note="full hierarchy",
+    )
+    rows = [
+        ours,
+        measure("ours, exact, after set-up", lambda: exact.draw(seed(), SUITE_B), note="full"),
+        measure(
+            "ours, exact, after set-up, 4 threads",
+            lambda: exact.draw(seed(), SUITE_B, threads=4),
+            note="full, same digits",
+        ),
+        measure(
+            "ours, Gaussian rollouts, after set-up",
+            lambda: gaussian.draw(seed(), SUITE_B),
+            note="full, leaf matched in mean and variance",
+        ),
+        measure(
+            "ours, ragged tree (10 % missing), exact",
+            lambda: hierarchical_bootstrap(ragged, seed(), n_resamples=SUITE_B),
+            repeats=5,
+            note="full",
+        ),
+        measure(
+            "ours, ragged tree, Gaussian rollouts",
+            lambda: hierarchical_bootstrap(ragged, seed(), n_resamples=SUITE_B, leaf="gaussian"),
+            repeats=5,
+            note="full",
+        ),
+        measure(
+            "numpy, index per draw",
+            lambda: index_suite(apps, seed(), few),
+            repeats=5,
+            factor=SUITE_B / few,
+            note="full",
+        ),
+        *suite_peers(apps, few),
+    ]
+    report("Suite: hierarchical bootstrap, 208,980 outcomes, B = 1,000", rows, ours)
+
+
+def suite_peers(apps: list[Ints], few: int) -> list[Row]:
+    rows = []
+    if library := optional("rliable.library"):
+        # rliable knows runs and tasks only: rollouts are runs, cells are tasks.
+        scores = [each.reshape(-1, ROLLOUTS).T.astype(float) for each in apps]
+
+        def rliable() -> None:
+            for each in scores:
+                bootstrap = library.StratifiedBootstrap(each, task_bootstrap=True)
+                bootstrap.apply(np.mean, few)
+
+        note = "cells and rollouts, no scenarios, no axes"
+        rows.append(
+            measure("rliable, per app", rliable, repeats=5, factor=SUITE_B / few, note=note)
+        )
+    if bootstrap := optional("arch.bootstrap"):
+        means = [each.reshape(len(each), -1).mean(axis=1) for each in apps]
+
+        def arch() -> None:
+            sampler = bootstrap.IndependentSamplesBootstrap(*means, seed=1)
+            sampler.apply(lambda *parts: np.array([p.mean() for p in parts]), SUITE_B)
+
+        rows.append(measure("arch, independent samples", arch, note="scenarios only"))
+    return rows
+
+
+def judges(quick: bool) -> None:
+    rng = np.random.default_rng(2)
+    n, columns = 1106, 13 * 3
+    task = rng.integers(0, 300, n)
+    benchmark = task % 5
+    truth = (rng.random((n, 3)) < 0.35).repeat(13, axis=1)
+    verdicts = rng.random((n, columns)) < np.where(truth, 0.8, 0.15)
+    metrics = confusion_statistic("precision", "recall", "f1")
+    values = confusion_columns(verdicts, truth)
+    ours = measure(
+        "ours, tasks in benchmark strata",
+        lambda: cluster_bootstrap(
+            sum_clusters(values, task, benchmark),
+            metrics,
+            np.random.default_rng(1),
+            n_resamples=JUDGES_B,
+        ),
+        note="clusters in strata",
+    )
+    rows = [
+        ours,
+        measure(
+            "ours, influence functions",
+            lambda: delta_interval(sum_clusters(values, task, benchmark), metrics),
+            note="the same, no resampling",
+        ),
+        *judge_peers(values[:, : 3 * columns], columns, 100 if quick else 200),
+    ]
+    report("Judges: 117 intervals, B = 10,000", rows, ours)
+
+
+def judge_peers(counts: Floats, columns: int, few: int) -> list[Row]:
+    """Peers on the counts they need, TP | FP | FN; they resample single trajectories."""
+    from scipy.stats import bootstrap as scipy_bootstrap
+
+    cells, rows_of = counts.astype(np.float32), np.arange(len(counts))
+
+    def statistic(totals: Floats) -> Floats:
+        tp, fp, fn = (totals[..., i * columns : (i + 1) * columns] for i in range(3))
+        return np.concatenate([tp / (tp + fp), tp / (tp + fn), 2 * tp / (2 * tp + fp + fn)], -1)
+
+    def scipy_expert() -> None:
+        scipy_bootstrap(
+            (rows_of,),
+            lambda rows, axis=-1: np.moveaxis(statistic(cells[rows].sum(axis=-2)), -1, 0),
+            n_resamples=few,
+            batch=50,
+            vectorized=True,
+            method="percentile",
+            rng=np.random.default_rng(1),
+        )
+
+    def index_loop() -> None:
+        rng = np.random.default_rng(1)
+        for _ in range(few):
+            statistic(cells[rng.integers(0, len(cells), len(cells))].sum(axis=0))
+
+    factor = JUDGES_B / few
+    rows = [
+        measure(
+            "scipy, expert: one vectorised call",
+            scipy_expert,
+            repeats=5,
+            factor=factor,
+            note="single trajectories",
+        ),
+        measure(
+            "numpy, index per draw",
+            index_loop,
+            repeats=5,
+            factor=factor,
+            note="single trajectories",
+        ),
+    ]
+    if library := optional("arch.bootstrap"):
+
+        def arch() -> None:
+            sampler = library.IIDBootstrap(cells, seed=1)
+            sampler.apply(lambda drawn: statistic(drawn.sum(axis=0)), few)
+
+        note = "single trajectories"
+        rows.append(measure("arch, expert", arch, repeats=5, factor=factor, note=note))
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--quick", action="store_true", help="fewer replicates for the peers")
+    quick = parser.parse_args().quick
+    suite(quick)
+    judges(quick)
+
+
+if __name__ == "__main__":
+    main()
