@@ -8,12 +8,13 @@ cluster sums, because trajectories of one task err together.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.interval import Floats, Interval, Ints, t_quantile
+from eval.stats.interval import Floats, Interval, Ints, normal_quantile, t_quantile
 
 TOO_FEW = "fewer than two labelled tasks: the judge's error cannot be estimated"
 BIASED = "the judge's own rate: its error is not in the interval, which may miss the truth"
@@ -24,7 +25,7 @@ class PoweredRate:
     """The corrected rate beside its two rivals, each (1,).
 
     ``power`` in [0, 1] is the weight given to the judge; ``effective_labels`` is how many labels
-    alone would be as precise.
+    alone would be as precise; ``standard_error`` is that of the corrected rate.
     """
 
     powered: Interval
@@ -32,6 +33,7 @@ class PoweredRate:
     judge_only: Interval
     power: float
     effective_labels: float
+    standard_error: float
 
 
 def powered_rate(
@@ -61,7 +63,7 @@ def powered_rate(
     if tasks < 2:
         nothing = np.full(1, np.nan)
         undefined = Interval(expert.estimate, nothing, nothing, confidence, (TOO_FEW,))
-        return PoweredRate(undefined, undefined, judge, np.nan, np.nan)
+        return PoweredRate(undefined, undefined, judge, np.nan, np.nan, np.nan)
     chosen = _power(y, f, g, here, there) if power is None else power
     spare = _covariance(g, g, there)
     variance = _covariance(y - chosen * f, y - chosen * f, here) + chosen**2 * spare
@@ -71,7 +73,25 @@ def powered_rate(
     alone = _covariance(y, y, here)
     gained = len(y) * alone / variance if variance > 0 else float(len(y))
     powered = Interval(estimate, estimate - half, estimate + half, confidence)
-    return PoweredRate(powered, expert, judge, float(chosen), float(gained))
+    return PoweredRate(powered, expert, judge, float(chosen), float(gained), float(variance**0.5))
+
+
+def stratified_rate(
+    strata: Sequence[PoweredRate], shares: ArrayLike, confidence: float = 0.95
+) -> Interval:
+    """The rate over strata (benchmarks) with known ``shares`` of the population, (1,).
+
+    Every stratum keeps its own power, since judges err differently by benchmark (stratified PPI,
+    Fisch et al. 2024). Undefined where any stratum is.
+    """
+    weights = np.asarray(shares, dtype=float)
+    if len(weights) != len(strata) or not np.isclose(weights.sum(), 1):
+        raise ValueError("every stratum needs its share, and the shares must add up to 1")
+    estimate = weights @ np.stack([each.powered.estimate for each in strata])
+    error = np.sqrt(weights**2 @ np.array([each.standard_error**2 for each in strata]))
+    half = normal_quantile(confidence) * error
+    notes = tuple(dict.fromkeys(note for each in strata for note in each.powered.notes))
+    return Interval(estimate, estimate - half, estimate + half, confidence, notes)
 
 
 def _power(y: Floats, f: Floats, g: Floats, here: Ints, there: Ints) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eval.stats.interval import Floats, Ints
-from eval.stats.prediction_powered import BIASED, TOO_FEW, powered_rate
+from eval.stats.prediction_powered import BIASED, TOO_FEW, powered_rate, stratified_rate
 
 
 def world(rng: np.random.Generator, tasks: int) -> tuple[Floats, Floats, Ints]:
@@ -84,3 +84,23 @@ def test_missing_and_mismatched_input_is_refused() -> None:
         powered_rate([1, 0], [1], [1])
     with pytest.raises(ValueError, match="1 task names for 2"):
         powered_rate([1, 0], [1, 1], [1], labelled_tasks=["a"])
+
+
+def test_strata_add_up_with_their_shares() -> None:
+    y, f, _ = world(np.random.default_rng(5), 30)
+    _, g, _ = world(np.random.default_rng(6), 100)
+    one, other = powered_rate(y, f, g), powered_rate(1 - y, 1 - f, 1 - g)
+    found = stratified_rate([one, other], [0.25, 0.75])
+    expected = 0.25 * one.powered.estimate[0] + 0.75 * other.powered.estimate[0]
+    assert found.estimate[0] == pytest.approx(expected)
+    error = (0.0625 * one.standard_error**2 + 0.5625 * other.standard_error**2) ** 0.5
+    assert found.width[0] == pytest.approx(2 * 1.96 * error, rel=1e-4)
+    with pytest.raises(ValueError, match="add up to 1"):
+        stratified_rate([one, other], [1, 1])
+
+
+def test_a_stratum_without_labels_leaves_the_whole_undefined() -> None:
+    known = powered_rate([1, 0, 1], [1, 0, 1], [1, 0])
+    found = stratified_rate([known, powered_rate([], [], [1, 0])], [0.5, 0.5])
+    assert np.isnan(found.low[0])
+    assert found.notes == (TOO_FEW,)
