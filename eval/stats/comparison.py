@@ -21,7 +21,7 @@ from eval.stats.cluster_bootstrap import (
     bootstrap_replicates,
     percentile_interval,
 )
-from eval.stats.interval import Floats, Interval, Ints
+from eval.stats.interval import Bools, Floats, Interval, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,16 @@ def paired_differences(
     p_value = np.where(np.isnan(estimate), np.nan, _two_sided(replicates))
     interval = percentile_interval(estimate, replicates, confidence)
     return Differences(chosen, interval, p_value, holm(p_value))
+
+
+def distinguishable(differences: Differences, n: int, alpha: float = 0.05) -> Bools:
+    """Who is told apart from whom, (n, n): symmetric, by the corrected p-value of each pair."""
+    told = np.zeros((n, n), dtype=bool)
+    with np.errstate(invalid="ignore"):
+        apart = differences.p_holm <= alpha
+    first, second = differences.pairs.T
+    told[first, second] = told[second, first] = apart
+    return told
 
 
 def mcnemar(first_right: ArrayLike, second_right: ArrayLike) -> McNemar:

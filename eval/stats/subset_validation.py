@@ -32,7 +32,7 @@ class SubsetValidation:
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
     """Per left-out agent (A,): tau of the others' ranking on the reselected and the full subset's
-    rates, and the share of the subset that was selected again."""
+    rates (``nan`` where nothing is selected), and the share of the subset selected again."""
 
     tau: Floats
     overlap: Floats
@@ -83,11 +83,14 @@ def leave_one_out(
     for agent in range(len(data.agent_names)):
         fewer = data.without_agent(agent)
         again = [fewer.task_names[t] for t in select(fewer).selected]
+        overlaps.append(len(chosen & set(again)) / max(len(chosen), 1))
+        if not again:
+            taus.append(float("nan"))
+            continue
         others = np.delete(outcomes, agent, axis=0)
         old = np.nanmean(others[:, subset.selected], axis=1)
         new = np.nanmean(others[:, [code[name] for name in again]], axis=1)
         taus.append(float(kendall_tau(old, new)))
-        overlaps.append(len(chosen & set(again)) / max(len(chosen), 1))
     return LeaveOneOut(np.array(taus), np.array(overlaps))
 
 

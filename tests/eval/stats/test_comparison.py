@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.stats.cluster_bootstrap import ONE_CLUSTER, sum_clusters
-from eval.stats.comparison import all_pairs, holm, mcnemar, paired_differences
+from eval.stats.comparison import all_pairs, distinguishable, holm, mcnemar, paired_differences
 from eval.stats.confusion import confusion_columns, confusion_statistic
 
 PRECISION = confusion_statistic("precision")
@@ -93,3 +93,14 @@ def test_one_task_decides_nothing() -> None:
     result = paired_differences(clusters, PRECISION, [[0, 1]], np.random.default_rng(0))
     assert np.isnan(result.p_value).all()
     assert result.interval.notes == (ONE_CLUSTER,)
+
+
+def test_who_is_told_apart_from_whom() -> None:
+    """Judges 0 and 1 say the same; judge 2 accepts everything."""
+    truth = np.arange(300) % 2 == 0
+    said = np.column_stack([truth, truth, np.ones(300)])
+    said[:20, :2] = 1 - said[:20, :2]
+    clusters = sum_clusters(confusion_columns(said, truth), np.arange(300) // 2)
+    result = paired_differences(clusters, PRECISION, all_pairs(3), np.random.default_rng(0))
+    told = distinguishable(result, 3)
+    assert told.tolist() == [[False, False, True], [False, False, True], [True, True, False]]

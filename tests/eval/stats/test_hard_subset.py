@@ -108,3 +108,14 @@ def test_leaving_agents_out() -> None:
     assert found.tau.shape == found.overlap.shape == (6,)
     assert (found.tau > 0.5).all()
     assert (found.overlap > 0.5).all()
+
+
+def test_leaving_out_the_last_agent_that_was_needed_selects_nothing() -> None:
+    data, _ = simulate(3, tasks=30, agents=4)
+
+    def select(some: Attempts) -> HardSubset:
+        return select_hard(some, fit_hazard(some))
+
+    found = leave_one_out(data, select(data), select)
+    assert np.isnan(found.tau).all()
+    assert found.overlap.tolist() == [0, 0, 0, 0]

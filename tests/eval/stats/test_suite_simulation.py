@@ -15,7 +15,7 @@ import pytest
 from eval.stats.cluster_bootstrap import percentile_interval
 from eval.stats.cluster_t import cluster_t_interval
 from eval.stats.crossed import crossed_replicates
-from eval.stats.hierarchical import prepare
+from eval.stats.hierarchical import hierarchical_bootstrap, prepare
 from eval.stats.interval import Interval, Ints
 from eval.stats.levels import Levels
 from eval.stats.suite_simulation import (
@@ -28,6 +28,7 @@ from eval.stats.suite_simulation import (
     simulate_coverage,
     tree_of,
 )
+from eval.stats.tree import tree_from_rollouts
 
 Method = Callable[[Ints, np.random.Generator], Interval]
 
@@ -114,6 +115,33 @@ def test_table_3s_heterogeneous_rows() -> None:
         TABLE_3_HETEROGENEOUS, crossed(alone), np.random.default_rng(0), experiments=100
     )
     assert rollouts.coverage == pytest.approx(0.60, abs=0.12)
+
+
+def test_a_sample_of_a_large_grid_is_covered_by_whole_configurations() -> None:
+    """20 of 10 x 10 x 10 configurations, one rollout each, as large benchmarks are run.
+
+    80 experiments, tolerance 6 points. Drawing axis levels independently is a quarter wider.
+    """
+    rng, rates, rows = np.random.default_rng(0), FIGURE_1B.app_rates, 8 * 20
+    covered, widths = 0, {"whole": 0.0, "axes": 0.0}
+    for experiment in range(80):
+        scenario = np.clip(rates[:, None] + rng.normal(0, 0.25, (15, 8)), 0, 1)
+        cell = np.clip(scenario[..., None] + rng.normal(0, 0.05, (15, 8, 20)), 0, 1)
+        tree = tree_from_rollouts(
+            np.repeat(np.arange(15), rows),
+            np.repeat(np.arange(15 * 8), 20),
+            (rng.random(cell.shape) < cell).ravel(),
+            rng.integers(0, 10, (15 * rows, 3)),
+        )
+        found = hierarchical_bootstrap(tree, rng, n_resamples=200)
+        assert found.configurations == "whole"
+        covered += int(found.suite.covers(FIGURE_1B.population_mean())[0])
+        widths["whole"] += found.suite.width[0]
+        if experiment < 15:
+            asked = hierarchical_bootstrap(tree, rng, n_resamples=200, configurations="axes")
+            widths["axes"] += asked.suite.width[0]
+    assert covered / 80 == pytest.approx(0.947, abs=0.06)
+    assert widths["axes"] / 15 > 1.15 * widths["whole"] / 80
 
 
 def test_without_clipping_the_population_mean_is_the_mean_rate() -> None:

@@ -1,0 +1,86 @@
+"""The command that selects a hard subset: what it prints and writes, and the user's mistakes."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from eval.hard_subset import COLUMNS, main
+from tests.eval.stats.hazard_world import simulate
+
+
+def write_attempts(path: Path, tasks: int = 60, agents: int = 5) -> Path:
+    data, _ = simulate(0, tasks=tasks, agents=agents)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for a, t, steps, won in zip(data.agent, data.task, data.steps, data.success, strict=True):
+            site = data.site_names[data.site[t]]
+            labels = (site, data.template[t], data.category[t])
+            writer.writerow([f"agent {a}", f"task-{t}", *labels, steps, int(won)])
+    return path
+
+
+def test_selects_validates_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = write_attempts(tmp_path / "attempts.csv"), tmp_path / "tasks.csv"
+    assert main([str(source), "--out", str(out), "--leave-one-out", "--resamples", "50"]) == 0
+    printed = capsys.readouterr().out
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    selected = sum(row["selected"] == "1" for row in rows)
+    assert len(rows) == 60
+    assert f"selected {selected} of 60 tasks" in printed
+    assert "Kendall tau" in printed
+    assert printed.count("without agent") == 5
+
+
+def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
+    source = write_attempts(tmp_path / "attempts.csv")
+    outs = [tmp_path / "one.csv", tmp_path / "two.csv"]
+    for out in outs:
+        assert main([str(source), "--out", str(out), "--resamples", "20"]) == 0
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["agent,task_id"], "no column 'site'"),
+        ([",".join(COLUMNS)], "no attempts"),
+        ([",".join(COLUMNS), "a,t,s,1,c,many,1"], "line 2: steps is 'many'"),
+        ([",".join(COLUMNS), "a,t,s,1,c,3,perhaps"], "line 2: success is 'perhaps'"),
+        ([",".join(COLUMNS), "a,t,s,1,c,3"], "line 2: success is None"),
+        ([",".join(COLUMNS), "a,t,s,1,c,3,1", "a,t,s,1,c,3,1"], "two runs"),
+        ([",".join(COLUMNS), "a,t,s,1,c,3,1", "b,t,x,1,c,3,1"], "two values of site"),
+        ([",".join(COLUMNS), "a,t,s,1,c,3,1"], "lower --min-agents"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_two(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: list[str], said: str
+) -> None:
+    path = tmp_path / "attempts.csv"
+    path.write_text("\n".join(lines))
+    assert main([str(path)]) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert str(path) in captured.err
+    assert captured.out == ""
+
+
+def test_a_missing_file_and_an_impossible_threshold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(tmp_path / "none.csv")]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+    assert main([str(tmp_path / "none.csv"), "--hard", "20"]) == 2
+    assert "between 0 and 1" in capsys.readouterr().err
+
+
+def test_an_output_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write_attempts(tmp_path / "attempts.csv")
+    assert main([str(source), "--out", str(tmp_path / "none" / "tasks.csv")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
