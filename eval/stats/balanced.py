@@ -21,17 +21,20 @@ from eval.stats.levels import Leaf, Levels
 MAX_DRAWS = 2**16
 """Distinct ordered draws over all axes that one lookup table may list."""
 
+MAX_COUNTS = 2**22
+"""Counts that an app's table may hold: 8 MB. Larger apps take the general form."""
+
 
 @dataclass(frozen=True, eq=False)
 class BalancedApp:
     """What a draw needs; rows of ``copies`` are (type, scenario) pairs in that order.
 
-    ``types`` (D,) maps an ordered draw of all axes to its type; ``copies`` (T * S, U) counts the
-    cells having ``k`` (U,) successes, ascending, with k > 0; ``rollouts`` is R and ``cells`` the
-    number of configurations of each of ``scenarios``.
+    ``first_row`` (D,) is where an ordered draw of all axes finds its type in ``copies``
+    (T * S, U), which counts the cells having ``k`` (U,) successes, ascending, with k > 0;
+    ``rollouts`` is R and ``cells`` the number of configurations of each of ``scenarios``.
     """
 
-    types: NDArray[np.uint16]
+    first_row: Ints
     copies: NDArray[np.uint16]
     k: Ints
     scenarios: int
@@ -40,28 +43,40 @@ class BalancedApp:
 
     def draw(self, n: int, levels: Levels, leaf: Leaf, rng: np.random.Generator) -> Floats:
         """``n`` replicates of the app's success rate, (n,)."""
-        copies = self._count(n, levels.scenarios, rng).astype(np.int64)
-        successes = (copies @ self.k).astype(float)
-        if levels.rollouts and leaf == "gaussian":
-            variance = copies @ (self.k * (self.rollouts - self.k)) / self.rollouts
-            successes += np.sqrt(variance) * rng.standard_normal(n)
-        elif levels.rollouts:
-            unsure = self.k < self.rollouts
-            tries, p = copies[:, unsure] * self.rollouts, self.k[unsure] / self.rollouts
-            sure = self.rollouts * copies[:, ~unsure].sum(axis=1)
-            successes = rng.binomial(tries, p).sum(axis=1) + sure
+        copies = self._count(n, levels.scenarios, rng)
+        if levels.rollouts and leaf == "exact":
+            successes = self._exact_successes(copies, rng)
+        else:
+            expected = copies.astype(np.int64) @ self.k
+            successes = expected.astype(float)
+            if levels.rollouts:
+                spread = self.k * (self.rollouts - self.k) / self.rollouts
+                successes += np.sqrt(copies @ spread) * rng.standard_normal(n)
         return np.asarray(successes / (self.scenarios * self.cells * self.rollouts))
+
+    def _exact_successes(self, copies: NDArray[np.uint16], rng: np.random.Generator) -> Floats:
+        """One binomial for each replicate and number of successes, summed, (n,).
+
+        Drawn in order of their number of tries: numpy prepares each (tries, chance) once only.
+        """
+        unsure = self.k < self.rollouts
+        counts = np.ascontiguousarray(copies[:, unsure].T)
+        order = np.argsort(counts, axis=1, kind="stable")
+        tries = np.take_along_axis(counts, order, axis=1).astype(np.int64) * self.rollouts
+        drawn = rng.binomial(tries, self.k[unsure, None] / self.rollouts)
+        sure = self.rollouts * copies[:, ~unsure].sum(axis=1, dtype=np.int64)
+        return np.asarray(np.bincount(order.ravel(), drawn.ravel(), len(copies)) + sure)
 
     def _count(
         self, n: int, resample_scenarios: bool, rng: np.random.Generator
     ) -> NDArray[np.uint16]:
         """Cells by number of successes over all drawn scenarios, (n, U)."""
         size = (self.scenarios, n)
-        row = np.broadcast_to(np.arange(self.scenarios)[:, None], size)
+        scenario = np.arange(self.scenarios, dtype=np.uint16)[:, None]
         if resample_scenarios:
-            row = rng.integers(0, self.scenarios, size=size, dtype=np.uint16)
-        kind = self.types[rng.integers(0, len(self.types), size=size, dtype=np.uint16)]
-        row = row + self.scenarios * kind.astype(np.int64)
+            scenario = rng.integers(0, self.scenarios, size=size, dtype=np.uint16)
+        row = self.first_row[rng.integers(0, len(self.first_row), size=size, dtype=np.uint16)]
+        row += scenario
         counted = np.zeros((n, len(self.k)), dtype=np.uint16)
         drawn = np.empty_like(counted)
         for slot in row:
@@ -88,9 +103,12 @@ def balanced_app(
         return None
     types, weights = _types(tuple(len(axis) for axis in grid), axes)
     k = np.unique(successes[successes > 0]) if successes.any() else rollouts[0, :1]
+    if len(weights) * scenarios * len(k) > MAX_COUNTS:
+        return None
     marks = (successes.T[:, :, None] == k).reshape(cells, -1).astype(np.float32)
     copies = (weights @ marks).astype(np.uint16).reshape(-1, len(k))
-    return BalancedApp(types, copies, k, scenarios, cells, int(rollouts[0, 0]))
+    first_row = types.astype(np.int64) * scenarios
+    return BalancedApp(first_row, copies, k, scenarios, cells, int(rollouts[0, 0]))
 
 
 @lru_cache(maxsize=16)

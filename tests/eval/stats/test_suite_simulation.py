@@ -98,9 +98,12 @@ def test_scenario_clusters_cover_as_well_without_resampling() -> None:
 def test_table_3s_widths_are_those_of_the_crossed_resampler(
     levels: Levels, published: float, by_the_text: float
 ) -> None:
-    """30 experiments: the mean width of each resampler within 4 %, and the print's rounding."""
+    """Mean width of each resampler within 4 %, and the print's rounding.
+
+    30 experiments; 150 of the crossed rollouts, whose width rests on 30 degrees of freedom.
+    """
     rounding = 0.0005
-    width = run(TABLE_3, crossed(levels), 30).width
+    width = run(TABLE_3, crossed(levels), 30 if levels.scenarios else 150).width
     assert width == pytest.approx(published, abs=0.04 * published + rounding)
     assert run(TABLE_3, nested(levels), 30).width == pytest.approx(by_the_text, rel=0.04)
 
@@ -120,11 +123,11 @@ def test_table_3s_heterogeneous_rows() -> None:
 def test_a_sample_of_a_large_grid_is_covered_by_whole_configurations() -> None:
     """20 of 10 x 10 x 10 configurations, one rollout each, as large benchmarks are run.
 
-    80 experiments, tolerance 6 points. Drawing axis levels independently is a quarter wider.
+    60 experiments, tolerance 7 points. Drawing axis levels independently is a quarter wider.
     """
     rng, rates, rows = np.random.default_rng(0), FIGURE_1B.app_rates, 8 * 20
     covered, widths = 0, {"whole": 0.0, "axes": 0.0}
-    for experiment in range(80):
+    for experiment in range(60):
         scenario = np.clip(rates[:, None] + rng.normal(0, 0.25, (15, 8)), 0, 1)
         cell = np.clip(scenario[..., None] + rng.normal(0, 0.05, (15, 8, 20)), 0, 1)
         tree = tree_from_rollouts(
@@ -140,8 +143,8 @@ def test_a_sample_of_a_large_grid_is_covered_by_whole_configurations() -> None:
         if experiment < 15:
             asked = hierarchical_bootstrap(tree, rng, n_resamples=200, configurations="axes")
             widths["axes"] += asked.suite.width[0]
-    assert covered / 80 == pytest.approx(0.947, abs=0.06)
-    assert widths["axes"] / 15 > 1.15 * widths["whole"] / 80
+    assert covered / 60 == pytest.approx(0.947, abs=0.07)
+    assert widths["axes"] / 15 > 1.15 * widths["whole"] / 60
 
 
 def test_without_clipping_the_population_mean_is_the_mean_rate() -> None:
