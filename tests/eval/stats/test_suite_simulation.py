@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from eval.stats.binomial import wald
 from eval.stats.cluster_bootstrap import percentile_interval
 from eval.stats.cluster_t import cluster_t_interval
 from eval.stats.crossed import crossed_replicates
@@ -70,6 +71,13 @@ def test_every_rung_of_the_ladder_raises_coverage() -> None:
     assert middle.coverage == pytest.approx(0.57, abs=0.10)
     assert low.width == pytest.approx(0.013, abs=0.001)
     assert middle.width == pytest.approx(0.035, abs=0.001)
+
+
+def test_one_pooled_proportion_covers_a_third_of_the_time() -> None:
+    """Wald over all rollouts as if independent: 34-37 %, ± 7 points at 400 experiments."""
+    found = run(FIGURE_1B, lambda outcomes, _: wald(outcomes.sum(), outcomes.size), 400)
+    assert found.coverage == pytest.approx(0.36, abs=0.07)
+    assert found.width == pytest.approx(0.020, abs=0.001)
 
 
 def test_the_full_hierarchy_covers_ninety_five_percent() -> None:
