@@ -1,4 +1,4 @@
-"""Paired comparison of judges: statsmodels for McNemar and Holm, simulation for the rest."""
+"""Paired comparison of judges: definitions for McNemar and Holm, simulation for the rest."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from eval.stats.confusion import confusion_columns, confusion_statistic
 PRECISION = confusion_statistic("precision")
 
 
-@given(st.lists(st.floats(0, 1), max_size=12))
-def test_holm_is_statsmodels(p_values: list[float]) -> None:
-    multitest = pytest.importorskip(
-        "statsmodels.stats.multitest", reason="statsmodels, the reference here, is not installed"
-    )
-    if p_values:
-        expected = multitest.multipletests(p_values, method="holm")[1]
-        np.testing.assert_allclose(holm(p_values), expected)
+@given(st.lists(st.sampled_from([0.0, 0.001, 0.01, 0.02, 0.04, 0.3, 1.0]), max_size=8))
+def test_holm_rejects_what_stepping_down_rejects(p_values: list[float]) -> None:
+    """At every level: in ascending order, until the first p above level / (tests left)."""
+    for level in (0.0101, 0.0501, 0.101):
+        rejected = set()
+        for done, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+            if p_values[i] > level / (len(p_values) - done):
+                break
+            rejected.add(i)
+        assert {i for i, p in enumerate(holm(p_values)) if p <= level} == rejected
 
 
 def test_holm_leaves_out_what_was_not_tested() -> None:

@@ -131,11 +131,11 @@ def test_table_3s_heterogeneous_rows() -> None:
 def test_a_sample_of_a_large_grid_is_covered_by_whole_configurations() -> None:
     """20 of 10 x 10 x 10 configurations, one rollout each, as large benchmarks are run.
 
-    60 experiments, tolerance 7 points. Drawing axis levels independently is a quarter wider.
+    40 experiments, tolerance 8 points. Drawing axis levels independently is a quarter wider.
     """
     rng, rates, rows = np.random.default_rng(0), FIGURE_1B.app_rates, 8 * 20
     covered, widths = 0, {"whole": 0.0, "axes": 0.0}
-    for experiment in range(60):
+    for experiment in range(40):
         scenario = np.clip(rates[:, None] + rng.normal(0, 0.25, (15, 8)), 0, 1)
         cell = np.clip(scenario[..., None] + rng.normal(0, 0.05, (15, 8, 20)), 0, 1)
         tree = tree_from_rollouts(
@@ -148,11 +148,11 @@ def test_a_sample_of_a_large_grid_is_covered_by_whole_configurations() -> None:
         assert found.configurations == "whole"
         covered += int(found.suite.covers(FIGURE_1B.population_mean())[0])
         widths["whole"] += found.suite.width[0]
-        if experiment < 15:
+        if experiment < 10:
             asked = hierarchical_bootstrap(tree, rng, n_resamples=200, configurations="axes")
             widths["axes"] += asked.suite.width[0]
-    assert covered / 60 == pytest.approx(0.947, abs=0.07)
-    assert widths["axes"] / 15 > 1.15 * widths["whole"] / 60
+    assert covered / 40 == pytest.approx(0.947, abs=0.08)
+    assert widths["axes"] / 10 > 1.15 * widths["whole"] / 40
 
 
 def test_without_clipping_the_population_mean_is_the_mean_rate() -> None:
