@@ -9,13 +9,14 @@ from importlib import import_module
 COMMANDS = {
     "judge": ("eval.judge", "judge trajectories and score the judge against expert annotations"),
     "score": ("eval.score", "print the tables of finished runs again, without a call"),
+    "hard-subset": ("eval.hard_subset", "select a hard, category-balanced subset of tasks"),
     "fetch": ("trajectories.fetch", "download the parts of a benchmark that a run needs"),
     "record": ("environments.record", "record scripted agents in the bundled web shop"),
 }
 
 
 def usage() -> str:
-    lines = [f"  {name:<8}{purpose}" for name, (_, purpose) in COMMANDS.items()]
+    lines = [f"  {name:<12}{purpose}" for name, (_, purpose) in COMMANDS.items()]
     return "usage: trajudge COMMAND [OPTION ...]\n\n" + "\n".join(
         [*lines, "", "trajudge COMMAND --help shows the options of a command"]
     )
