@@ -1,0 +1,115 @@
+"""What a rule says of a run: pass, fail or unknown, with every comparison that led to it.
+
+Verdicts are msgspec structs: a rule gives thousands of them in a second, and importing them must
+cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+# What a comparison saw is kept for the reader, and no reader wants 50 MB of it.
+MAX_SHOWN = 2_000
+
+
+class Outcome(StrEnum):
+    """``unknown`` means that the rule lacks what it needs (a page, a judge), never a quiet fail."""
+
+    PASS = "pass"  # noqa: S105 - an outcome, not a password
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+
+
+class Assertion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One comparison: what was expected and found, as written and in their normal forms.
+
+    ``name`` is a dotted path into the specification, such as ``answer.status`` or
+    ``network.1.url``; its first parts serve as the failure mode in summaries. ``reason`` is one
+    sentence, empty only for a pass that needs none. Values are JSON values, bounded in size by
+    ``shown`` where they came from an agent or a page.
+    """
+
+    name: str
+    outcome: Outcome
+    reason: str = ""
+    expected: Any = None
+    found: Any = None
+    expected_normalised: Any = None
+    found_normalised: Any = None
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of one run, the reasons for anything but a pass, and all assertions."""
+
+    outcome: Outcome
+    reasons: tuple[str, ...] = ()
+    assertions: tuple[Assertion, ...] = ()
+
+
+Task_contra = TypeVar("Task_contra", contravariant=True)
+Trace_contra = TypeVar("Trace_contra", contravariant=True)
+
+
+class Evaluator(Protocol[Task_contra, Trace_contra]):
+    """A rule: judges an agent's answer and the trace of its run against a task.
+
+    ``answer`` is whatever the agent said: text, a JSON value, or None for nothing. ``trace`` is
+    the evaluator's own notion of a run, None for a run of which nothing was recorded. Raises
+    nothing for any answer or trace: what cannot be judged is ``unknown``.
+    """
+
+    def evaluate(self, task: Task_contra, answer: object, trace: Trace_contra | None) -> Verdict:
+        """The verdict on one run."""
+        ...
+
+
+def conjunction(outcomes: Iterable[Outcome]) -> Outcome:
+    """All must pass: one fail decides, then one unknown (Kleene's three-valued *and*)."""
+    seen = set(outcomes)
+    for outcome in (Outcome.FAIL, Outcome.UNKNOWN):
+        if outcome in seen:
+            return outcome
+    return Outcome.PASS
+
+
+def disjunction(outcomes: Iterable[Outcome]) -> Outcome:
+    """One must pass: one pass decides, then one unknown; nothing to choose from is a fail."""
+    seen = set(outcomes)
+    for outcome in (Outcome.PASS, Outcome.UNKNOWN):
+        if outcome in seen:
+            return outcome
+    return Outcome.FAIL
+
+
+def verdict_of(assertions: Iterable[Assertion]) -> Verdict:
+    """The verdict in which every assertion must hold, with the reasons of those that do not.
+
+    The reasons are those of the outcome: a failed run lists its failures, not what was unknown
+    beside them. No assertion at all gives ``unknown``: nothing was checked.
+    """
+    kept = tuple(assertions)
+    if not kept:
+        return unknown("the task's specification checks nothing")
+    outcome = conjunction(assertion.outcome for assertion in kept)
+    reasons = tuple(
+        f"{assertion.name}: {assertion.reason}"
+        for assertion in kept
+        if assertion.outcome is outcome and outcome is not Outcome.PASS
+    )
+    return Verdict(outcome=outcome, reasons=reasons, assertions=kept)
+
+
+def unknown(reason: str) -> Verdict:
+    """The verdict on a run that could not be judged at all."""
+    return Verdict(outcome=Outcome.UNKNOWN, reasons=(reason,))
+
+
+def shown(value: object) -> Any:
+    """A value fit for a result file: text is cut at ``MAX_SHOWN`` characters, and says so."""
+    if isinstance(value, str) and len(value) > MAX_SHOWN:
+        return f"{value[:MAX_SHOWN]}… ({len(value)} characters)"
+    return value
