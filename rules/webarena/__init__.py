@@ -1,0 +1,22 @@
+"""WebArena's original rules, offline: an answer, the last url and stored pages against a task.
+
+``load_tasks`` reads the benchmark's file or your own in the same form (``rules/schema.md``),
+``load_runs`` reads agents' answers, ``WebArenaEvaluator`` gives a verdict of pass, fail or unknown.
+"""
+
+from __future__ import annotations
+
+from rules.webarena.evaluator import AnswerQuestion, WebArenaEvaluator
+from rules.webarena.files import load_runs, load_tasks
+from rules.webarena.model import Run, StoredPage, Task, Trace
+
+__all__ = [
+    "AnswerQuestion",
+    "Run",
+    "StoredPage",
+    "Task",
+    "Trace",
+    "WebArenaEvaluator",
+    "load_runs",
+    "load_tasks",
+]

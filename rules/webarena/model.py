@@ -1,0 +1,105 @@
+"""A WebArena task as its authors write it, and what is kept of an agent's run.
+
+The specification (``eval``) refuses keys it does not know: a misspelt check would check nothing.
+Around it, keys of other tools are ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+TaskId = int | str
+Check = Literal["string_match", "url_match", "program_html"]
+
+
+class ReferenceAnswers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the answer is held against; all that are given must hold.
+
+    ``fuzzy_match`` is a list of references for a judge model, or "N/A": the task is unachievable.
+    """
+
+    exact_match: str | UnsetType = UNSET
+    must_include: tuple[str, ...] | UnsetType = UNSET
+    fuzzy_match: str | tuple[str, ...] | UnsetType = UNSET
+
+
+class RequiredContents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a page must hold; where both are given, the harness reads ``exact_match`` only."""
+
+    exact_match: str | UnsetType = UNSET
+    must_include: tuple[str, ...] | UnsetType = UNSET
+
+
+class PageCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of ``program_html``: a page, the part of it to read, what must be there.
+
+    ``url`` is an address, ``last`` or ``func:...``; ``locator`` is blank for the whole page, a
+    JavaScript expression, or ``func:...``. Neither is ever executed here.
+    """
+
+    url: str
+    locator: str
+    required_contents: RequiredContents
+    prep_actions: tuple[str, ...] | UnsetType = UNSET
+
+
+class Specification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a task is judged: every check that ``eval_types`` names must pass."""
+
+    eval_types: tuple[Check, ...]
+    reference_answers: ReferenceAnswers | None = None
+    reference_url: str | None = ""
+    program_html: tuple[PageCheck, ...] = ()
+    string_note: str | UnsetType = UNSET
+    url_note: str | UnsetType = UNSET
+    annotation_note: str | UnsetType = UNSET
+    reference_answer_raw_annotation: str | UnsetType = UNSET
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A task: what the agent is asked, where, and how its run is judged."""
+
+    task_id: TaskId
+    intent: str
+    eval: Specification
+    sites: tuple[str, ...] = ()
+    start_url: str = ""
+    require_login: bool = False
+    require_reset: bool = False
+    storage_state: str | None = None
+    geolocation: Any = None
+    intent_template: str = ""
+    intent_template_id: TaskId | None = None
+    instantiation_dict: dict[str, Any] = {}
+    string_note: str | UnsetType = UNSET
+
+
+class StoredPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A page as it was when the run ended: its html, and the values of locators read in it."""
+
+    url: str
+    html: str | None = None
+    values: dict[str, str] = {}
+
+
+class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is known of a run besides its answer.
+
+    ``url`` is the last page's; ``results`` are what helper functions returned, by their text
+    after ``func:``.
+    """
+
+    url: str | None = None
+    pages: tuple[StoredPage, ...] = ()
+    results: dict[str, str] = {}
+
+
+class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An agent's answer to a task, None where it gave none, and the trace of its run."""
+
+    task_id: TaskId
+    answer: str | None = None
+    trace: Trace | None = None

@@ -1,0 +1,117 @@
+"""Task and run files: the benchmark's own without loss, the user's mistakes in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.webarena import Run, load_runs, load_tasks
+from trajectories.errors import UserError
+
+TASK = {
+    "task_id": 1,
+    "intent": "How many?",
+    "eval": {"eval_types": ["string_match"], "reference_answers": {"exact_match": "3"}},
+}
+
+
+def write(path: Path, content: object) -> Path:
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_a_file_may_hold_a_list_or_one_task_and_a_folder_such_files(tmp_path: Path) -> None:
+    one = write(tmp_path / "0.json", TASK)
+    several = write(tmp_path / "1.json", [{**TASK, "task_id": "b", "note": "others may add keys"}])
+    assert [task.task_id for task in load_tasks(one)] == [1]
+    assert [task.task_id for task in load_tasks(several)] == ["b"]
+    assert [task.task_id for task in load_tasks(tmp_path)] == [1, "b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "truncated"),
+        ("[]", "holds no task"),
+        ("[" * 100_000, "tasks.json"),
+        ("\udcff", "tasks.json"),
+        ([{**TASK, "eval": {"eval_types": ["guess"]}}], "guess"),
+        ([{**TASK, "eval": {"eval_types": [], "refrence_url": ""}}], "refrence_url"),
+        ([{"task_id": 1, "eval": TASK["eval"]}], "intent"),
+        ([TASK, {**TASK, "task_id": "1"}], "occurs twice"),
+    ],
+)
+def test_a_mistake_in_a_task_file_is_one_sentence(
+    tmp_path: Path, content: object, said: str
+) -> None:
+    path = tmp_path / "tasks.json"
+    if isinstance(content, str):
+        path.write_bytes(content.encode(errors="surrogateescape"))
+    else:
+        write(path, content)
+    with pytest.raises(UserError, match=said) as mistake:
+        load_tasks(path)
+    assert "\n" not in str(mistake.value)
+    assert str(path) in str(mistake.value)
+
+
+def test_a_file_that_is_not_there_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="name a readable file"):
+        load_tasks(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[{"task_id": 1, "answer": "3"}, {"task_id": "b"}]',
+        '{"task_id": 1, "answer": "3"}\n\n{"task_id": "b", "answer": null}\n',
+        '\ufeff{"task_id": 1, "answer": "3"}\n{"task_id": "b"}',
+    ],
+)
+def test_runs_come_as_a_list_or_as_lines(tmp_path: Path, content: str) -> None:
+    runs = load_runs(write(tmp_path / "runs.json", content))
+    assert runs == (Run(task_id=1, answer="3"), Run(task_id="b"))
+
+
+def test_answers_alone_are_runs_too(tmp_path: Path) -> None:
+    runs = load_runs(write(tmp_path / "answers.json", {"1": "3", "2": None}))
+    assert runs == (Run(task_id="1", answer="3"), Run(task_id="2"))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "holds no run"),
+        ("[]", "holds no run"),
+        ('{"task_id": 1}\n{"task_id": 2, "anser": "3"}', "runs.json:2: .*anser"),
+        ('{"1": 3}', "str"),
+        ("yes", "runs.json:1"),
+    ],
+)
+def test_a_mistake_in_a_run_file_names_its_place(tmp_path: Path, content: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        load_runs(write(tmp_path / "runs.json", content))
+
+
+@given(st.binary())
+def test_nothing_but_a_user_error_comes_out_of_any_file(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "file.json"
+    path.write_bytes(data)
+    for load in (load_tasks, load_runs):
+        with pytest.raises(UserError):
+            load(path)
+
+
+@pytest.mark.real_data
+def test_the_published_tasks_load_without_loss(real_data: Path) -> None:
+    path = real_data / "webarena" / "test.raw.json"
+    tasks = load_tasks(path)
+    assert len(tasks) == 812
+    assert json.loads(msgspec.json.encode(tasks)) == json.loads(path.read_text())
