@@ -1,0 +1,163 @@
+"""``python -m rules.naive``: what agents that look at nothing score on a set of tasks.
+
+    python -m rules.naive --tasks test.raw.json
+    python -m rules.naive --tasks test.raw.json --answers gpt=answers.json --out naive/
+
+Any evaluator of ``rules.verdict`` can be scored from Python: see ``scores``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from rules.exits import DONE, user_errors
+from rules.naive_agents import AuditedTask, NaiveAgent, recorded
+from rules.output import first, progress_line, show, write_csv, write_json
+from rules.reading import decode, read_bytes
+from rules.suites import KINDS, detected, suite
+from rules.verdict import Evaluator, Outcome
+from trajectories.errors import UserError
+
+TaskT = TypeVar("TaskT", bound=AuditedTask)
+Progress = Callable[[str, int, int], None]
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """What one agent scored: the tasks it passed, and how many could not be judged."""
+
+    agent: str
+    tasks: int
+    passed: tuple[int | str, ...]
+    unknown: int
+
+    @property
+    def rate(self) -> float:
+        """The share of all tasks passed; an unknown is no success."""
+        return len(self.passed) / self.tasks if self.tasks else 0.0
+
+
+def scores(
+    tasks: Sequence[TaskT],
+    evaluator: Evaluator[TaskT, Any],
+    agents: Iterable[NaiveAgent],
+    trace_of: Callable[[TaskT], Any] = lambda task: None,
+    progress: Progress = lambda agent, done, of: None,
+) -> tuple[Score, ...]:
+    """The score of each agent on all tasks, in the agents' order.
+
+    ``trace_of`` gives the trace of a run of that task that did nothing. An agent is asked only
+    for the tasks given; ``progress`` is told after each task.
+    """
+    return tuple(_score(tasks, evaluator, agent, trace_of, progress) for agent in agents)
+
+
+def _score(
+    tasks: Sequence[TaskT],
+    evaluator: Evaluator[TaskT, Any],
+    agent: NaiveAgent,
+    trace_of: Callable[[TaskT], Any],
+    progress: Progress,
+) -> Score:
+    passed: list[int | str] = []
+    unknown = 0
+    for done, task in enumerate(tasks, start=1):
+        verdict = evaluator.evaluate(task, agent.answer(task), trace_of(task))
+        if verdict.outcome is Outcome.PASS:
+            passed.append(task.task_id)
+        unknown += verdict.outcome is Outcome.UNKNOWN
+        progress(agent.name, done, len(tasks))
+    return Score(agent=agent.name, tasks=len(tasks), passed=tuple(passed), unknown=unknown)
+
+
+def union(all_scores: Sequence[Score]) -> Score:
+    """What the agents pass together: a task counts once. ``unknown`` is the smallest of theirs."""
+    passed = dict.fromkeys(task_id for score in all_scores for task_id in score.passed)
+    return Score(
+        agent="union",
+        tasks=max((score.tasks for score in all_scores), default=0),
+        passed=tuple(sorted(passed, key=_by_number)),
+        unknown=min((score.unknown for score in all_scores), default=0),
+    )
+
+
+def _by_number(task_id: int | str) -> tuple[bool, int, str]:
+    return (isinstance(task_id, str), 0 if isinstance(task_id, str) else task_id, str(task_id))
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    made = argparse.ArgumentParser(
+        prog="python -m rules.naive",
+        description=__doc__.split("\n\n")[0],
+        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
+        allow_abbrev=False,
+    )
+    made.add_argument("--tasks", type=Path, required=True, metavar="PATH", help="the task file")
+    made.add_argument("--kind", choices=tuple(KINDS), help="its kind (default: detected)")
+    made.add_argument("--mode", help="the evaluator's mode (default: the kind's first)")
+    made.add_argument(
+        "--answers",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="one more agent, such as a model without a browser: a JSON object of answers by "
+        "task id; may be repeated",
+    )
+    made.add_argument("--out", type=Path, metavar="DIR", help="write naive.json and naive.csv")
+    return made.parse_args(argv)
+
+
+def _recorded(option: str) -> NaiveAgent:
+    name, separator, file = option.partition("=")
+    if not (name and separator and file):
+        raise UserError(f"--answers {option}: write NAME=FILE, such as gpt=answers.json")
+    return recorded(name, decode(read_bytes(Path(file)), dict[str, Any], file))
+
+
+@user_errors
+def main(argv: Sequence[str] | None = None) -> int:
+    """Score the naive agents and show, and with ``--out`` write, what they win."""
+    options = _options(argv)
+    kind = options.kind or detected(options.tasks)
+    rules = suite(kind)
+    mode = options.mode or rules.MODES[0]
+    if mode not in rules.MODES:
+        raise UserError(f"--mode {mode}: {kind} tasks have {', '.join(rules.MODES)}")
+    agents = [*rules.AGENTS, *map(_recorded, options.answers)]
+    tasks = rules.load(options.tasks)
+    made = scores(tasks, rules.evaluator(mode), agents, rules.idle_trace, progress_line())
+    listed = [*made, union(made)]
+    if options.out:
+        _write(options.out, kind, mode, listed)
+    _show(options.tasks, mode, listed)
+    if options.out:
+        sys.stdout.write(f"written: {options.out / 'naive.json'} and naive.csv\n")
+    return DONE
+
+
+def _show(path: Path, mode: str, listed: Sequence[Score]) -> None:
+    rows = [
+        (score.agent, len(score.passed), score.rate, score.unknown, first(score.passed))
+        for score in listed
+    ]
+    title = f"{path.name}: {listed[-1].tasks} tasks, {mode} rules, agents that look at nothing"
+    show(title, ("agent", "passed", "rate", "unknown", "tasks"), rows)
+
+
+def _write(out: Path, kind: str, mode: str, listed: Sequence[Score]) -> None:
+    agents = [
+        {**msgspec.structs.asdict(score), "rate": score.rate, "passed": list(score.passed)}
+        for score in listed
+    ]
+    write_json(out / "naive.json", {"kind": kind, "mode": mode, "agents": agents})
+    rows = [(score.agent, task_id) for score in listed for task_id in score.passed]
+    write_csv(out / "naive.csv", ("agent", "task_id"), rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""What the auditors' commands show and write: a table for people, JSON and CSV for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trajectories.errors import UserError
+
+
+def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table on standard output; numbers stand right and are never cut."""
+    from rich.console import Console  # noqa: PLC0415 - --help needs no table
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    listed = [list(row) for row in rows]
+    table = Table(title=Text(title), title_justify="left", pad_edge=False)
+    for index, column in enumerate(columns):
+        numeric = bool(listed) and all(isinstance(row[index], int | float) for row in listed)
+        table.add_column(
+            column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold"
+        )
+    for row in listed:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    # Not a terminal: as wide as the rows need, so that a program can read them.
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.1%}"
+    # A task's text must not move the reader's cursor.
+    return "".join(char if char.isprintable() else " " for char in str(value))
+
+
+def first(values: Sequence[object], most: int = 8) -> str:
+    """The first few values and how many more there are."""
+    listed = ", ".join(map(str, values[:most]))
+    return f"{listed} and {len(values) - most} more" if len(values) > most else listed
+
+
+def write_json(path: Path, value: Any) -> None:
+    """A value as indented JSON. Raises UserError if the file cannot be written."""
+    _write(path, msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Rows as CSV with a header. Raises UserError if the file cannot be written."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    _write(path, text.getvalue())
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: name a folder that can be written") from error
+
+
+def progress_line() -> Callable[[str, int, int], None]:
+    """Progress on standard error: one line that rewrites itself, and nothing off a terminal."""
+    if not sys.stderr.isatty():
+        return lambda what, done, of: None
+
+    def tell(what: str, done: int, of: int) -> None:
+        if done == of or done % 100 == 0:
+            end = "\x1b[2K\r" if done == of else ""
+            sys.stderr.write(f"\r{what}: {done} of {of}{end}")
+            sys.stderr.flush()
+
+    return tell

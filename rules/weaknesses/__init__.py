@@ -1,0 +1,27 @@
+"""What is weak in the specifications of original WebArena tasks.
+
+``published`` holds the categories of WebArena Verified's audit (section 3.2, Table 14), ``traps``
+our own: markers and fields that are never read, patterns taken literally, references that more
+answers satisfy than their authors meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rules.findings import Finding
+from rules.weaknesses.published import PUBLISHED, UNIONS
+from rules.weaknesses.traps import TRAPS
+from rules.webarena.model import Task
+
+CATEGORIES = tuple(PUBLISHED) + tuple(TRAPS)
+
+__all__ = ["CATEGORIES", "UNIONS", "weaknesses"]
+
+
+def weaknesses(tasks: Iterable[Task]) -> Iterator[Finding]:
+    """Every finding, task by task and category by category."""
+    for task in tasks:
+        for detectors in (PUBLISHED, TRAPS):
+            for detect in detectors.values():
+                yield from detect(task)
