@@ -109,7 +109,11 @@ def unknown(reason: str) -> Verdict:
 
 
 def shown(value: object) -> Any:
-    """A value fit for a result file: text is cut at ``MAX_SHOWN`` characters, and says so."""
-    if isinstance(value, str) and len(value) > MAX_SHOWN:
-        return f"{value[:MAX_SHOWN]}… ({len(value)} characters)"
-    return value
+    """A value fit for a result file: text is cut at ``MAX_SHOWN`` characters, and says so.
+
+    Half characters (lone surrogates), which no file in UTF-8 can hold, become question marks.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value[:MAX_SHOWN].encode("utf-8", "replace").decode()
+    return text if len(value) <= MAX_SHOWN else f"{text}… ({len(value)} characters)"

@@ -134,7 +134,7 @@ def _text(name: str, passed: bool, reference: str, answer: str) -> Assertion:
     """A comparison with the cleaned answer."""
     outcome = Outcome.PASS if passed else Outcome.FAIL
     seen = shown(answer)
-    reason = "" if passed else f"{str(seen)[:200]!r} does not match {reference[:200]!r}"
+    reason = "" if passed else f"{seen[:200]!r} does not match {reference[:200]!r}"
     return Assertion(
         name=name,
         outcome=outcome,
@@ -146,12 +146,18 @@ def _text(name: str, passed: bool, reference: str, answer: str) -> Assertion:
 
 
 def as_text(answer: object) -> str:
-    """An answer as the harness would have been given it: text as it is, nothing as empty text."""
+    """An answer as the harness would have been given it: text as it is, nothing as empty text.
+
+    A value that JSON cannot hold (half characters, integers of thousands of digits) is no answer.
+    """
     if answer is None:
         return ""
     if isinstance(answer, str):
         return answer
-    return msgspec.json.encode(answer, enc_hook=str).decode()
+    try:
+        return msgspec.json.encode(answer, enc_hook=str).decode()
+    except (ValueError, TypeError, RecursionError, msgspec.MsgspecError):
+        return ""
 
 
 def evaluate_runs(

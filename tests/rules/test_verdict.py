@@ -72,3 +72,8 @@ def test_long_text_is_cut_and_says_how_long_it_was() -> None:
     cut = shown("x" * 50_000)
     assert len(cut) < MAX_SHOWN + 50
     assert "50000" in cut
+
+
+def test_half_characters_do_not_spoil_the_file() -> None:
+    assert shown("a\udcffb") == "a?b"
+    msgspec.json.encode(shown("\ud800" * 5_000))

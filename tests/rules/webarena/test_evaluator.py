@@ -199,6 +199,13 @@ def test_no_answer_and_no_url_raises(answer: object, url: str | None) -> None:
     RULES.evaluate(spec, answer, Trace(url=url))
 
 
+@pytest.mark.parametrize("answer", [{"n": 10**5000}, ["\udcff"], "\udcff", {1: object()}, b"\xff"])
+def test_no_answer_is_too_strange_to_be_judged_and_written_down(answer: object) -> None:
+    verdict = RULES.evaluate(answered({"must_include": ["tea"]}), answer, None)
+    assert verdict.outcome is FAIL
+    msgspec.json.encode(verdict)
+
+
 def test_a_huge_answer_is_judged_and_not_kept() -> None:
     verdict = RULES.evaluate(answered({"must_include": ["needle"]}), "hay " * 12_500_000, None)
     assert verdict.outcome is FAIL
