@@ -48,7 +48,7 @@ def first(values: Sequence[object], most: int = 8) -> str:
 
 def write_json(path: Path, value: Any) -> None:
     """A value as indented JSON. Raises UserError if the file cannot be written."""
-    _write(path, msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
+    write_text(path, msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -57,10 +57,11 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
-    _write(path, text.getvalue())
+    write_text(path, text.getvalue())
 
 
-def _write(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> None:
+    """Text in UTF-8, with its folders. Raises UserError if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")

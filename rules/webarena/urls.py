@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlparse, urlsplit
 
 from rules.webarena.strings import OR
 
@@ -30,7 +30,8 @@ def base_and_query(url: str) -> tuple[str, dict[str, list[str]]]:
     A url that cannot be parsed is its own base.
     """
     try:
-        parts = urlsplit(url.rstrip("/"))
+        # Not urlsplit: as in the harness, ";parameters" are no part of the path.
+        parts = urlparse(url.rstrip("/"))
         query = parse_qs(parts.query)
     except ValueError:
         return url.rstrip("/"), {}

@@ -1,0 +1,153 @@
+"""Reads the locators of page checks in stored html: ``python -m rules.webarena.locators``.
+
+    python -m rules.webarena.locators --tasks test.raw.json --runs runs.jsonl --out read.jsonl
+
+Needs a browser (the extra ``browser`` and a chromium). The pages' own scripts do not run and
+nothing is fetched, so that what style sheets hide is read as well, and a field has the value that
+its html says. A value that a run recorded itself is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET
+
+from rules.exits import DONE, user_errors
+from rules.output import progress_line, write_text
+from rules.webarena.files import load_runs, load_tasks
+from rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
+from trajectories.errors import MissingExtra, UserError
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, CDPSession
+
+# A locator is a task author's script: it may loop.
+SECONDS = 2.0
+_SCRIPTS = ("document.", "[...document.")
+
+
+def read_locators(context: BrowserContext, checks: Iterable[PageCheck], trace: Trace) -> Trace:
+    """The trace with the value of each check's locator in each of its stored pages.
+
+    As in the harness, a locator that fails (no such element, a loop) has the value "".
+    """
+    wanted = [check for check in checks if check.locator.strip().startswith(_SCRIPTS)]
+    if not wanted:
+        return trace
+    pages = tuple(_page_with_values(context, wanted, page) for page in trace.pages)
+    return msgspec.structs.replace(trace, pages=pages)
+
+
+def _page_with_values(
+    context: BrowserContext, checks: Sequence[PageCheck], stored: StoredPage
+) -> StoredPage:
+    missing = [check for check in checks if check.locator not in stored.values]
+    if stored.html is None or not missing:
+        return stored
+    page = context.new_page()
+    try:
+        page.set_content(stored.html, wait_until="domcontentloaded")
+        session = context.new_cdp_session(page)
+        values = {check.locator: _value(session, check) for check in missing}
+    finally:
+        page.close()
+    return msgspec.structs.replace(stored, values={**values, **stored.values})
+
+
+def _value(session: CDPSession, check: PageCheck) -> str:
+    for action in () if check.prep_actions is UNSET else check.prep_actions:
+        _evaluated(session, action)
+    reply = _evaluated(session, check.locator)
+    if "exceptionDetails" in reply:
+        return ""
+    # The harness writes whatever the script returns in Python's way: None, True, 1.
+    return str(reply["result"].get("value"))
+
+
+def _evaluated(session: CDPSession, script: str) -> Mapping[str, Any]:
+    from playwright.sync_api import Error  # noqa: PLC0415
+
+    asked = {"expression": script, "returnByValue": True, "timeout": SECONDS * 1000}
+    try:
+        reply: Mapping[str, Any] = session.send("Runtime.evaluate", asked)
+    except Error as error:
+        return {"exceptionDetails": error.message}
+    return reply
+
+
+@contextmanager
+def quiet_browser() -> Iterator[BrowserContext]:
+    """A browser without network and without the pages' scripts.
+
+    Raises MissingExtra without Playwright, UserError without a chromium that starts.
+    """
+    try:
+        from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("playwright", "browser", "reading locators") from None
+    names = ("chromium", "chromium-browser", "google-chrome")
+    executable = next((found for name in names if (found := shutil.which(name))), None)
+    if executable is None:
+        raise UserError("reading locators needs a chromium:  apt-get install chromium")
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(
+                executable_path=executable,
+                args=["--host-resolver-rules=MAP * ~NOTFOUND"],
+                # Chromium's sandbox refuses to run as root, as in most containers.
+                chromium_sandbox=hasattr(os, "geteuid") and os.geteuid() != 0,
+            )
+        except Error as error:
+            reason = error.message.splitlines()[0]
+            raise UserError(f"{executable} does not start ({reason}): try it by hand") from error
+        try:
+            yield browser.new_context(java_script_enabled=False, offline=True)
+        finally:
+            browser.close()
+
+
+def _read_runs(tasks: Iterable[Task], runs: Sequence[Run]) -> Iterator[Run]:
+    checks = {str(task.task_id): task.eval.program_html for task in tasks}
+    tell = progress_line()
+    with quiet_browser() as context:
+        for done, run in enumerate(runs, start=1):
+            if str(run.task_id) not in checks:
+                raise UserError(f"task id {run.task_id!r} is in no task file: mend the run")
+            if run.trace is None:
+                yield run
+            else:
+                read = read_locators(context, checks[str(run.task_id)], run.trace)
+                yield msgspec.structs.replace(run, trace=read)
+            tell("runs", done, len(runs))
+
+
+@user_errors
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the locators of a file of runs, and write the runs with their values."""
+    made = argparse.ArgumentParser(
+        prog="python -m rules.webarena.locators",
+        description="Read the locators of page checks in the html that runs stored.",
+        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
+        allow_abbrev=False,
+    )
+    made.add_argument("--tasks", type=Path, required=True, metavar="PATH", help="the task file")
+    made.add_argument("--runs", type=Path, required=True, metavar="FILE", help="the run file")
+    made.add_argument("--out", type=Path, required=True, metavar="FILE", help="the new run file")
+    options = made.parse_args(argv)
+    read = list(_read_runs(load_tasks(options.tasks), load_runs(options.runs)))
+    write_text(options.out, "".join(f"{msgspec.json.encode(run).decode()}\n" for run in read))
+    sys.stdout.write(f"written: {options.out}\n")
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
