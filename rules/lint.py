@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from rules.exits import DONE, FINDINGS, user_errors
 from rules.findings import Count, Finding, counts
 from rules.output import first, show, write_csv, write_json
 from rules.suites import KINDS, Suite, detected, suite
 from trajectories.errors import UserError
+from trajectories.exits import DONE, FAILURES, user_errors
 
 COLUMNS = ("task_id", "category", "field", "value", "problem", "mend")
 
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _show(f"{options.tasks.name}: {len(tasks)} tasks", counted, found, options.limit)
     if options.out:
         sys.stdout.write(f"written: {options.out / 'lint.json'} and lint.csv\n")
-    return FINDINGS if found and options.strict else DONE
+    return FAILURES if found and options.strict else DONE
 
 
 def _chosen(wanted: Sequence[str] | None, rules: Suite, kind: str) -> tuple[str, ...]:

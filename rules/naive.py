@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rules.exits import DONE, user_errors
 from rules.naive_agents import AuditedTask, NaiveAgent, recorded
 from rules.output import first, progress_line, show, write_csv, write_json
 from rules.reading import decode, read_bytes
 from rules.suites import KINDS, detected, suite
 from rules.verdict import Evaluator, Outcome
 from trajectories.errors import UserError
+from trajectories.exits import DONE, user_errors
 
 TaskT = TypeVar("TaskT", bound=AuditedTask)
 Progress = Callable[[str, int, int], None]

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
-from rules.exits import DONE, user_errors
 from rules.output import progress_line, write_text
 from rules.webarena.files import load_runs, load_tasks
 from rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
 from trajectories.errors import MissingExtra, UserError
+from trajectories.exits import DONE, user_errors
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, CDPSession
