@@ -10,6 +10,8 @@ COMMANDS = {
     "judge": ("eval.judge", "judge trajectories and score the judge against expert annotations"),
     "score": ("eval.score", "print the tables of finished runs again, without a call"),
     "hard-subset": ("eval.hard_subset", "select a hard, category-balanced subset of tasks"),
+    "lint": ("rules.lint", "find what is wrong with a benchmark's rule-based evaluators"),
+    "naive": ("rules.naive", "what agents that look at nothing score under the rules"),
     "fetch": ("trajectories.fetch", "download the parts of a benchmark that a run needs"),
     "record": ("environments.record", "record scripted agents in the bundled web shop"),
 }
