@@ -9,6 +9,7 @@ from importlib import import_module
 COMMANDS = {
     "judge": ("eval.judge", "judge trajectories and score the judge against expert annotations"),
     "score": ("eval.score", "print the tables of finished runs again, without a call"),
+    "audit": ("eval.audit.__main__", "where a rule-based evaluator is wrong, and what it changes"),
     "hard-subset": ("eval.hard_subset", "select a hard, category-balanced subset of tasks"),
     "lint": ("rules.lint", "find what is wrong with a benchmark's rule-based evaluators"),
     "naive": ("rules.naive", "what agents that look at nothing score under the rules"),

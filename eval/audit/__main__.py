@@ -1,0 +1,81 @@
+"""``python -m eval.audit``: audit a rule-based evaluator against experts and judges."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trajectories.errors import UserError
+from trajectories.exits import DONE, user_errors
+
+if TYPE_CHECKING:
+    from eval.audit.report import Audit
+
+_DESCRIPTION = """\
+Where is a rule-based evaluator wrong, and what does it change? Reads the official rewards (or, with
+--rule, a judge's verdicts) of runs or published judgments, and compares them with expert labels
+and with the judges.
+
+  python -m eval.audit RUN
+  python -m eval.audit --judgments DIR --split test --templates test.raw.json
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    made = argparse.ArgumentParser(
+        prog="python -m eval.audit",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    add("--judgments", type=Path, metavar="DIR", help="judgments in the published layout")
+    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the run)")
+    add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
+    add("--rule", metavar="JUDGE", help="audit this judge instead of the official reward")
+    add("--data", metavar="KIND:PATH", help="trajectories, for goals and last steps of the cases")
+    add("--tasks", type=Path, metavar="DIR", help="folder with webarena.csv and the like")
+    add("--templates", type=Path, metavar="FILE", help="WebArena's tasks, for their templates")
+    add("--seed", type=int, default=0, help="of the resampled tasks")
+    add("--out", type=Path, default=Path("audit"), metavar="DIR", help="default: audit/")
+    return made
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Audit what the command line names; the exit code."""
+    options = parser().parse_args(arguments)
+    if not options.runs and options.judgments is None:
+        raise UserError("nothing to audit: give the folder of a run, or --judgments DIR")
+    from eval.audit.audit import audit  # noqa: PLC0415 - --help needs none of it
+
+    found = audit(options)
+    _write(found, options.out)
+    _show(found)
+    sys.stderr.write(f"the audit is in {options.out}\n")
+    return DONE
+
+
+def _write(found: Audit, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "audit.json").write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        lines = "".join(case.model_dump_json() + "\n" for case in found.cases)
+        (folder / "cases.jsonl").write_text(lines, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"--out {folder}: cannot be written ({error.strerror})") from error
+
+
+def _show(found: Audit) -> None:
+    from eval.audit.report import sentences, tables  # noqa: PLC0415
+    from eval.layout import print_tables  # noqa: PLC0415
+
+    print_tables(tables(found), sentences(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,132 @@
+"""From runs, labels and task tables to an audit."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from annotations import open_annotations, primary_labels
+from annotations.agentrewardbench import benchmark_of
+from eval.audit.cases import Case, find_cases, with_evidence
+from eval.audit.errors import Verdicts, errors_by_facet
+from eval.audit.facets import TABLES, read_facets
+from eval.audit.ranking import Ranking, ranking
+from eval.audit.report import Audit
+from eval.scoring import OVERALL, one_per_trajectory
+from eval.sources import Source, combine, read_published_folder, read_run
+from judges.model import Judgment
+from trajectories.errors import UserError
+from trajectories.loaders import open_source
+from trajectories.model import Trajectory, TrajectoryKey
+
+OFFICIAL = "the official reward"
+
+
+def audit(options: argparse.Namespace) -> Audit:
+    """Everything that the options name, read and compared. Raises UserError."""
+    source = _source(options)
+    judges = _by_judge(source.judgments)
+    rule_name, rule = _rule(options.rule, source, judges)
+    expert = {key: a.success for key, a in source.labels.items() if a.success is not None}
+    keys = sorted((key for key in expert if key in rule), key=lambda key: key.order)
+    if not keys:
+        raise UserError(f"no trajectory has both an expert label and a verdict of {rule_name}")
+    facets = read_facets(_task_folder(options), options.templates)
+    opinions = _by_key(judges, without=options.rule)
+    cases = find_cases(keys, expert, rule, opinions, source.rewards)
+    rng = np.random.default_rng(options.seed)
+    evaluators = {rule_name: rule, **{name: _verdicts(js) for name, js in judges.items()}}
+    return Audit(
+        rule=rule_name,
+        n=len(keys),
+        without_verdict=sum(key not in rule for key in expert),
+        errors=tuple(errors_by_facet(rule, expert, keys, facets)),
+        rankings=tuple(_rankings(evaluators, expert, rng)),
+        cases=tuple(_evidence(cases, options.data)),
+    )
+
+
+def _source(options: argparse.Namespace) -> Source:
+    sources = [read_run(run) for run in options.runs]
+    if options.judgments is not None:
+        with_labels = not options.annotations
+        sources.append(read_published_folder(options.judgments, with_labels=with_labels))
+    whole = combine(sources)
+    if options.annotations:
+        whole.labels = primary_labels(open_annotations(options.annotations))
+    if options.split != "all":
+        whole.restrict(options.split)
+    return whole
+
+
+def _by_judge(judgments: Sequence[Judgment]) -> dict[str, list[Judgment]]:
+    """One judgment a trajectory for every judge, judges by name."""
+    found: dict[str, list[Judgment]] = {}
+    for judgment in judgments:
+        found.setdefault(judgment.judge, []).append(judgment)
+    return {judge: one_per_trajectory(found[judge]) for judge in sorted(found)}
+
+
+def _verdicts(judgments: Sequence[Judgment]) -> Verdicts:
+    """A judgment that failed has no verdict: it is left out, not taken for a no."""
+    return {j.key: j.success for j in judgments if j.success is not None}
+
+
+def _rule(
+    judge: str | None, source: Source, judges: Mapping[str, Sequence[Judgment]]
+) -> tuple[str, Verdicts]:
+    if judge is None:
+        known = {key: r > 0.5 for key, r in source.rewards.items() if r is not None}
+        return OFFICIAL, known
+    if judge not in judges:
+        raise UserError(f"--rule {judge}: no such judge here; there are {', '.join(judges)}")
+    return judge, _verdicts(judges[judge])
+
+
+def _by_key(
+    judges: Mapping[str, Sequence[Judgment]], *, without: str | None
+) -> dict[TrajectoryKey, list[Judgment]]:
+    found: dict[TrajectoryKey, list[Judgment]] = {}
+    for judge, judgments in judges.items():
+        for judgment in judgments if judge != without else ():
+            found.setdefault(judgment.key, []).append(judgment)
+    return found
+
+
+def _task_folder(options: argparse.Namespace) -> Path | None:
+    """The task tables lie beside the published judgments."""
+    for folder in (options.tasks, options.judgments):
+        if folder and any((folder / f"{name}.csv").is_file() for name in TABLES):
+            return Path(folder)
+    if options.tasks:
+        raise UserError(f"--tasks {options.tasks}: holds none of the tables {', '.join(TABLES)}")
+    return None
+
+
+def _rankings(
+    evaluators: Mapping[str, Verdicts], expert: Verdicts, rng: np.random.Generator
+) -> list[Ranking]:
+    """Every evaluator on every benchmark, and overall where there are several."""
+    found = []
+    for name, verdicts in evaluators.items():
+        keys = sorted((key for key in expert if key in verdicts), key=lambda key: key.order)
+        benchmarks = list(dict.fromkeys(benchmark_of(key) for key in keys))
+        groups = {b: [key for key in keys if benchmark_of(key) == b] for b in sorted(benchmarks)}
+        if len(benchmarks) > 1:
+            groups[OVERALL] = keys
+        for benchmark, members in groups.items():
+            found.append(ranking(benchmark, name, members, expert, verdicts, rng=rng))
+    return found
+
+
+def _evidence(cases: Sequence[Case], data: str | None) -> list[Case]:
+    """Goals and last steps where ``data`` is named and has the trajectory."""
+    if data is None or not cases:
+        return list(cases)
+    wanted = {case.key for case in cases}
+    read = (t for t in open_source(data, wanted.__contains__) if isinstance(t, Trajectory))
+    known = {trajectory.key: trajectory for trajectory in read}
+    return [with_evidence(case, known[case.key]) if case.key in known else case for case in cases]

@@ -1,0 +1,87 @@
+"""Trajectories worth a look: everyone against the rule, or everyone against the expert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from eval.audit.errors import Verdicts
+from judges.model import Judgment
+from trajectories.model import Record, Trajectory, TrajectoryKey
+
+LAST_STEPS = 3
+EXCERPT = 600
+
+Kind = Literal["rule", "annotation"]
+
+
+class Opinion(Record):
+    """What one judge said; ``reasoning`` is an excerpt."""
+
+    judge: str
+    success: bool
+    reasoning: str
+
+
+class Case(Record):
+    """``suspect`` stands alone: the rule against expert and judges, or the annotation against
+    rule and judges. Goal, answer and last steps are there if the trajectories could be read."""
+
+    suspect: Kind
+    key: TrajectoryKey
+    expert: bool
+    rule: bool
+    official_reward: float | None = None
+    opinions: tuple[Opinion, ...]
+    goal: str | None = None
+    answer: str | None = None
+    last_steps: tuple[str, ...] = ()
+
+
+def find_cases(
+    keys: Iterable[TrajectoryKey],
+    expert: Verdicts,
+    rule: Verdicts,
+    judges: Mapping[TrajectoryKey, Sequence[Judgment]],
+    rewards: Mapping[TrajectoryKey, float | None],
+) -> list[Case]:
+    """In the order of ``keys``: rule and expert differ, and every judge (at least one) takes the
+    same side. Judgments that failed have no side."""
+    cases = []
+    for key in keys:
+        said = [j for j in judges.get(key, ()) if j.success is not None]
+        if expert[key] == rule[key] or len({j.success for j in said}) != 1:
+            continue
+        cases.append(
+            Case(
+                suspect="rule" if said[0].success == expert[key] else "annotation",
+                key=key,
+                expert=expert[key],
+                rule=rule[key],
+                official_reward=rewards.get(key),
+                opinions=tuple(_opinion(judgment) for judgment in said),
+            )
+        )
+    return cases
+
+
+def with_evidence(case: Case, trajectory: Trajectory) -> Case:
+    """The case with what the agent was asked, answered and did last."""
+    acted = [step for step in trajectory.steps if step.action is not None]
+    return case.model_copy(
+        update={
+            "goal": trajectory.goal.strip(),
+            "answer": trajectory.answer,
+            "last_steps": tuple(
+                f"{step.index + 1}. {(step.action or '').strip()[:EXCERPT]}"
+                for step in acted[-LAST_STEPS:]
+            ),
+        }
+    )
+
+
+def _opinion(judgment: Judgment) -> Opinion:
+    text = judgment.reasoning or (judgment.calls[-1].text if judgment.calls else "")
+    return Opinion(
+        judge=judgment.judge, success=bool(judgment.success), reasoning=text.strip()[:EXCERPT]
+    )

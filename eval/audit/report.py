@@ -1,0 +1,102 @@
+"""The audit as tables: what the rule gets wrong, where, and whether it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from annotations.agentrewardbench import BENCHMARKS
+from eval.audit.cases import Case
+from eval.audit.errors import Rate, RuleErrors
+from eval.audit.ranking import Ranking
+from trajectories.model import Record
+
+Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+
+_SHOWN_VALUES = 15
+_ERRORS_HEAD = ("group", "value", "n", "precision [95 %]", "successes denied", "failures passed")
+_RANKING_HEAD = ("benchmark", "evaluator", "agent", "n", "expert [95 %]", "evaluator [95 %]")
+
+
+class Audit(Record):
+    """Everything that the audit found; ``rule`` names the evaluator that is audited."""
+
+    rule: str
+    n: int
+    without_verdict: int
+    errors: tuple[RuleErrors, ...]
+    rankings: tuple[Ranking, ...]
+    cases: tuple[Case, ...]
+
+
+def tables(audit: Audit) -> list[Table]:
+    """(title, head, rows); of a facet with many values the ones with most denied successes."""
+    ranking = [row for found in audit.rankings for row in _ranking_rows(found)]
+    return [
+        (f"Errors of {audit.rule}", _ERRORS_HEAD, [_errors_row(e) for e in _worst(audit.errors)]),
+        ("Success rates", _RANKING_HEAD, ranking),
+    ]
+
+
+def sentences(audit: Audit) -> list[str]:
+    """What follows from the tables, in words."""
+    lines = [_order(found) for found in audit.rankings if len(found.agents) > 1]
+    for kind, what in (("rule", audit.rule), ("annotation", "the annotation")):
+        found = sum(case.suspect == kind for case in audit.cases)
+        lines.append(f"{found} trajectories where all others agree against {what}")
+    if audit.without_verdict:
+        lines.append(f"{audit.without_verdict} labelled trajectories have no verdict, left out")
+    return lines
+
+
+def _worst(errors: Sequence[RuleErrors]) -> list[RuleErrors]:
+    kept: list[RuleErrors] = []
+    for facet in dict.fromkeys(found.facet for found in errors):
+        values = [found for found in errors if found.facet == facet]
+        if len(values) > _SHOWN_VALUES:
+            values = sorted(values, key=lambda found: -found.missed.hits)[:_SHOWN_VALUES]
+        kept += values
+    return kept
+
+
+def _errors_row(found: RuleErrors) -> tuple[str, ...]:
+    value = BENCHMARKS.get(found.value, found.value)
+    rates = (found.precision, found.missed, found.passed_failures)
+    return (found.facet, value, str(found.n), *(_shown(rate) for rate in rates))
+
+
+def _ranking_rows(found: Ranking) -> list[tuple[str, ...]]:
+    benchmark = BENCHMARKS.get(found.benchmark, found.benchmark)
+    return [
+        (
+            benchmark,
+            found.evaluator,
+            row.agent,
+            str(row.expert.trials),
+            _shown(row.expert),
+            _shown(row.evaluator),
+        )
+        for row in found.agents
+    ]
+
+
+def _order(found: Ranking) -> str:
+    where = BENCHMARKS.get(found.benchmark, found.benchmark)
+    tau = "undefined" if found.tau is None else f"{found.tau:.2f}"
+    if found.low is not None and found.high is not None:
+        tau += f" [{found.low:.2f}, {found.high:.2f}]"
+    flips = "; ".join(
+        f"{flip.better} {100 * flip.expert[0]:.1f} over {flip.worse} {100 * flip.expert[1]:.1f} by "
+        f"the expert, {100 * flip.evaluator[0]:.1f} under {100 * flip.evaluator[1]:.1f}"
+        for flip in found.flips
+    )
+    return (
+        f"{where}, {found.evaluator}: success rate {100 * found.shift:+.1f} points against the "
+        f"expert, tau {tau}" + (f"; turned round: {flips}" if flips else "; no pair turned round")
+    )
+
+
+def _shown(rate: Rate) -> str:
+    if rate.rate is None or rate.low is None or rate.high is None:
+        return "–"
+    limits = f"[{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    return f"{100 * rate.rate:.1f} {limits} {rate.hits}/{rate.trials}"

@@ -1,0 +1,217 @@
+"""The audit of a rule: counts by facet, the agents' order, and the cases worth a look."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from annotations import Annotation, open_annotations, primary_labels
+from annotations.agentrewardbench import benchmark_of
+from eval.audit.__main__ import main
+from eval.audit.cases import find_cases, with_evidence
+from eval.audit.errors import errors_by_facet, rule_errors
+from eval.audit.facets import TaskFacets, read_facets
+from eval.audit.ranking import ranking, tau_of
+from eval.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest, write_rewards
+from judges.model import Judgment, Status
+from trajectories.model import Step, Trajectory, TrajectoryKey
+
+AGENTS = ("a", "b", "c")
+
+
+def key(task: int, agent: str = "a") -> TrajectoryKey:
+    return TrajectoryKey(benchmark="webarena", agent=agent, task_id=f"webarena.{task}")
+
+
+KEYS = [key(task) for task in range(6)]
+EXPERT = dict(zip(KEYS, (True, True, True, False, False, False), strict=True))
+RULE = dict(zip(KEYS, (True, False, False, True, False, False), strict=True))
+
+
+def said(place: TrajectoryKey, success: bool | None, judge: str = "j") -> Judgment:
+    status = Status.OK if success is not None else Status.REFUSED
+    return Judgment(key=place, judge=judge, status=status, success=success, reasoning="because")
+
+
+def test_the_errors_of_a_rule() -> None:
+    found = rule_errors(RULE, EXPERT, KEYS, facet="all", value="all")
+    assert (found.precision.hits, found.precision.trials) == (1, 2)
+    assert (found.missed.hits, found.missed.trials) == (2, 3)
+    assert (found.passed_failures.hits, found.passed_failures.trials) == (1, 3)
+    assert found.missed.low is not None
+    assert found.missed.low < 2 / 3 < (found.missed.high or 0)
+
+
+def test_a_rate_of_nothing_is_undefined() -> None:
+    found = rule_errors(RULE, EXPERT, KEYS[4:], facet="all", value="all")
+    assert found.precision.rate is found.precision.low is found.missed.rate is None
+
+
+def test_a_task_counts_with_each_of_its_methods(tmp_path: Path) -> None:
+    (tmp_path / "webarena.csv").write_text(
+        "task_name,sites,eval_types\n"
+        "webarena.0,gitlab,string_match url_match\nwebarena.1,gitlab,url_match\n"
+    )
+    templates = tmp_path / "tasks.json"
+    templates.write_text(json.dumps([{"task_id": 1, "intent_template_id": 7, "intent": "x"}]))
+    facets = read_facets(tmp_path, templates)
+    found = {(e.facet, e.value): e.n for e in errors_by_facet(RULE, EXPERT, KEYS, facets)}
+    assert found == {
+        ("all", "all"): 6,
+        ("benchmark", "webarena"): 6,
+        ("agent", "a"): 6,
+        ("site", "gitlab"): 2,
+        ("evaluation", "string_match"): 1,
+        ("evaluation", "url_match"): 2,
+        ("template", "7"): 1,
+    }
+
+
+def table(rates: dict[str, int], tasks: int = 10) -> dict[TrajectoryKey, bool]:
+    return {key(t, agent): t < good for agent, good in rates.items() for t in range(tasks)}
+
+
+def test_an_order_that_the_rule_turns_round_is_named() -> None:
+    expert, rule = table({"a": 8, "b": 5, "c": 2}), table({"a": 4, "b": 5, "c": 2})
+    found = ranking(
+        "webarena",
+        "rule",
+        sorted(expert, key=lambda k: k.order),
+        expert,
+        rule,
+        rng=np.random.default_rng(1),
+    )
+    assert [(flip.better, flip.worse) for flip in found.flips] == [("a", "b")]
+    assert found.flips[0].expert == (0.8, 0.5)
+    assert found.tau == pytest.approx(1 / 3)
+    assert found.low is not None
+    assert found.low <= 1 / 3 <= (found.high or 0)
+    assert found.shift == pytest.approx(-4 / 30)
+
+
+def test_one_agent_has_no_order() -> None:
+    expert = table({"a": 8})
+    found = ranking("webarena", "rule", list(expert), expert, expert, rng=np.random.default_rng(1))
+    assert (found.tau, found.low, found.flips) == (None, None, ())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_tau_is_scipys_where_there_are_no_ties(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts = np.stack([np.full(4, 97), rng.permutation(97)[:4], rng.permutation(97)[:4]])
+    ours = tau_of(4)(counts.reshape(-1).astype(float))[0]
+    assert ours == pytest.approx(stats.kendalltau(counts[1], counts[2]).statistic)
+
+
+def test_cases_where_all_others_agree_against_one() -> None:
+    judges = {
+        KEYS[1]: [said(KEYS[1], True), said(KEYS[1], True, "k")],
+        KEYS[2]: [said(KEYS[2], False), said(KEYS[2], None, "k")],
+        KEYS[3]: [said(KEYS[3], True), said(KEYS[3], False, "k")],
+        KEYS[0]: [said(KEYS[0], False)],
+    }
+    found = find_cases(KEYS, EXPERT, RULE, judges, {KEYS[1]: 0.0})
+    assert [(case.suspect, case.key) for case in found] == [
+        ("rule", KEYS[1]),
+        ("annotation", KEYS[2]),
+    ]
+    steps = tuple(Step(index=n, action=f"click('{n}')") for n in range(5))
+    run = Trajectory(key=KEYS[1], raw_task_id="r", goal="Buy it\n", steps=steps, answer="Done")
+    seen = with_evidence(found[0], run)
+    assert (seen.goal, seen.answer) == ("Buy it", "Done")
+    assert seen.last_steps == ("3. click('2')", "4. click('3')", "5. click('4')")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_manifest(folder, {"judge": "j", "protocol": "default"})
+    write_labels(
+        folder,
+        [
+            Annotation(key=k, raw_task_id=k.task_id, annotator="A", success=s)
+            for k, s in EXPERT.items()
+        ],
+    )
+    write_rewards(folder, {k: float(passed) for k, passed in RULE.items()})
+    lines = [judgment_line(said(k, EXPERT[k])) for k in KEYS]
+    (folder / JUDGMENTS).write_bytes(b"".join(lines))
+    return folder
+
+
+def test_the_command_writes_what_it_found(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(run), "--out", str(tmp_path / "audit")]) == 0
+    shown = capsys.readouterr().out
+    assert "Errors of the official reward" in shown
+    assert "3 trajectories where all others agree against the official reward" in shown
+    written = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    assert written["errors"][0]["missed"]["hits"] == 2
+    cases = (tmp_path / "audit" / "cases.jsonl").read_text().splitlines()
+    assert len(cases) == 3
+    assert main([str(run), "--rule", "j", "--out", str(tmp_path / "other")]) == 0
+    assert "Errors of j" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "nothing to audit"),
+        (["absent"], "absent"),
+        (["{run}", "--rule", "k"], "--rule k: no such judge here; there are j"),
+        (["{run}", "--templates", "absent.json"], "absent.json"),
+        (["{run}", "--tasks", "{run}"], "holds none of the tables"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    run: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word.format(run=run) for word in words]) == 2
+    shown = capsys.readouterr().err
+    assert sentence in shown
+    assert shown.count("error:") == 1
+
+
+@pytest.mark.real_data
+def test_the_stored_real_trajectories(real_data: Path, tmp_path: Path) -> None:
+    data = real_data / "agentrewardbench"
+    out = str(tmp_path / "audit")
+    templates = str(real_data / "webarena" / "test.raw.json")
+    assert (
+        main(["--judgments", str(data), "--split", "test", "--templates", templates, "--out", out])
+        == 0
+    )
+    written = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    overall = written["errors"][0]
+    assert written["n"] == overall["n"] == 781
+    assert (overall["precision"]["hits"], overall["precision"]["trials"]) == (132, 159)
+    assert (overall["missed"]["hits"], overall["missed"]["trials"]) == (72, 204)
+    assert {e["facet"] for e in written["errors"]} >= {"site", "evaluation", "level", "template"}
+
+
+@pytest.mark.real_data
+def test_the_experts_rates_of_table_3(real_data: Path) -> None:
+    labels = primary_labels(open_annotations(f"agentrewardbench:{real_data / 'agentrewardbench'}"))
+    expert = {
+        k: a.success for k, a in labels.items() if a.split == "test" and a.success is not None
+    }
+    published = {
+        "visualwebarena": (21.7, 28.3, 35.9),
+        "webarena": (33.3, 55.1, 42.3, 22.4),
+        "workarena++": (13.8, 18.4, 18.4, 9.2),
+    }
+    for benchmark, rates in published.items():
+        keys = [k for k in expert if benchmark_of(k) == benchmark]
+        found = ranking(benchmark, "expert", keys, expert, expert, rng=np.random.default_rng(0))
+        assert tuple(round(100 * (row.expert.rate or 0), 1) for row in found.agents) == rates
+        assert (found.shift, found.flips) == (0, ())
+
+
+def test_without_tables_every_trajectory_has_its_benchmark_and_agent() -> None:
+    assert TaskFacets({}).of(key(1)) == {"benchmark": ("webarena",), "agent": ("a",)}
