@@ -1,0 +1,127 @@
+"""Bounds for untrusted values, so that none costs more than its share of time or memory.
+
+The parsers of ``rules.values`` take time linear in the length of their input; a bound on that
+length is therefore a bound on their time. Two things are not linear and are guarded here:
+patterns (a real time limit) and Unicode normalisation of endless combining marks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import Any
+
+from rules.errors import BadPattern, TooLarge, TooSlow
+
+SCALAR_CHARS = 500
+"""Longest text of a number, price, date, duration, distance, point, name or address."""
+
+TEXT_CHARS = 1_000_000
+"""Longest free text: string, markdown, JSON, base64."""
+
+PATTERN_CHARS = 10_000
+PATTERN_SECONDS = 0.25
+PATTERN_REPEATS = 100_000
+"""Bound on the product of a pattern's counted repeats: ``(a{999}){999}`` is unrolled in memory."""
+
+JSON_DEPTH = 100
+JSON_NODES = 200_000
+
+_MARKS_IN_A_ROW = 30  # the bound of the Stream-Safe Text Format (Unicode annex 15)
+_BEYOND_LATIN = re.compile(rf"[^\x00-\u02ff]{{{_MARKS_IN_A_ROW + 1},}}")
+_COUNTED = re.compile(r"\{(?:\d*,)?(\d+)\}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def bounded(text: str, limit: int) -> str:
+    """The text itself. Raises TooLarge beyond ``limit`` characters."""
+    if len(text) > limit:
+        raise TooLarge(f"{len(text):,} characters, more than the {limit:,} allowed")
+    return text
+
+
+def unicode_text(text: str) -> str:
+    """Text that can be encoded and normalised: lone surrogates become U+FFFD.
+
+    Raises TooLarge for more than 30 combining marks in a row, whose normalisation takes time
+    quadratic in their number.
+    """
+    if text.isascii():
+        return text
+    for run in _BEYOND_LATIN.finditer(text):
+        length = 0
+        for char in run[0]:
+            length = length + 1 if unicodedata.combining(char) else 0
+            if length > _MARKS_IN_A_ROW:
+                raise TooLarge(f"more than {_MARKS_IN_A_ROW} combining marks on one character")
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def bounded_json(value: Any) -> None:
+    """Raises TooLarge if decoded JSON is nested or populated beyond the limits; not recursive."""
+    levels: list[Iterator[Any]] = [iter((value,))]
+    nodes = 0
+    while levels:
+        for item in levels[-1]:
+            nodes += 1
+            if isinstance(item, dict):
+                levels.append(iter(item.values()))
+                break
+            if isinstance(item, list):
+                levels.append(iter(item))
+                break
+        else:
+            levels.pop()
+        if nodes > JSON_NODES:
+            raise TooLarge(f"JSON of more than {JSON_NODES:,} values")
+        if len(levels) > JSON_DEPTH + 1:
+            raise TooLarge(f"JSON nested deeper than {JSON_DEPTH} levels")
+
+
+def is_pattern(value: object) -> bool:
+    """Whether a specification's value is a pattern: a text of the form ``^...$``."""
+    return isinstance(value, str) and len(value) > 1 and value[0] == "^" and value[-1] == "$"
+
+
+@cache
+def _regex() -> Any:
+    """The package ``regex``, whose matching has a time limit; only tasks with patterns need it."""
+    return importlib.import_module("regex")
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str, flags: int) -> Any:
+    regex = _regex()
+    bounded(pattern, PATTERN_CHARS)
+    counts = [bounded(count, 6) for count in _COUNTED.findall(pattern)]
+    if math.prod(max(int(count), 1) for count in counts) > PATTERN_REPEATS:
+        raise BadPattern(
+            f"the pattern {pattern[:60]!r} repeats more than {PATTERN_REPEATS:,} times"
+        )
+    try:
+        return regex.compile(pattern, flags)
+    except (regex.error, OverflowError, RecursionError, MemoryError) as error:
+        raise BadPattern(
+            f"the pattern {pattern[:60]!r} is no regular expression: {error}"
+        ) from error
+
+
+def fullmatch(
+    pattern: str, text: str, *, case_matters: bool = False, seconds: float = PATTERN_SECONDS
+) -> bool:
+    """Whether the whole text matches; ``.`` matches a line break too.
+
+    Raises BadPattern, and TooSlow after ``seconds``. The caller sees to it that the pattern is
+    the specification's: in the sound mode an agent's text never gets here as one.
+    """
+    regex = _regex()
+    flags = regex.DOTALL if case_matters else regex.DOTALL | regex.IGNORECASE
+    compiled = _compiled(pattern, int(flags))
+    try:
+        return compiled.fullmatch(bounded(text, TEXT_CHARS), timeout=seconds) is not None
+    except TimeoutError as error:
+        raise TooSlow(f"the pattern {pattern[:60]!r} took more than {seconds} s") from error

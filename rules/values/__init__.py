@@ -1,0 +1,25 @@
+"""Typed values of WebArena Verified: one documented normal form a kind, in two modes.
+
+``normalise`` gives the normal form of one value, ``equal`` compares a specification's value with an
+agent's, ``matching`` pairs whole lists. One module a kind says what is read and what is the same;
+``release`` holds the published package's semantics; DIFFERENCES.md tells the two apart by example.
+"""
+
+from __future__ import annotations
+
+from rules.errors import BadPattern, InvalidValue, TooLarge, TooSlow
+from rules.values.compare import KINDS, equal, normalise
+from rules.values.model import Match, Mode, Normal
+
+__all__ = [
+    "KINDS",
+    "BadPattern",
+    "InvalidValue",
+    "Match",
+    "Mode",
+    "Normal",
+    "TooLarge",
+    "TooSlow",
+    "equal",
+    "normalise",
+]

@@ -1,0 +1,111 @@
+"""string: free text as a reader sees it.
+
+Normal form: NFKC, without trademark signs, control and invisible characters and Latin accents;
+typographic quotes, primes and dashes as their ASCII relatives; a hyphen that joins a letter to a
+word is a space; white space collapsed; case folded; a pair of quotes around the whole and
+punctuation at its end dropped. A leading or trailing sign (``-5``, ``A-``), a decimal point and
+an inch mark stay: they carry meaning. Numbers given for a text are their decimal digits.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from rules.errors import InvalidValue
+from rules.limits import TEXT_CHARS, bounded, unicode_text
+from rules.values.model import Kind
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+_TYPOGRAPHY = {
+    **dict.fromkeys(map(ord, "™®℠©"), None),
+    **dict.fromkeys(map(ord, "‘’‚‛′ʹʼ`´"), "'"),
+    **dict.fromkeys(map(ord, "“”„‟″«»"), '"'),
+    **dict.fromkeys(map(ord, "‐‑‒–—―−⁃﹘﹣－"), "-"),
+    **dict.fromkeys(map(ord, "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"), " "),
+    **dict.fromkeys((*range(9), *range(14, 28), *range(0x7F, 0x85), *range(0x86, 0xA0)), None),
+    **dict.fromkeys((0xAD, 0x61C, *range(0x200B, 0x2010), *range(0x202A, 0x202F)), None),
+    **dict.fromkeys((*range(0x2060, 0x2070), *range(0xFE00, 0xFE10), 0xFEFF), None),
+}
+_LETTERS = str.maketrans(
+    {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "æ": "ae", "Æ": "AE"}
+    | {"œ": "oe", "Œ": "OE", "ı": "i", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th"}
+)
+_ACCENT = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
+_JOINING_HYPHEN = re.compile(r"(?<=[^\W\d_])-+(?=\w)|(?<=\w)-+(?=[^\W\d_])")
+_ENDING = re.compile(r"[\s.,;:!?]+\Z")
+
+
+def tidy(text: str) -> str:
+    """The text with its case and accents, without what a reader does not see."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.replace("`", "'").split())
+    text = unicode_text(text).translate(_TYPOGRAPHY)
+    text = unicodedata.normalize("NFKC", text).translate(_TYPOGRAPHY)
+    return " ".join(text.split())
+
+
+def unaccented(text: str) -> str:
+    """Latin letters without their accents; other scripts as they are."""
+    if text.isascii():
+        return text
+    text = _ACCENT.sub("", unicodedata.normalize("NFD", text.translate(_LETTERS)))
+    return unicodedata.normalize("NFC", text)
+
+
+def folded(text: str) -> str:
+    """Tidy text without accents and case. Folding twice changes nothing."""
+    text = unaccented(tidy(text)).casefold()
+    while not text.isascii() and (again := unaccented(tidy(text)).casefold()) != text:
+        text = again
+    return text
+
+
+def _bare(text: str) -> str:
+    """Without closing punctuation and without quotes around the whole, unless nothing remains."""
+    while True:
+        inner = _ENDING.sub("", text)
+        if len(inner) > 2 and inner[0] == inner[-1] and inner[0] in "'\"":
+            inner = inner[1:-1].strip()
+        if not inner or inner == text:
+            return text
+        text = inner
+
+
+def plain(text: str) -> str:
+    """The normal form of free text."""
+    text = folded(text)
+    if "-" in text:
+        text = _JOINING_HYPHEN.sub(" ", text)
+    return _bare(text)
+
+
+def raw_text(raw: JsonValue, limit: int = TEXT_CHARS) -> str:
+    """The text of a text or a number. Raises InvalidValue for lists and objects."""
+    if isinstance(raw, str):
+        return bounded(raw, limit)
+    if isinstance(raw, bool):
+        return "true" if raw else "false"
+    if isinstance(raw, int | float):
+        from rules.values import number  # noqa: PLC0415  (number reads text in its turn)
+
+        return number.show(number.parse(raw))
+    what = "nothing" if raw is None else "a list" if isinstance(raw, list) else "an object"
+    raise InvalidValue(f"{what} where one value is expected")
+
+
+def parse(raw: JsonValue) -> str:
+    """The normal form itself."""
+    return plain(raw_text(raw))
+
+
+def texts(raw: JsonValue) -> tuple[str, str]:
+    """What a specification's pattern is matched against: the tidy text, and the normal form."""
+    text = raw_text(raw)
+    return tidy(text), plain(text)
+
+
+KIND = Kind(parse=parse, show=str, texts=texts)
