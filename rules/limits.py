@@ -23,6 +23,9 @@ SCALAR_CHARS = 500
 TEXT_CHARS = 1_000_000
 """Longest free text: string, markdown, JSON, base64."""
 
+WIDE_CHARS = 300_000
+"""Longest text beyond ASCII: one of its characters can become eighteen when it is normalised."""
+
 PATTERN_CHARS = 10_000
 PATTERN_SECONDS = 0.25
 PATTERN_REPEATS = 100_000
@@ -47,11 +50,12 @@ def bounded(text: str, limit: int) -> str:
 def unicode_text(text: str) -> str:
     """Text that can be encoded and normalised: lone surrogates become U+FFFD.
 
-    Raises TooLarge for more than 30 combining marks in a row, whose normalisation takes time
-    quadratic in their number.
+    Raises TooLarge beyond WIDE_CHARS, and for more than 30 combining marks in a row, whose
+    normalisation takes time quadratic in their number.
     """
     if text.isascii():
         return text
+    bounded(text, WIDE_CHARS)
     for run in _BEYOND_LATIN.finditer(text):
         length = 0
         for char in run[0]:
@@ -59,6 +63,11 @@ def unicode_text(text: str) -> str:
             if length > _MARKS_IN_A_ROW:
                 raise TooLarge(f"more than {_MARKS_IN_A_ROW} combining marks on one character")
     return _SURROGATE.sub("\ufffd", text)
+
+
+def nfkc(text: str) -> str:
+    """The compatibility form of what ``unicode_text`` gave. Raises TooLarge if it explodes."""
+    return text if text.isascii() else bounded(unicodedata.normalize("NFKC", text), TEXT_CHARS)
 
 
 def bounded_json(value: Any) -> None:

@@ -35,7 +35,7 @@ _WRITTEN_OUT = {
     "mt": "mount",
     "ft": "fort",
 }
-_WORD = re.compile(r"[^\W_]+(?:\.(?=\d))?")
+_WORD = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
 
 
 def parse(raw: JsonValue) -> tuple[str, ...]:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
-_CLOSING = re.compile(r"[ \t]+#+\Z")
 _BULLET = re.compile(r"([ \t]*)[-*+][ \t]+(\S.*)")
 _RULE = re.compile(r" {0,3}(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|-[ \t]+-[ \t]+(?:-[ \t]*)+|-{3,}")
 
@@ -48,7 +47,9 @@ def _line(line: str, previous: str, levels: list[int]) -> str:
         return "***"
     if heading := _HEADING.fullmatch(line):
         levels.clear()
-        return f"{heading[1]} {_CLOSING.sub('', heading[2])}"
+        title = heading[2].rstrip("#")
+        closed = title != heading[2] and title[-1:].isspace()
+        return f"{heading[1]} {title.rstrip() if closed else heading[2]}"
     if bullet := _BULLET.fullmatch(line):
         return _bullet(bullet, levels)
     if line and not line[0].isspace():

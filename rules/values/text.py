@@ -14,7 +14,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from rules.errors import InvalidValue
-from rules.limits import TEXT_CHARS, bounded, unicode_text
+from rules.limits import TEXT_CHARS, bounded, nfkc, unicode_text
 from rules.values.model import Kind
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ _LETTERS = str.maketrans(
 )
 _ACCENT = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
 _JOINING_HYPHEN = re.compile(r"(?<=[^\W\d_])-+(?=\w)|(?<=\w)-+(?=[^\W\d_])")
-_ENDING = re.compile(r"[\s.,;:!?]+\Z")
+_ENDING = frozenset(" .,;:!?")
+_QUOTES = frozenset("'\"")
 
 
 def tidy(text: str) -> str:
@@ -44,7 +45,7 @@ def tidy(text: str) -> str:
     if text.isascii() and text.isprintable():
         return " ".join(text.replace("`", "'").split())
     text = unicode_text(text).translate(_TYPOGRAPHY)
-    text = unicodedata.normalize("NFKC", text).translate(_TYPOGRAPHY)
+    text = nfkc(text).translate(_TYPOGRAPHY)
     return " ".join(text.split())
 
 
@@ -66,13 +67,18 @@ def folded(text: str) -> str:
 
 def _bare(text: str) -> str:
     """Without closing punctuation and without quotes around the whole, unless nothing remains."""
+    start, end = 0, len(text)
     while True:
-        inner = _ENDING.sub("", text)
-        if len(inner) > 2 and inner[0] == inner[-1] and inner[0] in "'\"":
-            inner = inner[1:-1].strip()
-        if not inner or inner == text:
-            return text
-        text = inner
+        inner_start, inner_end = start, end
+        while inner_end > inner_start and text[inner_end - 1] in _ENDING:
+            inner_end -= 1
+        if inner_end - inner_start > 2 and text[inner_start] == text[inner_end - 1] in _QUOTES:
+            inner_start, inner_end = inner_start + 1, inner_end - 1
+        while inner_start < inner_end and text[inner_start] == " ":
+            inner_start += 1
+        if inner_start == inner_end or (inner_start, inner_end) == (start, end):
+            return text[start:end]
+        start, end = inner_start, inner_end
 
 
 def plain(text: str) -> str:

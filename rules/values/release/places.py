@@ -16,7 +16,7 @@ from rules.values.url import URL_CHARS
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-_SSH = re.compile(r"(?:ssh://[^@/\s]+@[^/\s]+/|[^@/:\s]+@[^/:\s]+:)(\S+)")
+_SSH = re.compile(r"(?:ssh://git@[^/\s]+/|git@[^/:\s]+:)(\S+)")
 _PARTS = re.compile(
     r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?://)?([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?"
 )
@@ -82,7 +82,9 @@ def full_address(raw: JsonValue) -> dict[str, str]:
         raise InvalidValue("not an address")
     needed = ("house_number", "street", "city", "state", "postcode")
     parts = {part: raw.get(part) for part in needed}
-    postcode = treated(bounded(scalar_text(parts["postcode"] or ""), SCALAR_CHARS)).zfill(5)
+    if not parts["postcode"]:
+        raise InvalidValue("an address without a postcode")
+    postcode = treated(bounded(scalar_text(parts["postcode"]), SCALAR_CHARS)).zfill(5)
     address = parse_address({**parts, "postcode": postcode})
     if len(address) < len(needed):
         raise InvalidValue("an address without one of its five parts")

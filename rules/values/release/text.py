@@ -11,7 +11,15 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from rules.errors import InvalidValue
-from rules.limits import SCALAR_CHARS, TEXT_CHARS, bounded, fullmatch, is_pattern, unicode_text
+from rules.limits import (
+    SCALAR_CHARS,
+    TEXT_CHARS,
+    bounded,
+    fullmatch,
+    is_pattern,
+    nfkc,
+    unicode_text,
+)
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -44,7 +52,7 @@ def treated(text: str) -> str:
     """Text after the release's common treatment; a pattern as it is."""
     if is_pattern(text):
         return text
-    text = unicodedata.normalize("NFKC", unicode_text(text).translate(_SIGNS))
+    text = nfkc(unicode_text(text).translate(_SIGNS))
     text = _CONTROL.sub("", _AT_LETTER.sub(" ", text))
     return " ".join(_latin(text).split()).casefold()
 

@@ -20,7 +20,7 @@ def _read(text: str, default: datetime.datetime | None) -> datetime.datetime:
     parse: Callable[..., datetime.datetime] = importlib.import_module("dateutil.parser").parse
     try:
         return parse(text, dayfirst=False, default=default, ignoretz=True)
-    except (ValueError, OverflowError, TypeError, IndexError, AttributeError) as error:
+    except (ValueError, ArithmeticError, TypeError, IndexError, AttributeError) as error:
         raise InvalidValue("not a date") from error
 
 
@@ -35,7 +35,7 @@ def date(raw: JsonValue) -> str:
 def month(raw: JsonValue) -> str:
     """The English name of the month; a year or day beside it is ignored."""
     if isinstance(raw, bool | int | float):
-        number = float(raw)
+        number = float(raw) if abs(raw) < 100 else 0.0
     else:
         text = as_text(raw)
         if not isinstance(text, str) or not text:
@@ -61,7 +61,7 @@ _UNITS = {
 _WRITTEN = re.compile(
     r"\s*(?P<sign>[+-])?\s*"
     + r"[\s,/]*".join(
-        rf"(?:(?P<{name}>\d+(?:\.\d+)?)\s*(?:{names}))?" for name, (names, _) in _UNITS.items()
+        rf"(?:(?P<{name}>\d+(?:\.\d*)?)\s*(?:{names}))?" for name, (names, _) in _UNITS.items()
     )
 )
 _CLOCK = re.compile(r"([+-])?\s*(?:(?:(\d+):)?(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)")

@@ -1,0 +1,146 @@
+"""The published package's semantics: observed facts about version 1.2.3, its defects included."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+from pydantic import JsonValue
+
+from rules.values import InvalidValue, Mode, equal, normalise
+
+NORMAL: list[tuple[str, JsonValue, JsonValue]] = [
+    ("string", 0, ""),
+    ("string", None, ""),
+    ("string", 5.0, "5.0"),
+    ("string", "V-Neck™", "v neck"),
+    ("string", "A-", "a"),
+    ("string", "Café ß æ €5", "cafe ss ae eur5"),
+    ("string", "^a-B™$", "^a-B™$"),
+    ("number", "1,2", 12.0),
+    ("number", "1_0", 10.0),
+    ("number", True, 1.0),
+    ("number", "I think there are two of them", 2.0),
+    ("number", "minus two", 2.0),
+    ("number", "three four", 7.0),
+    ("number", "one point five", 1.5),
+    ("number", "1.5 million", 1e6),
+    ("currency", "$-36.39", 36.39),
+    ("currency", "-$36.39", -36.39),
+    ("currency", "(5)", 5.0),
+    ("currency", "$12 or $99", 12.0),
+    ("currency", "free", 0.0),
+    ("currency", "1,234", 1.234),
+    ("currency", "$1,234,567.89", 1234567.89),
+    ("currency", "36,39 €", 36.39),
+    ("date", "May 23,2023", "2023-05-23"),
+    ("date", "13/5/2023", "2023-05-13"),
+    ("month", True, "January"),
+    ("month", "May 5, 2022", "May"),
+    ("duration", "1:35", "95.0 s"),
+    ("duration", "1:35 hours", "5700.0 s"),
+    ("duration", "3 months", "7776000.0 s"),
+    ("distance", "4k", "4000.0 m"),
+    ("distance", "2*2 km", "4000.0 m"),
+    ("distance", "1/2 mi", "804.672 m"),
+    ("distance", "5 km + 300 m", "5300.0 m"),
+    ("distance", "-inf m", "inf m"),
+    ("boolean", 2, True),
+    ("boolean", "1", True),
+    ("coordinates", "40, 200", [40.0, -160.0]),
+    ("coordinates", {"la": 1, "lo": 2}, [1.0, 2.0]),
+    ("url", "ssh://git@host:2222/Foo/bar.git", "git@__SSH_HOST__:foo/bar.git"),
+    ("url", "http://Shop.test:80/a/../b/?b=2&a=1", "http://shop.test/b?a=1&b=2"),
+    ("string_list", "a,,b,A", ["a", "a", "b"]),
+    ("json", '{"b":1,"a":"X-é"}', '{"a":"x e","b":1}'),
+    ("markdown", "##   x\r\n\n\n\n+ a\n    * b  ", "## x\n\n- a\n  - b"),
+    ("base64", "YQ0KYg==", "a\nb"),
+    ("null", {}, None),
+    ("number", [1, 2], [1.0, 2.0]),
+]
+
+
+@pytest.mark.parametrize(("kind", "raw", "normal"), NORMAL)
+def test_a_value_has_the_releases_normal_form(kind: str, raw: JsonValue, normal: JsonValue) -> None:
+    assert normalise(kind, raw, mode=Mode.RELEASE) == normal
+
+
+INVALID: list[tuple[str, JsonValue]] = [
+    ("string", []),
+    ("string", ["a"]),
+    ("number", "5%"),
+    ("number", "~5"),
+    ("number", "5 items"),
+    ("currency", "12.345.678"),
+    ("currency", "10%"),
+    ("currency", True),
+    ("date", None),
+    ("date", "2023-143"),
+    ("duration", "5"),
+    ("duration", "PT1H35M"),
+    ("duration", "about 30 min"),
+    ("distance", "5"),
+    ("distance", "5 km 300 m"),
+    ("distance", "9**9**8 m"),
+    ("boolean", "Yes."),
+    ("coordinates", "40.4N 79.9W"),
+    ("coordinates", [1, 2, 3]),
+    ("string_list", ["a"]),
+    ("json", {"a": 1}),
+    ("base64", "aGVsbG8"),
+    ("full_address", {"city": "Erie"}),
+    ("null", []),
+]
+
+
+@pytest.mark.parametrize(("kind", "raw"), INVALID)
+def test_what_the_release_does_not_read_is_invalid(kind: str, raw: JsonValue) -> None:
+    with pytest.raises(InvalidValue):
+        normalise(kind, raw, mode=Mode.RELEASE)
+
+
+EQUAL: list[tuple[str, JsonValue, JsonValue, bool]] = [
+    ("string", "hi", "hi!", True),
+    ("string", "hi", "hi .", False),
+    ("string", "hi", "^h.$", True),
+    ("string", "b", ["a", "b"], True),
+    ("string", "^A-B$", "a-b", False),
+    ("currency", 36.39, 36.49, True),
+    ("currency", 36.39, 36.5, False),
+    ("currency", [1, 2], 2, False),
+    ("duration", "7min", "10min", True),
+    ("duration", "7min", "10min 1s", False),
+    ("duration", "1h", "66min", True),
+    ("duration", "60min", "67min", False),
+    ("duration", ["5min", "90min"], "90min", True),
+    ("distance", "10m", "20m", True),
+    ("distance", "10m", "21m", False),
+    ("distance", "1000m", "1020m", True),
+    ("distance", "1km", "inf m", True),
+    ("coordinates", [40.0, -79.0], [40.000005, -79.0], True),
+    ("coordinates", [40.0, -79.0], [40.00002, -79.0], False),
+    ("location-name", "Gate 1", "Gate 2", True),
+    ("location-name", "apple store shadyside", "Apple Shadyside", True),
+    ("location-name", "abc", "abd", False),
+    ("url", "http://x.test/A/", "http://X.test/a", True),
+    ("url", "http://x.test/a?b=", "http://x.test/a", True),
+    ("url", "http://x.test/a?b=1&b=2", "http://x.test/a?b=1", True),
+    ("url", "http://x.test/a?b=^1.*$", "http://x.test/a?b=12", True),
+    ("url", r"^http://x.test/\d+$", "http://x.test/12", True),
+    ("url", r"^http://x.test/\d+$", "http://x.test/12?a=1", False),
+    ("url", "http://x.test/12", r"^http://x.test/\d+$", True),
+    ("json", '{"a":1}', '{"a":1.0}', False),
+    ("base64", "aGVsbG8=", "^he.*$", True),
+]
+
+
+@pytest.mark.parametrize(("kind", "expected", "actual", "alike"), EQUAL)
+def test_values_are_equal_as_in_the_release(
+    kind: str, expected: JsonValue, actual: JsonValue, alike: bool
+) -> None:
+    assert equal(kind, expected, actual, mode=Mode.RELEASE).equal is alike
+
+
+def test_the_release_fills_in_missing_parts_of_a_date_from_today() -> None:
+    today = datetime.datetime.now(tz=datetime.UTC).astimezone().date()
+    assert normalise("date", f"{today:%B} {today.year}", mode=Mode.RELEASE) == today.isoformat()
