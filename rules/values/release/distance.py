@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 _TOKEN = re.compile(r"\s*((?:\d[\d_]*\.?\d*|\.\d+)(?:e[+-]?\d+)?|[a-z_]+|\*\*|[-+*/^()])")
+_IGNORED = " :\"'!&=$"
 _KILO = re.compile(r"(\d)\s*k\b")
 _MORE = {"furlong": 201.168, "league": 4828.042, "parsec": 3.0857e16, "mm": 0.001, "um": 1e-6}
 _MORE |= {"furlongs": 201.168, "au": 1.495978707e11, "light_year": 9.4607e15, "rod": 5.02921}
@@ -107,7 +108,8 @@ def parse(raw: JsonValue) -> float:
     text = as_text(raw)
     if not isinstance(text, str) or not text or len(text) > _CHARS:
         raise InvalidValue("not a distance")
-    text = _KILO.sub(r"\1 km", text.replace(",", "")).removesuffix(".")
+    text = text.replace(",", "").partition("#")[0].strip(_IGNORED)
+    text = _KILO.sub(r"\1 km", text).removesuffix(".")
     reader = _Reader(text)
     try:
         value = reader.sum()

@@ -70,7 +70,7 @@ def currency(raw: JsonValue) -> float:
     found = _PRICE.search(text)
     if not found:
         raise InvalidValue("not a price")
-    digits = found[0].replace(" ", "").replace("'", "")
+    digits = found[0].replace(" ", "").replace("'", "").rstrip(".")
     last = max(digits.rfind("."), digits.rfind(","))
     separator = digits[last] if last >= 0 else "."
     digits = digits.replace("," if separator == "." else ".", "").replace(separator, ".")

@@ -16,7 +16,7 @@ from rules.values.url import URL_CHARS
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-_SSH = re.compile(r"(?:ssh://git@[^/\s]+/|git@[^/:\s]+:)(\S+)")
+_SSH = re.compile(r"(?:ssh://git@[^/]+/|git@[^/:]+:)(\S+)", re.IGNORECASE)
 _PARTS = re.compile(
     r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?://)?([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?"
 )

@@ -79,7 +79,7 @@ def duration(raw: JsonValue) -> float:
         total = int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes) * 60 + float(seconds)
     else:
         found = _WRITTEN.fullmatch(text)
-        if not found or not any(map(str.isdigit, text)):
+        if not found or not any(map(str.isdigit, text)) or text[0] in ",/":
             raise InvalidValue("not a duration")
         sign = found["sign"]
         total = sum(float(found[name] or 0) * size for name, (_, size) in _UNITS.items())
