@@ -1,6 +1,7 @@
 """Rule-based evaluators and the tools that audit them.
 
-``webarena/`` judges answers and stored pages as the original WebArena harness does; the other
-modules ask what is wrong with such rules: ``weaknesses`` reads the specifications, ``naive`` runs
-agents that do nothing, ``mutation`` asks whether near misses are caught. Everything works offline.
+``webarena/`` judges answers and stored pages as the original WebArena harness does; ``values/`` are
+the typed values of WebArena Verified, in our semantics and in the release's; the other modules ask
+what is wrong with such rules: ``weaknesses`` reads specifications, ``naive`` runs agents that do
+nothing, ``mutation`` asks whether near misses are caught. Everything works offline.
 """

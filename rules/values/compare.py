@@ -75,9 +75,10 @@ def _read(name: str, raw: JsonValue) -> Any:
     if isinstance(raw, str) and len(raw) < 10 and raw.strip().casefold() in kind.nothing:
         return None
     try:
-        return kind.parse(raw)
+        value = kind.parse(raw)
     except RecursionError as error:
         raise TooLarge(f"nested deeper than {JSON_DEPTH} levels") from error
+    return None if value == "" and "" in kind.nothing else value
 
 
 @lru_cache(maxsize=8192, typed=True)

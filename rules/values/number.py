@@ -66,7 +66,7 @@ SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
 
 
 def bounded_decimal(value: Decimal) -> Decimal:
-    """The number itself. Raises InvalidValue if it is infinite or beyond 1e308."""
+    """The number itself. Raises InvalidValue if it is infinite, or beyond 1e308 or 1e-308."""
     if not value.is_finite():
         raise InvalidValue("not a finite number")
     if value and abs(value.adjusted()) > LARGEST_EXPONENT:
@@ -82,7 +82,7 @@ def from_json(raw: float) -> Decimal:
         return Decimal(raw)
     if not math.isfinite(raw):
         raise InvalidValue("not a finite number")
-    return Decimal(f"{raw:.15g}")
+    return bounded_decimal(Decimal(f"{raw:.15g}"))
 
 
 def _group(words: list[str]) -> int:

@@ -32,6 +32,7 @@ NORMAL: dict[str, list[tuple[JsonValue, JsonValue]]] = {
         ("北京", "北京"),
         ("İstanbul", "istanbul"),
         ("N/A", "n/a"),
+        ("\x08", None),
     ],
     "number": [
         (5, "5"),
@@ -300,6 +301,7 @@ SAME: dict[str, list[tuple[JsonValue, JsonValue]]] = {
 INVALID: dict[str, list[JsonValue]] = {
     "string": [[], ["a"], {}, {"a": 1}],
     "number": [
+        5e-324,
         True,
         "1,2",
         "12,34",
