@@ -1,9 +1,9 @@
-"""How fast judgments go through the engine, as ratios against the ideal and against bare clients.
+"""How fast judgments are made, as ratios against the ideal and against bare clients.
 
-``python -m benchmarks.judge_throughput [--quick] [--only NAME ...] [--out FILE]``
+``python -m benchmarks.judge_throughput [--quick] [--only NAME ...] [--repeat N] [--out FILE]``
 
 The server is ours, on loopback, in a process of its own. ``ideal`` is N x latency / concurrency,
-or N / rate where a limit binds. Bare clients are measured beside the engine in the same run: a
+or N / rate where a limit binds. Bare clients are measured beside ours in the same run: a
 machine's absolute times drift, ratios less.
 """
 
@@ -21,21 +21,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from judges.adapters.base import Adapter
-from judges.engine import Asking, Budget, Cache, Engine, Gate, Retry
-from judges.model import Message, Text, Usage
+from benchmarks.judge_clients import ANSWER, job, through_http, through_judge, through_sdk
 from tests.llm_server import spawned
 
 LATENCY = 0.2
-PROMPT_BYTES = 20_000
-ANSWER = (
-    "<reasoning>" + "The last page shows what was asked for. " * 12 + "</reasoning>"
-    "<success>Successful</success><side>No</side><optimal>4</optimal><loop>No</loop>"
-)
 
 
 @dataclass
@@ -51,133 +41,6 @@ class Row:
     ratio: float
     cpu_ms: float
     refusals: int
-
-
-def prompt(index: int) -> str:
-    """A prompt of its own for every judgment, of ``PROMPT_BYTES``."""
-    line = f"[{index}] StaticText 'Order {index} was placed', clickable, visible\n"
-    return (line * (PROMPT_BYTES // len(line) + 1))[:PROMPT_BYTES]
-
-
-def parameters() -> dict[str, Any]:
-    return {"temperature": 0, "max_tokens": 500}
-
-
-def scripted_adapter() -> Adapter:
-    """A full reply at once, nothing on the wire."""
-    from judges.adapters.scripted import ScriptedAdapter
-
-    return ScriptedAdapter(lambda request: ANSWER)
-
-
-def openai_adapter(url: str, concurrency: int) -> Adapter:
-    from judges.adapters.openai import OpenAIAdapter
-
-    return OpenAIAdapter("gpt-4o", base_url=f"{url}/v1", max_connections=2 * concurrency)
-
-
-# The clients
-
-
-Each = Callable[[int], Awaitable[bool]]
-
-
-async def in_turn(count: int, concurrency: int, each: Each) -> int:
-    """Run ``each`` for all indices, so many at once; the number that was answered."""
-    indices = iter(range(count))
-    answered = 0
-
-    async def worker() -> None:
-        nonlocal answered
-        for index in indices:
-            is_answered = await each(index)
-            answered += is_answered
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(concurrency, count)):
-            group.create_task(worker())
-    return answered
-
-
-async def through_engine(adapter: Adapter, count: int, concurrency: int) -> int:
-    """Engine, cache on the disk, journal of judgments, parsing: what ``eval.judge`` does."""
-    with tempfile.TemporaryDirectory() as folder:
-        engine = Engine(
-            adapter,
-            cache=Cache(Path(folder) / "cache.db"),
-            gate=Gate(concurrency=concurrency),
-            retry=Retry(np.random.default_rng(0)),
-            budget=Budget(lambda model, usage: usage.input * 2.5e-6 + usage.output * 1e-5),
-        )
-        with (Path(folder) / "judgments.jsonl").open("w") as journal:
-
-            async def judge(index: int) -> bool:
-                asking = Asking(
-                    engine,
-                    "gpt-4o",
-                    parameters(),
-                    estimate=lambda request: Usage(input=5000, output=500),
-                )
-                message = Message(role="user", parts=(Text(text=prompt(index)),))
-                reply = await asking([message])
-                success = "<success>Successful" in reply.text
-                calls = [call.model_dump(mode="json") for call in asking.calls]
-                journal.write(json.dumps({"key": index, "success": success, "calls": calls}) + "\n")
-                journal.flush()
-                return True
-
-            try:
-                # More tasks than places: the gate, not the tasks, decides how many are sent.
-                return await in_turn(count, concurrency + concurrency // 4, judge)
-            finally:
-                await engine.close()
-
-
-async def through_sdk(url: str, count: int, concurrency: int, transport: str) -> int:
-    """The bare SDK in a loop, with its own retries."""
-    import openai
-
-    client = openai.DefaultAioHttpClient() if transport == "aiohttp" else None
-    async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", http_client=client) as sdk:
-
-        async def judge(index: int) -> bool:
-            try:
-                completion = await sdk.chat.completions.create(
-                    model="gpt-4o",
-                    messages=[{"role": "user", "content": prompt(index)}],
-                    temperature=0,
-                    max_tokens=500,
-                )
-            except openai.OpenAIError:
-                return False
-            return bool(completion.choices[0].message.content)
-
-        return await in_turn(count, concurrency, judge)
-
-
-async def through_http(url: str, count: int, concurrency: int) -> int:
-    """Plain aiohttp: the floor that any Python client stands on."""
-    import aiohttp
-    import orjson
-
-    connector = aiohttp.TCPConnector(limit=concurrency)
-    async with aiohttp.ClientSession(connector=connector) as session:
-
-        async def judge(index: int) -> bool:
-            message = {"role": "user", "content": prompt(index)}
-            body = {"model": "gpt-4o", "messages": [message], **parameters()}
-            async with session.post(
-                f"{url}/v1/chat/completions",
-                data=orjson.dumps(body),
-                headers={"content-type": "application/json"},
-            ) as response:
-                answer = orjson.loads(await response.read())
-                return response.status == 200 and bool(answer["choices"])
-
-        return await in_turn(count, concurrency, judge)
-
-
-# Measuring
 
 
 def refusals(url: str) -> int:
@@ -200,23 +63,29 @@ def measure(
     return Row(scenario, client, count, answered, wall, ideal, wall / ideal, 1000 * cpu / count, 0)
 
 
+def warmed_up() -> None:
+    """Imports and first calls are not measured."""
+    with spawned() as url:
+        asyncio.run(through_judge(["--base-url", f"{url}/v1"], [job(0)], 1))
+        asyncio.run(through_sdk(url, 1, 1, "default"))
+
+
 def served(
     scenario: str,
-    options: list[str],
+    server: list[str],
     count: int,
     concurrency: int,
     ideal: float,
     clients: list[str],
 ) -> Iterator[Row]:
-    """The scenario for each client, each against a fresh server; imports are not measured."""
-    with spawned() as url:
-        openai_adapter(url, 1)
-        asyncio.run(through_sdk(url, 1, 1, "default"))
+    """The scenario for each client, each against a fresh server."""
+    jobs = [job(index) for index in range(count)]
+    warmed_up()
     for client in clients:
-        with spawned("--latency", str(LATENCY), *options) as url:
+        with spawned("--latency", str(LATENCY), *server) as url:
             runs: dict[str, Callable[[], Awaitable[int]]] = {
-                "engine, openai SDK": lambda: through_engine(
-                    openai_adapter(url, concurrency), count, concurrency
+                "judge, openai SDK": lambda: through_judge(
+                    ["--base-url", f"{url}/v1"], jobs, concurrency
                 ),
                 "bare SDK": lambda: through_sdk(url, count, concurrency, "default"),
                 "bare SDK, aiohttp": lambda: through_sdk(url, count, concurrency, "aiohttp"),
@@ -239,19 +108,26 @@ def one_core() -> Iterator[None]:
 
 
 def alone(count: int) -> Iterator[Row]:
-    """The engine without a server; ideal is 1,500 judgments a second."""
-    with one_core():
-        yield measure(
-            "engine alone, one core",
-            "engine, scripted",
-            count,
-            count / 1500,
-            lambda: through_engine(scripted_adapter(), count, 64),
-        )
+    """Everything but the wire: the scripted adapter answers at once; ideal is 1,500 judgments a
+    second."""
+    jobs = [job(index) for index in range(count)]
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "replies.jsonl"
+        script.write_text(json.dumps({"text": ANSWER}) + "\n")
+        words = ["--script", str(script)]
+        asyncio.run(through_judge(words, [job(0)], 1))
+        with one_core():
+            yield measure(
+                "no wire, one core",
+                "judge, scripted",
+                count,
+                count / 1500,
+                lambda: through_judge(words, jobs, 64),
+            )
 
 
 def scenarios(count: int) -> dict[str, Callable[[], Iterator[Row]]]:
-    ours, peers = ["engine, openai SDK"], ["bare SDK, aiohttp", "bare SDK", "plain aiohttp"]
+    ours, peers = ["judge, openai SDK"], ["bare SDK, aiohttp", "bare SDK", "plain aiohttp"]
     at_64, at_256 = count * LATENCY / 64, count * LATENCY / 256
     trouble = ["--fault", "429=0.05", "--fault", "500=0.01", "--fault", "drop=0.005"]
     return {
@@ -289,15 +165,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a quarter of the judgments")
     parser.add_argument("--only", nargs="*", metavar="NAME", help="|".join(scenarios(1)))
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="each scenario N times")
     parser.add_argument("--out", type=Path, help="write the rows as JSON")
     options = parser.parse_args()
     count = 325 if options.quick else 1300
     rows = []
     heads = ("scenario", "client", "answered", "wall s", "ideal s", "ratio", "CPU ms", "429s")
     print("{:33}{:20}{:>10}{:>8}{:>9}{:>7}{:>8}{:>6}".format(*heads))
-    for name, run in scenarios(count).items():
-        if options.only and name not in options.only:
-            continue
+    chosen = [run for name, run in scenarios(count).items() if name in (options.only or [name])]
+    for run in chosen * options.repeat:
         for row in run():
             rows.append(row)
             print(

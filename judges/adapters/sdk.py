@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -86,7 +86,7 @@ async def post(
         headers = error.response.headers
         return Answered(error.status_code, {}, read_error(error.response.content), headers)
     except sdk.APIConnectionError as error:
-        raise _no_answer(sdk, error, where) from None
+        raise _no_answer(error, where) from None
     return Answered(200, json_object(response.content, where), ErrorBody(), response.headers)
 
 
@@ -101,19 +101,28 @@ def json_object(body: bytes, where: str) -> dict[str, Any]:
     return content
 
 
-def _no_answer(sdk: ModuleType, error: Exception, where: str) -> CallFailed:
-    if isinstance(error, sdk.APITimeoutError):
+def _no_answer(error: Exception, where: str) -> CallFailed:
+    """What really went wrong is at the end of the chain: the aiohttp transport calls every error
+    of a connection (refused, reset, dropped) a timeout, and the SDK repeats it."""
+    if any(isinstance(cause, TimeoutError) for cause in _causes(error)):
         return Unreachable(f"{where} did not answer in time")
     return Unreachable(f"cannot reach {where}: {root_cause(error)}")
 
 
 def root_cause(error: BaseException) -> str:
     """What the deepest cause of an error says: "Connect call failed", not "Connection error"."""
+    *_, deepest = _causes(error)
+    return str(deepest) or type(deepest).__name__
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, its cause, the cause of that, and so on."""
     seen = set[int]()
-    while (cause := error.__cause__ or error.__context__) and id(cause) not in seen:
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
-        error = cause
-    return str(error) or type(error).__name__
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def host_of(url: str) -> str:

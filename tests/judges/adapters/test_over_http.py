@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,6 +23,7 @@ without_litellm = pytest.mark.skipif(
     find_spec("litellm") is None, reason="litellm is not installed (the extra of that name)"
 )
 ADAPTERS = ["openai", "anthropic", pytest.param("litellm", marks=without_litellm)]
+SDKS = ["openai", "anthropic"]
 every_adapter = pytest.mark.parametrize("name", ADAPTERS)
 
 
@@ -133,8 +135,27 @@ async def test_a_refused_connection_says_where(name: str) -> None:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
         async with opened(name, f"http://127.0.0.1:{port}") as (adapter, model):
-            with pytest.raises(errors.Unreachable, match=f"127.0.0.1:{port}"):
+            with pytest.raises(errors.Unreachable, match=f"127.0.0.1:{port}") as caught:
                 await adapter.send(request(model))
+    assert "in time" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", SDKS)
+async def test_a_dropped_connection_is_not_taken_for_silence(name: str) -> None:
+    with (
+        LlmServer(script=always("drop")) as server,
+        pytest.raises(errors.Unreachable, match=r"cannot reach .*: Server disconnected"),
+    ):
+        await send(name, server, timeout=5)
+
+
+@pytest.mark.parametrize("name", SDKS)
+async def test_waiting_for_a_connection_is_not_the_servers_silence(name: str) -> None:
+    with LlmServer(latency=0.4) as server:
+        async with opened(name, server.url, timeout=1, max_connections=1) as (adapter, model):
+            sent = await asyncio.gather(*(adapter.send(request(model)) for _ in range(4)))
+        assert server.connections_made == server.stats.max_in_flight == 1
+    assert len(sent) == 4
 
 
 @every_adapter
