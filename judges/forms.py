@@ -12,7 +12,7 @@ from trajectories.ladder import Rung, View
 from trajectories.represent import Representation
 from trajectories.tokens import count_tokens
 
-_NOTHING = View(rung=Rung.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree="", tokens=0)
+_NOTHING = View(rung=Rung.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree="")
 
 
 class Form(Protocol):

@@ -22,6 +22,7 @@ _TAG = re.compile(r"</?([a-z_]+)")
 # What models were trained to read as the end of a turn: <|im_end|>, <|eot_id|>, ...
 _TURN = re.compile(r"<(?=\|)")
 _UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_CONTROL = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
 # Plain characters, so that no text takes more tokens than it was counted for.
 _BRACKET = "("
 _UNKNOWN = "?"
@@ -30,7 +31,16 @@ _UNKNOWN = "?"
 def sendable(text: str) -> str:
     """``text`` with ``?`` in place of what no JSON API takes: control characters, lone
     surrogates."""
-    return _UNSENDABLE.sub(_UNKNOWN, text)
+    return text if _is_sendable(text) else _UNSENDABLE.sub(_UNKNOWN, text)
+
+
+def _is_sendable(text: str) -> bool:
+    """Nearly every text is, and bytes tell it several times faster than the pattern."""
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError:
+        return False
+    return len(encoded.translate(None, _CONTROL)) == len(encoded)
 
 
 def neutralise(text: str, tags: frozenset[str]) -> str:
@@ -38,8 +48,10 @@ def neutralise(text: str, tags: frozenset[str]) -> str:
 
     Whatever the case, blanks or attributes; also marks such as ``<|im_end|>``. The rest stays.
     """
-    text = _TURN.sub(_BRACKET, sendable(text))
-    return _bracket_of(tags).sub(_BRACKET, text)
+    text = sendable(text)
+    if "<" not in text:
+        return text
+    return _bracket_of(tags).sub(_BRACKET, _TURN.sub(_BRACKET, text))
 
 
 @cache

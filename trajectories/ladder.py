@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from trajectories.model import Record, Trajectory
+from trajectories.model import Trajectory
 from trajectories.represent import Representation, StepLine, final_axtrees, step_lines
-from trajectories.tokens import count_tokens, fits
+from trajectories.tokens import count_tokens, fits, most_tokens
 
 # Words and tags that a template puts around a step, its number included.
 STEP_OVERHEAD = 50
@@ -63,12 +64,9 @@ class Kept(NamedTuple):
         return marker + sum(_step_tokens(step) for step in self.steps)
 
 
-class View(Record):
-    """What of a trajectory a prompt shows.
-
-    ``elided`` steps are left out after the first ``head`` ones. ``tokens`` is the estimate for
-    goal, steps, answer and tree together, with their overhead, without the template's own words.
-    """
+class View(NamedTuple):
+    """What of a trajectory a prompt shows; ``elided`` steps are left out after the first ``head``
+    ones."""
 
     rung: Rung
     goal: str
@@ -77,7 +75,13 @@ class View(Record):
     elided: int
     answer: str | None
     axtree: str | None
-    tokens: int
+
+    @property
+    def tokens(self) -> int:
+        """The estimate for goal, steps, answer and tree together, with their overhead, without
+        the template's own words."""
+        steps = Kept(self.steps, self.head, self.elided).tokens
+        return steps + _tokens(self.goal) + _tokens(self.answer) + _tokens(self.axtree)
 
 
 def cut_middle(text: str, budget: int, *, head_share: float = 2 / 3) -> str:
@@ -118,13 +122,16 @@ def _largest(most: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
-def _step_tokens(step: StepLine) -> int:
+Count = Callable[[str], int]
+
+
+def _step_tokens(step: StepLine, count: Count = count_tokens) -> int:
     texts = (step.url, step.action, step.reasoning)
-    return STEP_OVERHEAD + sum(count_tokens(text) for text in texts if text)
+    return STEP_OVERHEAD + sum(count(text) for text in texts if text)
 
 
-def _tokens(text: str | None) -> int:
-    return count_tokens(text) if text else 0
+def _tokens(text: str | None, count: Count = count_tokens) -> int:
+    return count(text) if text else 0
 
 
 def _shortened(step: StepLine, reasoning: int, field: int) -> StepLine:
@@ -165,32 +172,54 @@ def _fewer_steps(steps: Sequence[StepLine], allowance: int) -> Kept | None:
 
 
 class Ladder:
-    """The views of one trajectory. Counts every text once; ``at`` builds the view of a rung."""
+    """The views of one trajectory. Counts no text before a view hangs on it, and none twice;
+    ``at`` builds the view of a rung."""
 
     def __init__(self, trajectory: Trajectory, representation: Representation) -> None:
         """Raises MissingObservation if the representation needs a tree and there is none."""
         self._goal, self._answer = trajectory.goal, trajectory.answer
         self._steps = step_lines(trajectory)
         self._all_steps = Kept(self._steps, len(self._steps), 0)
-        self._tree, self._pruned = None, None
+        self._tree: str | None = None
+        self._given_pruned: str | None = None
         if representation.shows_axtree:
-            self._tree, self._pruned = final_axtrees(trajectory)
-        self._sizes = [_step_tokens(step) for step in self._steps]
-        self._tree_tokens, pruned_tokens = _tokens(self._tree), _tokens(self._pruned)
-        if pruned_tokens >= self._tree_tokens:
-            self._pruned = None
-        self._smallest_tree = self._pruned or self._tree
-        self._smallest_tokens = pruned_tokens if self._pruned else self._tree_tokens
-        self._goal_tokens, self._answer_tokens = count_tokens(self._goal), _tokens(self._answer)
+            self._tree, self._given_pruned = final_axtrees(trajectory)
+
+    @cached_property
+    def _goal_tokens(self) -> int:
+        return count_tokens(self._goal)
+
+    @cached_property
+    def _rest_tokens(self) -> int:
+        """Goal, answer and all steps: everything but the tree."""
+        return self._goal_tokens + _tokens(self._answer) + self._all_steps.tokens
+
+    @cached_property
+    def _tree_tokens(self) -> int:
+        return _tokens(self._tree)
+
+    @cached_property
+    def _pruned(self) -> tuple[str, int] | None:
+        """The pruned tree and its tokens, if it is the shorter one."""
+        if self._given_pruned is None:
+            return None
+        tokens = count_tokens(self._given_pruned)
+        return (self._given_pruned, tokens) if tokens < self._tree_tokens else None
+
+    @property
+    def _smallest(self) -> tuple[str | None, int]:
+        """The tree that is cut, and its tokens."""
+        return self._pruned or (self._tree, self._tree_tokens)
 
     def at(self, rung: Rung, budget: int) -> View | None:
         """The view of this rung in at most ``budget`` tokens, or None if it has none."""
         if rung is Rung.FULL:
-            return self._whole(rung, self._tree, self._tree_tokens, budget)
+            is_full = self._fits_for_certain(budget) or self._fits(self._tree_tokens, budget)
+            return self._view(rung, self._all_steps, self._answer, self._tree) if is_full else None
         if rung is Rung.PRUNED:
-            if self._pruned is None:
+            if self._pruned is None or not self._fits(self._pruned[1], budget):
                 return None
-            return self._whole(rung, self._pruned, self._smallest_tokens, budget)
+            return self._view(rung, self._all_steps, self._answer, self._pruned[0])
         return self._cut(budget) if rung is Rung.CUT else self._elided(budget)
 
     def first(self, budget: int, start: Rung = Rung.FULL) -> View | None:
@@ -198,38 +227,38 @@ class Ladder:
         views = (self.at(rung, budget) for rung in Rung if rung >= start)
         return next((view for view in views if view is not None), None)
 
-    def _whole(self, rung: Rung, tree: str | None, tree_tokens: int, budget: int) -> View | None:
-        tokens = self._goal_tokens + self._answer_tokens + sum(self._sizes) + tree_tokens
-        if tokens > budget:
-            return None
-        return self._view(rung, self._all_steps, self._answer, tree, tokens)
+    def _fits_for_certain(self, budget: int) -> bool:
+        """Whether the full view is too short to be worth counting, as in most runs."""
+        texts = sum(_tokens(text, most_tokens) for text in (self._goal, self._answer, self._tree))
+        return texts + sum(_step_tokens(step, most_tokens) for step in self._steps) <= budget
+
+    def _fits(self, tree_tokens: int, budget: int) -> bool:
+        return self._rest_tokens + tree_tokens <= budget
 
     def _cut(self, budget: int) -> View | None:
         """Every step, and at least a third of the budget for the tree."""
-        rest = self._goal_tokens + self._answer_tokens + sum(self._sizes)
-        share = budget - rest
-        if self._smallest_tree is None or share < min(self._smallest_tokens, budget // 3):
+        tree, tokens = self._smallest
+        share = budget - self._rest_tokens
+        if tree is None or share < min(tokens, budget // 3):
             return None
-        tree = cut_middle(self._smallest_tree, share)
-        tokens = rest + count_tokens(tree)
-        if tokens > budget:
+        tree = cut_middle(tree, share)
+        if not self._fits(count_tokens(tree), budget):
             return None
-        return self._view(Rung.CUT, self._all_steps, self._answer, tree, tokens)
+        return self._view(Rung.CUT, self._all_steps, self._answer, tree)
 
     def _elided(self, budget: int) -> View | None:
+        tree, tokens = self._smallest
         answer = self._answer and cut_middle(self._answer, max(_FIELD_LIMIT, budget // 6))
         rest = budget - self._goal_tokens - _tokens(answer)
-        kept = _fewer_steps(self._steps, rest - min(self._smallest_tokens, budget // 3))
+        kept = _fewer_steps(self._steps, rest - min(tokens, budget // 3))
         if kept is None:
             return None
         rest -= kept.tokens
-        tree = self._smallest_tree and cut_middle(self._smallest_tree, rest)
+        tree = tree and cut_middle(tree, rest)
         rest -= _tokens(tree)
-        return self._view(Rung.ELIDED, kept, answer, tree, budget - rest) if rest >= 0 else None
+        return self._view(Rung.ELIDED, kept, answer, tree) if rest >= 0 else None
 
-    def _view(
-        self, rung: Rung, kept: Kept, answer: str | None, axtree: str | None, tokens: int
-    ) -> View:
+    def _view(self, rung: Rung, kept: Kept, answer: str | None, axtree: str | None) -> View:
         return View(
             rung=rung,
             goal=self._goal,
@@ -238,7 +267,6 @@ class Ladder:
             elided=kept.elided,
             answer=answer,
             axtree=axtree,
-            tokens=tokens,
         )
 
 

@@ -7,8 +7,9 @@ observation as accessibility tree, as screenshot, as both, or not at all.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
-from trajectories.model import ImageRef, Record, Trajectory
+from trajectories.model import ImageRef, Trajectory
 
 
 class MissingObservation(Exception):
@@ -35,7 +36,7 @@ class Representation(StrEnum):
         return self in (Representation.SCREENSHOT, Representation.BOTH)
 
 
-class StepLine(Record):
+class StepLine(NamedTuple):
     """One step as a prompt lists it; ``number`` counts from 1."""
 
     number: int

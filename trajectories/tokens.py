@@ -55,9 +55,15 @@ def count_tokens(text: str) -> int:
     return min(len(encoded), -(-twentieths // 20))
 
 
+def most_tokens(text: str) -> int:
+    """What ``text`` takes at the most, at once and without counting: its bytes in UTF-8, or a
+    bound of them."""
+    return len(text) if text.isascii() else 4 * len(text)
+
+
 def fits(text: str, budget: int) -> bool:
     """Whether ``text`` takes at most ``budget`` tokens; no count where its bytes already fit."""
-    return 4 * len(text) <= budget or count_tokens(text) <= budget
+    return most_tokens(text) <= budget or count_tokens(text) <= budget
 
 
 def _openai_tiles(width: int, height: int) -> int:
