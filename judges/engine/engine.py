@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,10 @@ from trajectories.errors import UserError
 
 Estimate = Callable[[Request], Usage]
 """The usage to expect of a request: its prompt's tokens, and an assumed number of output tokens."""
+
+
+Expected = Callable[[], Usage]
+"""The estimate of one request, made when it is first asked for."""
 
 
 class Answer(NamedTuple):
@@ -102,8 +107,10 @@ class Engine:
         await self.adapter.close()
 
     async def _fetch(self, request: Request, estimate: Estimate | None) -> Reply:
-        expected = estimate(request) if estimate else Usage()
-        async with self.budget.reserve(request.model, expected) as reservation:
+        # Counting a prompt's tokens takes time: only where a limit asks for it, and once.
+        expected = functools.cache(partial(estimate, request) if estimate else Usage)
+        priced = Usage() if self.budget.limit is None else expected()
+        async with self.budget.reserve(request.model, priced) as reservation:
             try:
                 reply = await self.retry.call(partial(self._attempt, request, expected))
             except (Refused, ContextOverflow) as outcome:
@@ -125,23 +132,25 @@ class Engine:
             self.stop(error)
             raise
 
-    async def _attempt(self, request: Request, expected: Usage, again: bool) -> Reply:
-        ticket = await self.gate.enter(tokens_of(expected), again=again)
+    async def _attempt(self, request: Request, expected: Expected, again: bool) -> Reply:
+        counted = self.gate.counts_tokens
+        ticket = await self.gate.enter(tokens_of(expected()) if counted else 0, again=again)
         self.counts.sent += 1
         try:
             sent = await self.adapter.send(request)
         except CallFailed as error:
-            self._failed(ticket, error)
+            self._failed(ticket, error, expected)
             raise
         except BaseException:
             self.gate.left(ticket)
             raise
         self.counts.answered += 1
         self._circuit.answered()
-        self.gate.answered(ticket, sent.limits, tokens_of(sent.reply.usage))
+        tokens = tokens_of(sent.reply.usage) if counted else None
+        self.gate.answered(ticket, sent.limits, tokens)
         return sent.reply
 
-    def _failed(self, ticket: Ticket, error: CallFailed) -> None:
+    def _failed(self, ticket: Ticket, error: CallFailed, expected: Expected) -> None:
         """Tell the gate what the failure says of the server, and end a run that is hopeless."""
         now = asyncio.get_running_loop().time()
         hopeless = self._circuit.failed(error, ticket.at, now)
@@ -150,6 +159,7 @@ class Engine:
         match error:
             case RateLimited():
                 self.counts.refused += 1
+                ticket.tokens = tokens_of(expected())  # tells which limit it ran into
                 self.gate.refused(ticket, error.retry_after, error.limits)
             case Overloaded() | Unreachable():
                 self.gate.failed(ticket, error.retry_after)

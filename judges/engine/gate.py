@@ -55,6 +55,11 @@ class Gate:
         self._alarm: asyncio.TimerHandle | None = None
         self._stopped: Exception | None = None
 
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether a limit of tokens is known, so that it matters how many a request takes."""
+        return self.tokens.per_minute is not None
+
     async def enter(self, tokens: float = 0.0, *, again: bool = False) -> Ticket:
         """Wait to be admitted; ``again`` goes before those that wait for the first time.
 

@@ -42,7 +42,16 @@ class Retry:
 
     async def call(self, attempt: Callable[[bool], Awaitable[T]]) -> T:
         """The result of the first attempt that succeeds; ``attempt`` is told whether it is tried
-        again. Raises CallFailed after the last one."""
+        again. Raises CallFailed after the last one.
+
+        Most calls succeed at once, and tenacity takes longer to set up than the rest of the engine
+        to run: it is given the first failure, as its first attempt.
+        """
+        first: list[Retryable] = []
+        try:
+            return await attempt(False)
+        except Retryable as error:
+            first.append(error)
         course = _Course(self)
         trying = AsyncRetrying(
             sleep=asyncio.sleep,
@@ -53,7 +62,9 @@ class Retry:
         )
 
         async def once() -> T:
-            return await attempt(course.has_failed)
+            if first:
+                raise first.pop()
+            return await attempt(True)
 
         return await trying(once)
 
@@ -71,10 +82,6 @@ class _Course:
         self._failures = 0
         self._failed_at: float | None = None
         self._wait = 0.0
-
-    @property
-    def has_failed(self) -> bool:
-        return self._failed_at is not None
 
     def wait(self, state: RetryCallState) -> float:
         error = _error(state)
