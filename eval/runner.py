@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 
 from eval.jobs import Job
 from judges.engine.budget import BudgetSpent
 from judges.model import Judgment
+
+MOMENT = 0.005  # seconds
 
 
 class Interrupted(Exception):
@@ -40,12 +45,11 @@ async def judge_all(
     ``halt`` has a reason no job is begun; what was under way is still recorded. Raises the first
     error of a job or of the iterator that is not itself a reason to halt.
     """
-    turn = asyncio.Lock()
+    queue = _Queue(jobs)
 
     async def work() -> None:
         while halt.reason is None:
-            async with turn:
-                job = await asyncio.to_thread(next, jobs, None)
+            job = await queue.next()
             if job is None:
                 return
             try:
@@ -59,6 +63,39 @@ async def judge_all(
                 group.create_task(work())
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
+
+
+class _Queue:
+    """Draws jobs in a thread, for all workers that wait for one at once: a thread that competes
+    with a busy loop is slow to start, and one job each time would bound the rate of a run."""
+
+    def __init__(self, jobs: Iterator[Job]) -> None:
+        self._jobs = jobs
+        self._drawn: deque[Job] = deque()
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def next(self) -> Job | None:
+        """The next job, None at the end."""
+        self._waiting += 1
+        try:
+            async with self._turn:
+                if not self._drawn:
+                    self._drawn.extend(await asyncio.to_thread(self._some, self._waiting))
+                return self._drawn.popleft() if self._drawn else None
+        finally:
+            self._waiting -= 1
+
+    def _some(self, most: int) -> list[Job]:
+        """As many as are waited for, or as can be read in a moment: the first is not kept waiting
+        for large files behind it."""
+        until = time.monotonic() + MOMENT
+        some: list[Job] = []
+        for job in islice(self._jobs, most):
+            some.append(job)
+            if time.monotonic() > until:
+                break
+        return some
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

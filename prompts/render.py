@@ -46,9 +46,9 @@ def _is_sendable(text: str) -> bool:
 def neutralise(text: str, tags: frozenset[str]) -> str:
     """``text`` in which none of ``tags`` opens or closes: their ``<`` becomes ``(``.
 
-    Whatever the case, blanks or attributes; also marks such as ``<|im_end|>``. The rest stays.
+    Whatever the case, blanks or attributes; also marks such as ``<|im_end|>``. The rest stays,
+    what cannot be sent (see ``sendable``) included.
     """
-    text = sendable(text)
     if "<" not in text:
         return text
     return _bracket_of(tags).sub(_BRACKET, _TURN.sub(_BRACKET, text))
@@ -71,11 +71,12 @@ class Prompt:
     environment: ImmutableSandboxedEnvironment
 
     def render(self, template: str, **values: object) -> str:
-        """The text of ``template`` (``system``, ``user``, ...), every printed value neutralised.
+        """The text of ``template`` (``system``, ``user``, ...), sendable, every printed value
+        neutralised.
 
         Raises jinja2.UndefinedError if the template names a value that was not given.
         """
-        return self.environment.get_template(f"{template}.jinja").render(values)
+        return sendable(self.environment.get_template(f"{template}.jinja").render(values))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unicodedata import category
 
 import pytest
 from hypothesis import given
@@ -39,7 +40,7 @@ def prompt(template: str, card: str = CARD) -> str:
 
 @given(HOSTILE)
 def test_no_tag_of_the_prompt_survives_in_untrusted_text(text: str) -> None:
-    safe = neutralise(text, TAGS)
+    safe = sendable(neutralise(text, TAGS))
     assert not re.search(r"<[\s/]*(axtree|success|step)\b", safe, re.IGNORECASE)
     assert "<|" not in safe
     assert neutralise(safe, TAGS) == safe
@@ -60,6 +61,15 @@ def test_other_tags_stay_as_they_are(text: str) -> None:
 
 def test_what_no_api_takes_is_replaced() -> None:
     assert sendable("a\x00b\ud800c\x1b[0m\n") == "a?b?c?[0m\n"
+    made = prompt_of({"card.yaml": CARD, "user.jinja": "{{ value }}"})
+    assert made.render("user", value="<\x00b>\ud800\té") == "<?b>?\té"
+
+
+@given(st.text(st.characters()))
+def test_only_what_no_api_takes_is_replaced(text: str) -> None:
+    plain = [c if c in "\t\n\r" or category(c) not in ("Cc", "Cs") else "?" for c in text]
+    expected = [o if "\x80" <= o <= "\x9f" else p for o, p in zip(text, plain, strict=True)]
+    assert sendable(text) == "".join(expected)
 
 
 def test_every_printed_value_is_neutralised_and_the_templates_own_text_is_not() -> None:
