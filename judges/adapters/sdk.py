@@ -83,11 +83,13 @@ async def post(
             options=_JSON,
         )
     except sdk.APIStatusError as error:
-        headers = error.response.headers
-        return Answered(error.status_code, {}, read_error(error.response.content), headers)
+        said = read_error(error.response.content)
+        return Answered(error.status_code, {}, said, dict(error.response.headers))
     except sdk.APIConnectionError as error:
         raise _no_answer(error, where) from None
-    return Answered(200, json_object(response.content, where), ErrorBody(), response.headers)
+    # A plain dict: every look into httpx's headers goes through all of them again.
+    headers = dict(response.headers)
+    return Answered(200, json_object(response.content, where), ErrorBody(), headers)
 
 
 def json_object(body: bytes, where: str) -> dict[str, Any]:
