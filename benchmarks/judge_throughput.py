@@ -20,12 +20,14 @@ import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.judge_clients import ANSWER, job, through_http, through_judge, through_sdk
 from tests.llm_server import spawned
 
 LATENCY = 0.2
+ADAPTERS = ("openai", "http")
 
 
 @dataclass
@@ -66,7 +68,9 @@ def measure(
 def warmed_up() -> None:
     """Imports and first calls are not measured."""
     with spawned() as url:
-        asyncio.run(through_judge(["--base-url", f"{url}/v1"], [job(0)], 1))
+        for adapter in ADAPTERS:
+            words = ["--base-url", f"{url}/v1", "--adapter", adapter]
+            asyncio.run(through_judge(words, [job(0)], 1))
         asyncio.run(through_sdk(url, 1, 1, "default"))
 
 
@@ -84,9 +88,15 @@ def served(
     for client in clients:
         with spawned("--latency", str(LATENCY), *server) as url:
             runs: dict[str, Callable[[], Awaitable[int]]] = {
-                "judge, openai SDK": lambda: through_judge(
-                    ["--base-url", f"{url}/v1"], jobs, concurrency
-                ),
+                **{
+                    f"judge, {adapter}": partial(
+                        through_judge,
+                        ["--base-url", f"{url}/v1", "--adapter", adapter],
+                        jobs,
+                        concurrency,
+                    )
+                    for adapter in ADAPTERS
+                },
                 "bare SDK": lambda: through_sdk(url, count, concurrency, "default"),
                 "bare SDK, aiohttp": lambda: through_sdk(url, count, concurrency, "aiohttp"),
                 "plain aiohttp": lambda: through_http(url, count, concurrency),
@@ -127,7 +137,8 @@ def alone(count: int) -> Iterator[Row]:
 
 
 def scenarios(count: int) -> dict[str, Callable[[], Iterator[Row]]]:
-    ours, peers = ["judge, openai SDK"], ["bare SDK, aiohttp", "bare SDK", "plain aiohttp"]
+    ours = [f"judge, {adapter}" for adapter in ADAPTERS]
+    peers = ["bare SDK, aiohttp", "bare SDK", "plain aiohttp"]
     at_64, at_256 = count * LATENCY / 64, count * LATENCY / 256
     trouble = ["--fault", "429=0.05", "--fault", "500=0.01", "--fault", "drop=0.005"]
     return {

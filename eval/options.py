@@ -128,7 +128,11 @@ def _data_options(group: Any) -> None:
 
 def _call_options(group: Any) -> None:
     add = group.add_argument
-    add("--adapter", choices=("openai", "anthropic", "litellm", "scripted"))
+    add(
+        "--adapter",
+        choices=("openai", "anthropic", "litellm", "http", "scripted"),
+        help="http: OpenAI's protocol without its SDK, faster (default: by the model's name)",
+    )
     add("--script", metavar="FILE", help="replies for the scripted adapter (JSON Lines)")
     add("--base-url", metavar="URL", help="a server that speaks the adapter's protocol")
     add("--temperature", type=_amount, default=0.0, metavar="T", help="default: 0")

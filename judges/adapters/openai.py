@@ -20,6 +20,7 @@ from judges.adapters.parameters import Learned
 from judges.model import Message, Part, Picture, Request
 
 OWN_URL = "https://api.openai.com/v1"
+OWN_ENDPOINT = "openai"
 KEY = "OPENAI_API_KEY"
 
 
@@ -41,7 +42,7 @@ class OpenAIAdapter:
         self._url = url if urlsplit(url).path else url + "/v1"
         self._where = sdks.host_of(self._url)
         own_service = self._url == OWN_URL
-        self.endpoint = self.name if own_service else self._url
+        self.endpoint = OWN_ENDPOINT if own_service else self._url
         self._key = key_from(KEY, own_service=own_service and not dry_run, model=model)
         self._timeout = timeout
         self._max_connections = max_connections
@@ -79,9 +80,7 @@ class OpenAIAdapter:
         while True:
             parameters = self._learned.apply(request.model, wanted)
             body = {"model": request.model, "messages": messages, **parameters}
-            answered = await sdks.post(
-                self._sdk, self._client, "/chat/completions", body, where=self._where
-            )
+            answered = await self._post("/chat/completions", body)
             if answered.status == 200:
                 break
             if not self._learned.learn(request.model, answered.status, answered.error, parameters):
@@ -96,6 +95,9 @@ class OpenAIAdapter:
         seconds = perf_counter() - started
         reply = reply.model_copy(update={"seconds": seconds, "parameters": parameters})
         return Sent(reply, rate_headers(answered.headers))
+
+    async def _post(self, path: str, body: dict[str, Any]) -> sdks.Answered:
+        return await sdks.post(self._sdk, self._client, path, body, where=self._where)
 
     async def close(self) -> None:
         if "_client" in self.__dict__:

@@ -9,7 +9,7 @@ from judges.adapters.base import Adapter
 from trajectories.errors import UserError
 
 _OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
-NAMES = ("openai", "anthropic", "litellm", "scripted")
+NAMES = ("openai", "anthropic", "litellm", "http", "scripted")
 
 
 def route(model: str, *, adapter: str | None = None, base_url: str | None = None) -> str:
@@ -68,6 +68,10 @@ def _class(name: str) -> Callable[..., Adapter]:
         from judges.adapters.openai import OpenAIAdapter  # noqa: PLC0415
 
         return OpenAIAdapter
+    if name == "http":
+        from judges.adapters.http import HttpAdapter  # noqa: PLC0415
+
+        return HttpAdapter
     if name == "anthropic":
         from judges.adapters.anthropic import AnthropicAdapter  # noqa: PLC0415
 

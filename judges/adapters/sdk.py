@@ -78,7 +78,7 @@ async def post(
     try:
         response = await client.post(
             path,
-            content=orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS),
+            content=json_bytes(body),
             cast_to=http_library(sdk).Response,
             options=_JSON,
         )
@@ -86,10 +86,15 @@ async def post(
         said = read_error(error.response.content)
         return Answered(error.status_code, {}, said, dict(error.response.headers))
     except sdk.APIConnectionError as error:
-        raise _no_answer(error, where) from None
+        raise no_answer(error, where) from None
     # A plain dict: every look into httpx's headers goes through all of them again.
     headers = dict(response.headers)
     return Answered(200, json_object(response.content, where), ErrorBody(), headers)
+
+
+def json_bytes(body: dict[str, Any]) -> bytes:
+    """The body of a request."""
+    return orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS)
 
 
 def json_object(body: bytes, where: str) -> dict[str, Any]:
@@ -103,7 +108,7 @@ def json_object(body: bytes, where: str) -> dict[str, Any]:
     return content
 
 
-def _no_answer(error: Exception, where: str) -> CallFailed:
+def no_answer(error: Exception, where: str) -> CallFailed:
     """What really went wrong is at the end of the chain: the aiohttp transport calls every error
     of a connection (refused, reset, dropped) a timeout, and the SDK repeats it."""
     if any(isinstance(cause, TimeoutError) for cause in _causes(error)):

@@ -16,7 +16,12 @@ PNG = bytes.fromhex(
 PICTURE = Picture(
     sha256=sha256(PNG).hexdigest(), media_type="image/png", width=1, height=1, data=PNG
 )
-MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-5", "litellm": "openai/gpt-4o"}
+MODELS = {
+    "openai": "gpt-4o",
+    "http": "gpt-4o",
+    "anthropic": "claude-sonnet-4-5",
+    "litellm": "openai/gpt-4o",
+}
 
 
 def request(

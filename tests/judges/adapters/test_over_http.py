@@ -22,8 +22,8 @@ pytestmark = pytest.mark.anyio
 without_litellm = pytest.mark.skipif(
     find_spec("litellm") is None, reason="litellm is not installed (the extra of that name)"
 )
-ADAPTERS = ["openai", "anthropic", pytest.param("litellm", marks=without_litellm)]
-SDKS = ["openai", "anthropic"]
+ADAPTERS = ["openai", "http", "anthropic", pytest.param("litellm", marks=without_litellm)]
+AIOHTTP = ["openai", "http", "anthropic"]
 every_adapter = pytest.mark.parametrize("name", ADAPTERS)
 
 
@@ -140,7 +140,7 @@ async def test_a_refused_connection_says_where(name: str) -> None:
     assert "in time" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", SDKS)
+@pytest.mark.parametrize("name", AIOHTTP)
 async def test_a_dropped_connection_is_not_taken_for_silence(name: str) -> None:
     with (
         LlmServer(script=always("drop")) as server,
@@ -149,7 +149,7 @@ async def test_a_dropped_connection_is_not_taken_for_silence(name: str) -> None:
         await send(name, server, timeout=5)
 
 
-@pytest.mark.parametrize("name", SDKS)
+@pytest.mark.parametrize("name", AIOHTTP)
 async def test_waiting_for_a_connection_is_not_the_servers_silence(name: str) -> None:
     with LlmServer(latency=0.4) as server:
         async with opened(name, server.url, timeout=1, max_connections=1) as (adapter, model):
@@ -175,7 +175,7 @@ async def test_an_empty_answer_is_a_reply(name: str) -> None:
     assert (sent.reply.text, sent.reply.finish) == ("", "stop")
 
 
-@pytest.mark.parametrize("name", ["openai", pytest.param("litellm", marks=without_litellm)])
+@pytest.mark.parametrize("name", ["openai", "http", pytest.param("litellm", marks=without_litellm)])
 async def test_a_filtered_answer_is_refused(name: str) -> None:
     with LlmServer(script=always("content-filter")) as server:
         sent = await send(name, server)

@@ -1,0 +1,72 @@
+"""OpenAI's protocol without its SDK: the same requests and answers over plain aiohttp, for a
+fraction of the time that the SDK takes for each."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from judges.adapters.failures import ErrorBody, read_error
+from judges.adapters.openai import OpenAIAdapter
+from judges.adapters.sdk import Answered, json_bytes, json_object, no_answer
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+# Uvicorn, and so vLLM, closes a connection that was idle for 5 s: never write to one that it is
+# about to close.
+KEEPALIVE = 4.0
+
+
+class HttpAdapter(OpenAIAdapter):
+    """What the openai adapter is, on another wire: models, parameters, errors and endpoint (so
+    also the cache's replies) are the same."""
+
+    name = "http"
+
+    @cached_property
+    def _session(self) -> ClientSession:
+        import aiohttp  # noqa: PLC0415
+
+        # Waiting for a connection of the pool is not the server's silence: no timeout for it.
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=min(self._timeout, 30.0), sock_read=self._timeout
+        )
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=self._max_connections, keepalive_timeout=KEEPALIVE
+            ),
+            timeout=timeout,
+            proxy=proxy_for(self._url),
+            headers={"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"},
+        )
+
+    async def _post(self, path: str, body: dict[str, Any]) -> Answered:
+        import aiohttp  # noqa: PLC0415
+
+        try:
+            async with self._session.post(self._url + path, data=json_bytes(body)) as response:
+                content = await response.read()
+        except (aiohttp.ClientError, OSError) as error:
+            raise no_answer(error, self._where) from None
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        if response.status != 200:
+            return Answered(response.status, {}, read_error(content), headers)
+        return Answered(200, json_object(content, self._where), ErrorBody(), headers)
+
+    async def close(self) -> None:
+        if "_session" in self.__dict__:
+            await self._session.close()
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for ``url`` (``HTTPS_PROXY``, ``NO_PROXY``, ...).
+
+    Asked once: aiohttp's own reading of the environment is done again for every request.
+    """
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    return getproxies().get(parts.scheme)
