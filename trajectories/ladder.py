@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from trajectories.model import Trajectory
@@ -122,16 +122,13 @@ def _largest(most: int, holds: Callable[[int], bool]) -> int:
     return low
 
 
-Count = Callable[[str], int]
-
-
-def _step_tokens(step: StepLine, count: Count = count_tokens) -> int:
+def _step_tokens(step: StepLine) -> int:
     texts = (step.url, step.action, step.reasoning)
-    return STEP_OVERHEAD + sum(count(text) for text in texts if text)
+    return STEP_OVERHEAD + sum(count_tokens(text) for text in texts if text)
 
 
-def _tokens(text: str | None, count: Count = count_tokens) -> int:
-    return count(text) if text else 0
+def _tokens(text: str | None) -> int:
+    return count_tokens(text) if text else 0
 
 
 def _shortened(step: StepLine, reasoning: int, field: int) -> StepLine:
@@ -229,8 +226,10 @@ class Ladder:
 
     def _fits_for_certain(self, budget: int) -> bool:
         """Whether the full view is too short to be worth counting, as in most runs."""
-        texts = sum(_tokens(text, most_tokens) for text in (self._goal, self._answer, self._tree))
-        return texts + sum(_step_tokens(step, most_tokens) for step in self._steps) <= budget
+        of_steps = ((step.url, step.action, step.reasoning) for step in self._steps)
+        texts = chain((self._goal, self._answer, self._tree), *of_steps)
+        most = sum(map(most_tokens, filter(None, texts)))
+        return STEP_OVERHEAD * len(self._steps) + most <= budget
 
     def _fits(self, tree_tokens: int, budget: int) -> bool:
         return self._rest_tokens + tree_tokens <= budget
