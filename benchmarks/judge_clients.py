@@ -66,15 +66,16 @@ async def through_judge(words: list[str], jobs: list[Job], concurrency: int) -> 
         folder = Path(name)
         always = ["--model", "gpt-4o", "--max-tokens", "500", "--cache", str(folder / "cache")]
         options = parse([*always, "--concurrency", str(concurrency), *words])
+        (options.model,) = options.model
         model = make_model_side(options)
         judge_id, judge = make_judge(
             "simplified", {"max_prompt_tokens": model.max_prompt_tokens, "images": model.images}
         )
-        engine = model.open_engine(spent=0.0)
+        engines = model.open_engines(spent=0.0)
 
         async def judge_one(job: Job) -> Judgment:
             assert isinstance(job.item, Trajectory)
-            ask = model.ask(engine, job.sample, refresh=False)
+            ask = model.ask(engines, job.sample, refresh=())
             return await judge_trajectory(judge_id, judge, job.item, ask, job.sample)
 
         with Journal(folder) as journal:
@@ -83,7 +84,7 @@ async def through_judge(words: list[str], jobs: list[Job], concurrency: int) -> 
                     iter(jobs), judge_one, width=concurrency, record=journal.add, halt=Halt()
                 )
             finally:
-                await engine.close()
+                await engines.close()
             return sum(made.status is Status.OK for made in journal.judgments.values())
 
 

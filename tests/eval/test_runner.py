@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -55,6 +56,23 @@ async def test_trajectories_are_drawn_as_they_are_needed() -> None:
     await judge_all(jobs(1000, drawn), judge, width=4, record=lambda j: None, halt=halt)
     assert isinstance(halt.reason, BudgetSpent)
     assert len(drawn) <= 8
+
+
+async def test_the_first_is_not_kept_waiting_for_large_files_behind_it() -> None:
+    drawn, begun = list[int](), list[int]()
+
+    def slow() -> Iterator[Job]:
+        for job in jobs(20, drawn):
+            threading.Event().wait(0.02)
+            yield job
+
+    async def judge(job: Job) -> Judgment:
+        begun.append(len(drawn))
+        await asyncio.sleep(1)
+        return judged(job)
+
+    await judge_all(slow(), judge, width=20, record=lambda j: None, halt=Halt())
+    assert all(read <= place + 2 for place, read in enumerate(begun, start=1))
 
 
 async def test_an_error_of_a_job_or_of_the_files_ends_the_run_as_itself() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from judges.adapters.base import RateHeaders
 from judges.adapters.errors import (
     AuthFailed,
     BadRequest,
@@ -23,8 +24,8 @@ from judges.adapters.errors import (
     Refused,
     Unreachable,
 )
-from judges.engine import Cache, Gate
-from judges.model import Reply, Request
+from judges.engine import Budget, Cache, Gate
+from judges.model import Reply, Request, Usage
 from tests.judges.engine.parts import Scripted, ask_all, echo, engine, request, run
 from trajectories.errors import UserError
 
@@ -240,3 +241,37 @@ def test_after_kills_nothing_that_was_seen_is_sent_again(tmp_path: Path) -> None
     sent = [line.split()[0] for line in log.read_text().splitlines() if line.endswith("sent")]
     assert len(sent) == len(set(sent)) <= 300
     assert len({line.split()[0] for line in log.read_text().splitlines()}) == 300
+
+
+@pytest.mark.parametrize(
+    ("gate", "budget", "times"),
+    [
+        (Gate(), None, 0),
+        (Gate(tpm=1e6), None, 1),
+        (Gate(), Budget(lambda model, usage: 0.01, limit=1.0), 1),
+        (Gate(tpm=1e6), Budget(lambda model, usage: 0.01, limit=1.0), 1),
+    ],
+)
+def test_tokens_are_estimated_only_for_a_limit_and_once(
+    gate: Gate, budget: Budget | None, times: int
+) -> None:
+    estimated: list[Request] = []
+
+    def estimate(request: Request) -> Usage:
+        estimated.append(request)
+        return Usage(input=100)
+
+    adapter = Scripted(lambda request, nth: Overloaded("busy") if nth < 2 else echo(request, nth))
+    run(engine(adapter, gate=gate, budget=budget).ask(request(), estimate=estimate))
+    assert len(estimated) == times
+
+
+def test_the_tokens_of_a_refused_request_tell_which_limit_it_ran_into() -> None:
+    """3,000 tokens are left and the request takes 5,000: too fast, not too many at once."""
+    limits = RateHeaders(tokens=1e6, tokens_left=3000)
+    refusal = RateLimited("slow down", 0.1, limits)
+    adapter = Scripted(lambda request, nth: echo(request, nth) if nth else refusal)
+    gate = Gate(concurrency=64)
+    asked = engine(adapter, gate=gate).ask(request(), estimate=lambda _: Usage(input=5000))
+    run(asked)
+    assert gate.window.size == 64
