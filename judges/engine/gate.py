@@ -14,8 +14,8 @@ from typing import Final
 from judges.adapters.base import RateHeaders
 from judges.engine.limits import Pace, Window
 
-RECENT = 16  # requests whose fate decides between bad luck and trouble
-BAD_LUCK = 2  # refusals among them that are no sign of a limit
+RECENT = 32  # requests whose fate decides between bad luck and trouble
+BAD_LUCK = 5  # refusals among them that are no sign of a limit
 FIRST_PAUSE = 0.1  # seconds, doubled while the trouble lasts
 LONGEST_PAUSE = 30.0
 
