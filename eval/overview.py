@@ -20,7 +20,9 @@ def overview(scores: Scores) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     if len(benchmarks) == 1:
         benchmarks = []
     rows: dict[tuple[str, ...], None] = {}  # in order, the repeated baseline once
-    for judge, baseline in sorted({(j, b) for j, b, _ in found}, key=lambda row: row[1]):
+    for judge, baseline in sorted(
+        dict.fromkeys((j, b) for j, b, _ in found), key=lambda row: row[1]
+    ):
         name = "rule-based baseline" if baseline else judge
         places = [found.get((judge, baseline, benchmark)) for benchmark in benchmarks]
         row = (name, *_whole(found[judge, baseline, OVERALL]), *map(_place, places))
