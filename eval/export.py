@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from pydantic import Field, JsonValue
 
+from eval.run_folder import writing
 from eval.surrogates import without_surrogates
 from judges.model import Call, Judgment, Status, Usage
 from trajectories.errors import UserError
@@ -46,7 +47,7 @@ def export(
     Trajectories are read one by one; those without a judgment are passed over. The layout has
     room for one sample: the first is written. A failed judgment becomes ``TASK_ID_error.json``.
     Prompts are not kept in a run, so ``chat_messages`` is empty. Raises UserError if two
-    judgments would be written to one file.
+    judgments would be written to one file, or the folder cannot be written.
     """
     by_key: dict[TrajectoryKey, dict[str, Judgment]] = {}
     for judgment in judgments:
@@ -64,9 +65,10 @@ def export(
                     "export their runs to folders of their own"
                 )
             written[path] = trajectory.key
-            path.parent.mkdir(parents=True, exist_ok=True)
             content = without_surrogates(_content(trajectory, judgment, settings))
-            path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+            with writing(folder):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     return len(written)
 
 

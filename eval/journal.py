@@ -8,13 +8,14 @@ was not. ``calls.jsonl`` beside it is the ledger of this machine's calls: second
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 import orjson
 
-from eval.run_folder import JUDGMENTS, judgment_line, read_judgments
+from eval.run_folder import JUDGMENTS, judgment_line, read_judgments, writing
 from judges.model import Judgment, Status
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
@@ -47,8 +48,10 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for file in self._files.values():
-            file.close()
+        # What the disk had no room for is still in the buffer, and closing tries it again.
+        with writing(self._folder), ExitStack() as files:
+            for file in self._files.values():
+                files.callback(file.close)
 
     @property
     def spent(self) -> float:
@@ -68,25 +71,24 @@ class Journal:
         """Write one judgment; it has left this process when this returns. Raises UserError on a
         full disk: the line is then cut off again by the next sitting."""
         self.judgments[judgment.key, judgment.sample] = judgment
-        try:
+        with writing(self._folder):
             for name, lines in (
                 (JUDGMENTS, [judgment_line(judgment)]),
                 (CALLS, _ledger(judgment)),
             ):
                 self._files[name].write(b"".join(lines))
                 self._files[name].flush()
-        except OSError as error:
-            raise UserError(
-                f"{self._folder}: cannot be written ({error.strerror}): make room and start the "
-                "same command again; nothing that was answered is lost"
-            ) from error
 
     def finish(self, order: Mapping[TrajectoryKey, int]) -> list[Judgment]:
-        """Rewrite ``judgments.jsonl`` in ``order`` (then by sample), and give the judgments."""
+        """Rewrite ``judgments.jsonl`` in ``order`` (then by sample), and give the judgments.
+
+        Raises UserError on a full disk; the file then stays as it was.
+        """
         ordered = sorted(self.judgments.values(), key=lambda j: (order[j.key], j.sample))
         part = self._folder / (JUDGMENTS + ".part")
-        part.write_bytes(b"".join(map(judgment_line, ordered)))
-        part.replace(self._folder / JUDGMENTS)
+        with writing(self._folder):
+            part.write_bytes(b"".join(map(judgment_line, ordered)))
+            part.replace(self._folder / JUDGMENTS)
         return ordered
 
 

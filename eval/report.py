@@ -9,6 +9,7 @@ from pathlib import Path
 
 from eval.plan import Plan
 from eval.results import results_csv, results_json
+from eval.run_folder import writing
 from eval.scoring import Missing, Scores, score
 from eval.tables import plain, renderable
 from judges.model import Judgment
@@ -23,8 +24,9 @@ def write_results(
 ) -> Scores:
     """Score the judgments of one run and write its results, and the export if asked for."""
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing_policy(options))
-    (plan.folder / "results.json").write_text(results_json(scores), encoding="utf-8")
-    (plan.folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")
+    with writing(plan.folder):
+        (plan.folder / "results.json").write_text(results_json(scores), encoding="utf-8")
+        (plan.folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")
     if options.export:
         _export(options, plan, judgments)
     return scores

@@ -6,7 +6,8 @@ annotation format, the run's trajectories only), ``rewards.jsonl`` (key and offi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +41,18 @@ class Reward(Record):
     official_reward: float | None = None
 
 
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Around every write below ``folder``: a full disk becomes UserError, one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror}): make room and start the same "
+            "command again; nothing that was answered is lost"
+        ) from error
+
+
 def judgment_line(judgment: Judgment) -> bytes:
     """A line of ``judgments.jsonl``, newline included."""
     try:
@@ -71,7 +84,8 @@ def read_rewards(folder: Path) -> dict[TrajectoryKey, float | None]:
 
 def write_labels(folder: Path, labels: Iterable[Annotation]) -> None:
     """Write ``labels.jsonl``, sorted by key."""
-    store.write(folder / LABELS, sorted(labels, key=lambda label: label.key.order))
+    with writing(folder):
+        store.write(folder / LABELS, sorted(labels, key=lambda label: label.key.order))
 
 
 def read_labels(folder: Path) -> Labels:
@@ -124,5 +138,6 @@ def _bytes(path: Path) -> bytes:
 def _replace(path: Path, content: bytes) -> None:
     """Written whole or not at all."""
     part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    part.replace(path)
+    with writing(path.parent):
+        part.write_bytes(content)
+        part.replace(path)

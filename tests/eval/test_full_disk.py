@@ -1,0 +1,60 @@
+"""A disk that is full, wherever it happens: one sentence, and the run goes on where it was."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from eval.judge import main
+
+WORDS = ["--judge", "heuristic", "--data", "sample", "--out"]
+
+
+@contextmanager
+def no_file_beyond(size: int) -> Iterator[None]:
+    """No file of this process may grow beyond ``size`` bytes, as if the disk were full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def undisturbed(tmp_path: Path) -> Path:
+    assert main([*WORDS, str(tmp_path / "undisturbed")]) == 0
+    return tmp_path / "undisturbed"
+
+
+def test_is_one_sentence_at_every_write_and_loses_nothing(
+    undisturbed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = (undisturbed / "judgments.jsonl").read_bytes()
+    sizes = {path.stat().st_size for path in undisturbed.iterdir()}
+    for limit in sorted({0, 1} | {size - 1 for size in sizes if size}):
+        folder = tmp_path / str(limit)
+        capsys.readouterr()
+        with no_file_beyond(limit):
+            code = main([*WORDS, str(folder)])
+        shown = capsys.readouterr().err
+        assert code == 2
+        assert shown.count("error: ") == 1
+        assert "cannot be written (File too large)" in shown
+        assert main([*WORDS, str(folder)]) == 0
+        assert (folder / "judgments.jsonl").read_bytes() == wanted
+
+
+def test_an_export_that_cannot_be_written_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    words = [*WORDS, str(tmp_path / "run"), "--export", "agentrewardbench", str(tmp_path / "file")]
+    assert main(words) == 2
+    shown = capsys.readouterr().err
+    assert f"error: {tmp_path / 'file'}: cannot be written" in shown
+    assert (tmp_path / "run" / "results.json").is_file()
