@@ -7,7 +7,6 @@ same seed gives the same text; pictures may differ between versions of Chromium.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from environments.run import Recorded, record
 from environments.tasks import TASKS
 from trajectories import store
 from trajectories.errors import UserError
-from trajectories.exits import DONE, user_errors
+from trajectories.exits import DONE, Parser, user_errors
 
 ANNOTATOR = "final-state"
 _LABELS_HEADER = {"format": "trajudge-annotations", "version": 1}
@@ -88,7 +87,7 @@ def _make(folder: Path) -> None:
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m environments.record", description=__doc__)
+    parser = Parser(prog="python -m environments.record", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("recorded"), help="folder to write into")
     parser.add_argument("--seed", type=int, default=0, help="seed of the agents (default 0)")
     parser.add_argument("--tasks", nargs="+", default=list(TASKS), metavar="TASK")

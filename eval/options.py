@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from trajectories.errors import UserError
+from trajectories.exits import Parser
 
 DESCRIPTION = """\
 Ask a judge whether web agents succeeded, caused side effects or went round in circles, and
@@ -27,32 +29,39 @@ files, 130 interrupted (everything kept: the same command goes on from there)
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 1")
-    return value
+    with suppress(ValueError):
+        if (value := int(text)) >= 1:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
 
 
 def _amount(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not an amount of at least 0")
-    return value
+    with suppress(ValueError):
+        if 0 <= (value := float(text)) < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+
+
+def _positive(text: str) -> float:
+    with suppress(ValueError):
+        if 0 < (value := float(text)) < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
 
 
 def _failures(text: str) -> float | int:
     """A count, or a share such as ``5%``."""
-    if text.endswith("%"):
-        return _amount(text[:-1]) / 100
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is neither a count nor a share such as 5%")
-    return value
+    with suppress(ValueError):
+        if text.endswith("%") and 0 <= (share := float(text[:-1])) <= 100:
+            return share / 100
+        if (value := int(text)) >= 0:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is neither a count nor a share such as 5%")
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of ``python -m eval.judge``."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m eval.judge",
         description=DESCRIPTION,
         epilog=EPILOG,
@@ -140,9 +149,9 @@ def _call_options(group: Any) -> None:
     add("--seed", type=int, default=0, metavar="N", help="of the calls and of --stratified")
     add("--samples", type=_count, default=1, metavar="N", help="judgments a trajectory")
     add("--concurrency", type=_count, default=32, metavar="N", help="calls at once (default: 32)")
-    add("--rpm", type=_amount, metavar="N", help="at most N requests a minute")
-    add("--tpm", type=_amount, metavar="N", help="at most N tokens a minute")
-    add("--timeout", type=_amount, default=300.0, metavar="SECONDS", help="of a call")
+    add("--rpm", type=_positive, metavar="N", help="at most N requests a minute")
+    add("--tpm", type=_positive, metavar="N", help="at most N tokens a minute")
+    add("--timeout", type=_positive, default=300.0, metavar="SECONDS", help="of a call")
     add("--max-cost", type=_amount, metavar="DOLLARS", help="stop before the run costs more")
     add("--prices", metavar="FILE", help="a price table that goes before the built-in one")
     add("--dry-run", action="store_true", help="price the run without a call")
@@ -179,8 +188,8 @@ def _run_options(group: Any) -> None:
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Options from the command line, and from ``--config`` for those it does not name.
 
-    Raises UserError for a config file that cannot be read or names an unknown option;
-    argparse's own errors exit with 2.
+    Raises UserError for what the parser refuses, and for a config file that cannot be read or
+    names an unknown option.
     """
     made = parser()
     config = _config_of(argv)

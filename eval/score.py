@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajectories.exits import DONE, user_errors
+from trajectories.exits import DONE, Parser, user_errors
 
 if TYPE_CHECKING:
     from eval.scoring import Missing, Scores
@@ -18,7 +18,7 @@ _DESCRIPTION = "Print the tables of runs, or of published judgments, again witho
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    options = argparse.ArgumentParser(prog="trajudge score", description=_DESCRIPTION)
+    options = Parser(prog="trajudge score", description=_DESCRIPTION)
     options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
     options.add_argument(
         "--judgments",

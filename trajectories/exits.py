@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import sys
 from collections.abc import Callable
-from typing import ParamSpec
+from typing import NoReturn, ParamSpec
 
 DONE = 0
 FAILURES = 1
@@ -13,6 +14,15 @@ MISTAKE = 2
 INTERRUPTED = 130
 
 P = ParamSpec("P")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one sentence (UserError), not the usage of every option."""
+
+    def error(self, message: str) -> NoReturn:
+        from trajectories.errors import UserError  # noqa: PLC0415 - --help needs none of it
+
+        raise UserError(f"{message}: see  {self.prog} --help")
 
 
 def user_errors(command: Callable[P, int]) -> Callable[P, int]:

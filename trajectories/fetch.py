@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from trajectories.errors import UserError
-from trajectories.exits import DONE, user_errors
+from trajectories.exits import DONE, Parser, user_errors
 from trajectories.hub import HubCopy
 from trajectories.loaders import Loaded, Want, accept_all, agentrewardbench
 from trajectories.loaders.agentrewardbench_screenshots import Screenshots
@@ -199,7 +199,7 @@ def _judgment_paths(copy: HubCopy, wanted: Sequence[Row], judges: Sequence[str])
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m trajectories.fetch",
         description="Fetch AgentRewardBench, or a part of it, from the Hugging Face Hub.",
     )

@@ -54,20 +54,27 @@ def test_a_missing_config_file_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "sentence"),
     [
-        ["--limit", "0"],
-        ["--max-cost", "-1"],
-        ["--max-cost", "nan"],
-        ["--max-failures", "few"],
-        ["--model"],
-        ["--mod", "gpt-4o"],
+        (["--limit", "0"], "--limit: '0' is not a whole number of at least 1"),
+        (["--limit", "few"], "--limit: 'few' is not a whole number"),
+        (["--max-cost", "-1"], "--max-cost: '-1' is not a number of at least 0"),
+        (["--max-cost", "nan"], "--max-cost: 'nan' is not a number"),
+        (["--max-failures", "few"], "neither a count nor a share such as 5%"),
+        (["--max-failures", "200%"], "neither a count nor a share such as 5%"),
+        (["--rpm", "0"], "--rpm: '0' is not a number above 0"),
+        (["--timeout", "0"], "--timeout: '0' is not a number above 0"),
+        (["--split", "train"], "--split: invalid choice: 'train'"),
+        (["--model"], "--model: expected one argument"),
+        (["--mod", "gpt-4o"], "unrecognized arguments: --mod gpt-4o"),
     ],
 )
-def test_values_that_make_no_sense_exit_with_2(words: list[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
+def test_values_that_make_no_sense_are_one_sentence(words: list[str], sentence: str) -> None:
+    with pytest.raises(UserError) as mistake:
         parse(words)
-    assert stop.value.code == 2
+    assert sentence in str(mistake.value)
+    assert "--help" in str(mistake.value)
+    assert "\n" not in str(mistake.value)
 
 
 def test_failures_are_a_count_or_a_share() -> None:
