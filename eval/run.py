@@ -20,6 +20,7 @@ from judges.judging import RecordingAsk, judge_trajectory
 from judges.model import Judgment, Reply, Status
 from trajectories.exits import DONE, FAILURES, INTERRUPTED
 from trajectories.model import TrajectoryKey, Unreadable
+from trajectories.terminal import one_line
 
 if TYPE_CHECKING:
     from eval.scoring import Scores
@@ -117,10 +118,8 @@ class Sitting:
 
     def _ended(self, judgments: list[Judgment]) -> int:
         """Say what deserves attention, and give the exit code."""
-        for item in self.reading.unreadable:
-            sys.stderr.write(f"warning: {item.source}: {item.reason}\n")
-        for key in self.reading.repeated:
-            sys.stderr.write(f"warning: {key} comes twice in the data: the first one counts\n")
+        for warning in self._warnings(judgments):
+            sys.stderr.write(f"warning: {one_line(warning)}\n")
         sys.stderr.write(f"the run is in {self.plan.folder}\n")
         halted = self.halt.reason
         if halted is not None:
@@ -138,6 +137,17 @@ class Sitting:
             )
             return FAILURES
         return DONE
+
+    def _warnings(self, judgments: list[Judgment]) -> Iterator[str]:
+        """What could not be read, file by file, and why judgments failed, once a status."""
+        named = dict.fromkeys(f"{i.source}: {i.reason}" for i in self.reading.unreadable)
+        yield from named
+        for key in self.reading.repeated:
+            yield f"{key} comes twice in the data: the first one counts"
+        for status in Status:
+            why = [j.detail for j in judgments if j.status is status and j.detail not in named]
+            if why and status is not Status.OK:
+                yield f"{len(why)} {status}, the first because: {why[0]}"
 
 
 _CULPRITS = {

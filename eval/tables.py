@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from eval.figures import benchmark_name, percent, precision_cell
 from eval.overview import overview
 from eval.scoring import LABELS, OVERALL, Coverage, Label, Score, Scores, Spending
+from trajectories.terminal import one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,20 +36,27 @@ Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 
 
 def tables(scores: Scores) -> list[Table]:
-    """(title, head, rows) of every table: the judges, if there are several; a label each,
-    coverage, spending."""
+    """(title, head, rows) of every table: the judges, if there are several; each label that
+    experts gave; coverage, spending."""
     found: list[Table] = []
     shown = _shown(scores)
     if len(scores.spending) > 1:
         found.append(("Judges", *overview(scores)))
     for label in LABELS:
-        rows = [_score_row(s) for s in scores.scores if s.label == label and s.benchmark in shown]
-        if rows:
-            found.append((_TITLES[label], _HEAD, rows))
+        of_label = [s for s in scores.scores if s.label == label and s.benchmark in shown]
+        if any(_labelled(s) for s in of_label):
+            found.append((_TITLES[label], _HEAD, [_score_row(s) for s in of_label]))
     coverage = [_coverage_row(c) for c in scores.coverage if c.benchmark in shown]
     found.append(("Coverage", _COVERAGE_HEAD, coverage))
     found.append(("Spending", _SPENDING_HEAD, [_spending_row(s) for s in scores.spending]))
-    return found
+    return [
+        (title, head, [tuple(map(one_line, row)) for row in rows]) for title, head, rows in found
+    ]
+
+
+def _labelled(found: Score) -> bool:
+    """Whether an expert's label stands behind the row, judged or not."""
+    return bool(found.n or found.missing or found.unsure)
 
 
 def _shown(scores: Scores) -> set[str]:
@@ -65,7 +73,7 @@ def notes(scores: Scores, wall_seconds: float | None = None) -> list[str]:
             lines += _left_out(found, _FAILED[scores.missing])
     if wall_seconds is not None:
         lines.append(f"wall time: {wall_seconds:.1f} s")
-    return lines
+    return [one_line(line) for line in lines]
 
 
 def renderable(scores: Scores, wall_seconds: float | None = None) -> RenderableType:
@@ -155,7 +163,7 @@ def _few_positives(scores: Scores) -> list[str]:
     shown = _shown(scores)
     for found in scores.scores:
         few = found.positives < FEW_POSITIVES and found.benchmark in shown
-        if few and not found.baseline:
+        if few and not found.baseline and _labelled(found):
             cell = (_TITLES[found.label], benchmark_name(found.benchmark), found.positives)
             judges.setdefault(cell, []).append(found.judge)
     return [

@@ -39,10 +39,11 @@ def user_errors(command: Callable[P, int]) -> Callable[P, int]:
         except Exception as error:
             # Imported late: a command's --help must not wait for the data model.
             from trajectories.errors import UserError  # noqa: PLC0415
+            from trajectories.terminal import one_line  # noqa: PLC0415
 
             if not isinstance(error, UserError):
                 raise
-            sys.stderr.write(f"error: {error}\n")
+            sys.stderr.write(f"error: {one_line(str(error))}\n")
             return MISTAKE
 
     return guarded

@@ -26,6 +26,7 @@ from trajectories.loaders import Loaded, Want, accept_all, agentrewardbench
 from trajectories.loaders.agentrewardbench_screenshots import Screenshots
 from trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajectories.progress import Progress
+from trajectories.terminal import one_line
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -243,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = _chosen(args, rows(copy))
     download(copy, wanted, what, screenshots=args.screenshots, judges=args.judge)
     for path in copy.missing:
-        sys.stderr.write(f"not in the dataset: {path}\n")
+        sys.stderr.write(f"not in the dataset: {one_line(path)}\n")
     counts = copy.counts
     sys.stderr.write(
         f"{counts.downloaded} files fetched ({counts.bytes / 1e6:.1f} MB), {counts.present} were "

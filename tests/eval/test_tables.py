@@ -92,5 +92,17 @@ def test_markup_in_a_judges_name_is_text() -> None:
     assert "Coverage" in capture.get()
 
 
+def test_an_escape_sequence_in_a_name_is_shown_not_obeyed() -> None:
+    assert "\x1b" not in plain(scored(judge="\x1b[2Jx"), wall_seconds=1)
+    assert r"\x1b[2Jx" in plain(scored(judge="\x1b[2Jx"))
+
+
+def test_without_labels_there_is_coverage_and_no_empty_table() -> None:
+    judgments = [said(n, True, calls=(call(),)) for n in range(3)]
+    scores = score(judgments, {}, rewards={})
+    assert [title for title, _, _ in tables(scores)] == ["Coverage", "Spending"]
+    assert notes(scores) == []
+
+
 def test_an_empty_run_has_tables_without_rows() -> None:
     assert "Coverage" in plain(score([], {}, rewards={}))

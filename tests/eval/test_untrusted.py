@@ -1,0 +1,78 @@
+"""Names, pages and files that mean harm, through the command."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from eval.judge import main
+from eval.run_folder import read_judgments
+from judges.model import Status
+from tests.llm_server import LlmServer
+from trajectories import store
+from trajectories.model import Trajectory
+from trajectories.sample import sample_path
+
+
+@pytest.fixture
+def few() -> list[Trajectory]:
+    read = (item for item in store.read(sample_path()) if isinstance(item, Trajectory))
+    return [item for item, _ in zip(read, range(3), strict=False)]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "replies.sqlite"))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_escape_sequences_do_not_reach_the_terminal(
+    few: list[Trajectory], capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = {"benchmark": "\x1b[31mred", "agent": "../../\x1b[2J", "task_id": "a\r\nerror: b\x07"}
+    evil = few[0].model_copy(update={"key": few[0].key.model_copy(update=names)})
+    file = store.write(Path("evil"), [*few, evil, evil])
+    file.write_bytes(file.read_bytes() + b'{"key": "\x1b]0;title\x07"}\n')
+    words = ["--judge", "heuristic", "--data", "trajudge:evil", "--out", "run"]
+    assert main([*words, "--export", "agentrewardbench", "out"]) == 0
+    assert main([*words[:4], "--benchmark", "absent"]) == 2
+    shown = capsys.readouterr()
+    assert "\\x1b[31mred" in shown.out
+    for text in (shown.out, shown.err):
+        assert all(character.isprintable() or character == "\n" for character in text)
+    assert not [line for line in shown.err.splitlines() if line.startswith("error: b")]
+    assert {path.parts[0] for path in Path().rglob("*.json")} == {"run", "out"}
+
+
+def test_why_a_judgment_failed_is_shown_once_a_status(
+    few: list[Trajectory], capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.write(Path("bombs"), few)
+    for image in Path("bombs/images").iterdir():
+        image.write_bytes(_png(60_000, 60_000))
+    with LlmServer() as server:
+        words = ["--model", "gpt-4o", "--base-url", server.url, "--representation", "screenshot"]
+        assert main([*words, "--data", "trajudge:bombs", "--out", "run"]) == 1
+        assert server.stats.requests == 0
+    assert {judgment.status for judgment in read_judgments(Path("run"))} == {Status.SKIPPED}
+    shown = capsys.readouterr().err
+    assert "warning: 3 skipped, the first because: " in shown
+    assert "60000 x 60000 pixels" in shown
+
+
+def _png(width: int, height: int) -> bytes:
+    """A picture that declares what nobody should decode."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        crc = zlib.crc32(kind + content)
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", crc)
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    data = zlib.compress(bytes(1_000_000))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        chunk(kind, content)
+        for kind, content in ((b"IHDR", header), (b"IDAT", data), (b"IEND", b""))
+    )
