@@ -4,7 +4,7 @@ package ``agent-reward-bench`` (its files are read; the package is never importe
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -94,6 +94,19 @@ def load_splits(path: Path) -> dict[tuple[str, str], Split]:
         benchmark = row["benchmark"].removesuffix("_l1").removesuffix("_l2")
         splits[benchmark, canonical_task_id(benchmark, row["task_id"])] = split
     return splits
+
+
+def with_packaged_splits(annotations: Iterable[Annotation]) -> list[Annotation]:
+    """The same annotations with the splits of the installed package, which the dataset on the Hub
+    does not have; unchanged if the package is not installed."""
+    try:
+        splits = load_splits(_packaged(_SPLITS))
+    except UserError:
+        splits = {}
+    return [
+        item.model_copy(update={"split": splits.get((item.key.benchmark, item.key.task_id))})
+        for item in annotations
+    ]
 
 
 def _annotation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from annotations import Annotation, agentrewardbench, open_annotations
@@ -9,6 +10,10 @@ from trajectories.errors import UserError
 from trajectories.loaders import parse_source
 
 SAMPLE = "sample"
+NO_SPLITS = (
+    "the annotations have no splits, so the development split is judged too: they come with  "
+    "pip install --no-deps agent-reward-bench"
+)
 FETCH_HINT = "python -m trajectories.fetch agentrewardbench [--benchmark ...]"
 
 
@@ -38,8 +43,16 @@ def find_source(data: str | None, annotations: str | None) -> Source:
 
         data = f"trajudge:{sample_path()}"
     labels = annotations or _labels_of(data)
-    opened = tuple(open_annotations(labels)) if labels else ()
-    return Source(SAMPLE if sample else data, "sample" if sample else labels, opened, note)
+    opened = open_annotations(labels) if labels else []
+    if labels and labels.startswith(agentrewardbench.KIND) and not _has_splits(opened):
+        opened = agentrewardbench.with_packaged_splits(opened)
+        if not _has_splits(opened):
+            note = "; ".join(filter(None, [note, NO_SPLITS]))
+    return Source(SAMPLE if sample else data, "sample" if sample else labels, tuple(opened), note)
+
+
+def _has_splits(annotations: Iterable[Annotation]) -> bool:
+    return any(annotation.split for annotation in annotations)
 
 
 def open_spec(spec: str) -> str:
@@ -64,7 +77,7 @@ def _default_data() -> tuple[str, str]:
 
 
 def _labels_of(data: str) -> str | None:
-    """Where the labels of the data lie: beside it, or in the installed package."""
+    """Where the labels of the data lie: beside it, in the installed package, or on the Hub."""
     kind, path = parse_source(data)
     if path is not None:
         for folder in (path, *path.resolve().parents[:2]):
@@ -77,6 +90,10 @@ def _labels_of(data: str) -> str | None:
     try:
         open_annotations(agentrewardbench.KIND)
     except UserError as error:
+        if path is None:
+            from trajectories.fetch import annotations  # noqa: PLC0415 - only where it is used
+
+            return f"{agentrewardbench.KIND}:{annotations()}"
         raise UserError(
             f"--data {data}: no annotations.csv lies beside it; name the labels with "
             f"--annotations agentrewardbench:PATH, or {error}"

@@ -40,7 +40,7 @@ def tables(scores: Scores) -> list[Table]:
     experts gave; coverage, spending."""
     found: list[Table] = []
     shown = _shown(scores)
-    if len(scores.spending) > 1:
+    if len(scores.spending) > 1 and any(map(_labelled, scores.scores)):
         found.append(("Judges", *overview(scores)))
     for label in LABELS:
         of_label = [s for s in scores.scores if s.label == label and s.benchmark in shown]

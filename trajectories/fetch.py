@@ -81,11 +81,18 @@ def local_copy() -> Path | None:
     return place if agentrewardbench.detect(place) else None
 
 
-def rows(copy: HubCopy) -> list[Row]:
-    """The benchmark's trajectories, each once, in the order of annotations.csv."""
+def annotations(copy: HubCopy | None = None) -> Path:
+    """The dataset's annotations.csv, fetched if need be. Raises UserError if it cannot be."""
+    copy = copy or HubCopy(folder(), REPO)
     table = copy.get("annotations.csv")
     if table is None:
         raise UserError(f"{copy.repo} has no annotations.csv at revision {copy.revision}")
+    return table
+
+
+def rows(copy: HubCopy) -> list[Row]:
+    """The benchmark's trajectories, each once, in the order of annotations.csv."""
+    table = annotations(copy)
     try:
         with table.open(encoding="utf-8", newline="") as file:
             found = [
