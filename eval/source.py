@@ -91,9 +91,9 @@ def _labels_of(data: str) -> str | None:
         open_annotations(agentrewardbench.KIND)
     except UserError as error:
         if path is None:
-            from trajectories.fetch import annotations  # noqa: PLC0415 - only where it is used
+            from trajectories.fetch import annotation_table  # noqa: PLC0415 - only where it is used
 
-            return f"{agentrewardbench.KIND}:{annotations()}"
+            return f"{agentrewardbench.KIND}:{annotation_table()}"
         raise UserError(
             f"--data {data}: no annotations.csv lies beside it; name the labels with "
             f"--annotations agentrewardbench:PATH, or {error}"

@@ -81,7 +81,7 @@ def local_copy() -> Path | None:
     return place if agentrewardbench.detect(place) else None
 
 
-def annotations(copy: HubCopy | None = None) -> Path:
+def annotation_table(copy: HubCopy | None = None) -> Path:
     """The dataset's annotations.csv, fetched if need be. Raises UserError if it cannot be."""
     copy = copy or HubCopy(folder(), REPO)
     table = copy.get("annotations.csv")
@@ -92,7 +92,7 @@ def annotations(copy: HubCopy | None = None) -> Path:
 
 def rows(copy: HubCopy) -> list[Row]:
     """The benchmark's trajectories, each once, in the order of annotations.csv."""
-    table = annotations(copy)
+    table = annotation_table(copy)
     try:
         with table.open(encoding="utf-8", newline="") as file:
             found = [
