@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from base64 import b64encode
 from functools import cached_property
 from importlib.util import find_spec
@@ -13,13 +14,24 @@ from typing import Any
 from judges.adapters.base import Sent, clean_url
 from judges.adapters.capabilities import capability
 from judges.adapters.chat import read_chat
-from judges.adapters.errors import BadReply, CallFailed, ContextOverflow, Refused, Unreachable
+from judges.adapters.errors import (
+    AuthFailed,
+    BadReply,
+    CallFailed,
+    ContextOverflow,
+    Refused,
+    Unreachable,
+)
 from judges.adapters.failures import ErrorBody, failure
 from judges.adapters.headers import rate_headers
 from judges.adapters.parameters import Learned
 from judges.adapters.sdk import host_of, root_cause
 from judges.model import Message, Part, Picture, Request
 from trajectories.errors import MissingExtra
+
+# In the words of many providers' own code: litellm gives some of them as a 500, not as a 401.
+_NO_KEY = re.compile(r"api[_ ]?key|credentials", re.IGNORECASE)
+_NO_CONNECTION = re.compile(r"Connection error|Cannot connect to host")
 
 
 class LiteLLMAdapter:
@@ -44,7 +56,7 @@ class LiteLLMAdapter:
         self._url = clean_url(base_url) if base_url else None
         self._where = host_of(self._url) if self._url else model.partition("/")[0]
         self.endpoint = self._url or self.name
-        self._provider = model.partition("/")[0]
+        self._model, self._provider = model, model.partition("/")[0]
         self._timeout = timeout
         self._learned = Learned()
 
@@ -88,7 +100,7 @@ class LiteLLMAdapter:
                 said = ErrorBody(str(getattr(error, "message", error)))
                 status = getattr(error, "status_code", 0)
                 if not self._learned.learn(request.model, status, said, parameters):
-                    raise self._mapped(error, said) from None
+                    raise (self._without_key(said) or self._mapped(error, said)) from None
         key_variable = self._key_variable()
         reply = read_chat(response.model_dump(), where=self._where, key_variable=key_variable)
         seconds = perf_counter() - started
@@ -109,6 +121,15 @@ class LiteLLMAdapter:
     def _key_variable(self) -> str:
         return f"{self._provider.upper()}_API_KEY"
 
+    def _without_key(self, said: ErrorBody) -> AuthFailed | None:
+        """The error to raise if this one came for want of a key, naming what is not set."""
+        if self._url or not _NO_KEY.search(said.message):
+            return None
+        missing = self._sdk.validate_environment(self._model).get("missing_keys")
+        if not missing:
+            return None
+        return AuthFailed(f"{self._where} needs a key, and nothing is set of {', '.join(missing)}")
+
     def _mapped(self, error: Exception, said: ErrorBody) -> CallFailed:
         """One of our errors for one of litellm's, the special cases first."""
         kinds = self._sdk.exceptions
@@ -124,7 +145,7 @@ class LiteLLMAdapter:
         headers = headers or getattr(response, "headers", None) or {}
         if isinstance(error, kinds.JSONSchemaValidationError | kinds.APIResponseValidationError):
             return BadReply(f"{self._where} answered without the fields of the protocol")
-        if isinstance(error, kinds.APIConnectionError) or "Connection error" in said.message:
+        if isinstance(error, kinds.APIConnectionError) or _NO_CONNECTION.search(said.message):
             return Unreachable(f"cannot reach {self._where}: {root_cause(error)}")
         return failure(
             status or 500, said, headers, where=self._where, key_variable=self._key_variable()
