@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return dry_run(cells)
     if not _may_spend(options, cells):
+        sys.stderr.write("not started: nothing was asked\n")
         return INTERRUPTED
     return _execute(cells)
 
@@ -60,6 +61,8 @@ def _execute(cells: Sequence[Cell]) -> int:
     missing = missing_policy(cells[0].options)
     scores = score(done, labels, rewards=rewards, missing=missing)
     show(scores, time.monotonic() - started, has_labels=bool(labels))
+    for outcome in outcomes:
+        sys.stderr.write("".join(note + "\n" for note in outcome.notes))
     return max((outcome.code for outcome in outcomes), default=DONE)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,12 +27,13 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """What a run has come to: its exit code, and what it is scored from."""
+    """What a run has come to: its exit code, what it is scored from, what to tell the user."""
 
     code: int
     judgments: list[Judgment]
     rewards: dict[TrajectoryKey, float | None]
     scores: Scores
+    notes: tuple[str, ...]
 
 
 class Sitting:
@@ -71,7 +71,8 @@ class Sitting:
             judgments = journal.finish(keys_in_order(plan.keys))
         rewards = self.reading.rewards
         scores = write_results(self.options, plan, judgments, rewards)
-        return Outcome(self._ended(judgments), judgments, rewards, scores)
+        notes = tuple(self._notes(judgments))
+        return Outcome(self._code(judgments), judgments, rewards, scores, notes)
 
     async def _judge(self, journal: Journal) -> None:
         options, plan = self.options, self.plan
@@ -116,27 +117,33 @@ class Sitting:
         with graceful_interrupt(self.halt, stop):
             yield
 
-    def _ended(self, judgments: list[Judgment]) -> int:
-        """Say what deserves attention, and give the exit code."""
-        for warning in self._warnings(judgments):
-            sys.stderr.write(f"warning: {one_line(warning)}\n")
-        sys.stderr.write(f"the run is in {self.plan.folder}\n")
-        halted = self.halt.reason
-        if halted is not None:
-            sys.stderr.write(
-                f"{halted}: {len(judgments)} of {self.total} judged; the same command goes on "
-                "from there\n"
-            )
-            return INTERRUPTED if isinstance(halted, Interrupted) else FAILURES
+    def _failed(self, judgments: list[Judgment]) -> bool:
+        """Whether more judgments failed than ``--max-failures`` allows."""
         failed = sum(judgment.status is not Status.OK for judgment in judgments)
-        allowed = self.options.max_failures
-        if failed > (allowed * self.total if isinstance(allowed, float) else allowed):
-            sys.stderr.write(
-                f"{failed} of {self.total} judgments failed, more than --max-failures {allowed}: "
-                "--retry-failed asks for them again\n"
+        allowed: float | int = self.options.max_failures
+        return failed > (allowed * self.total if isinstance(allowed, float) else allowed)
+
+    def _code(self, judgments: list[Judgment]) -> int:
+        if self.halt.reason is not None:
+            return INTERRUPTED if isinstance(self.halt.reason, Interrupted) else FAILURES
+        return FAILURES if self._failed(judgments) else DONE
+
+    def _notes(self, judgments: list[Judgment]) -> Iterator[str]:
+        """What deserves attention once the tables are shown."""
+        for warning in self._warnings(judgments):
+            yield f"warning: {one_line(warning)}"
+        yield f"the run is in {self.plan.folder}"
+        if self.halt.reason is not None:
+            yield (
+                f"{self.halt.reason}: {len(judgments)} of {self.total} judged; the same command "
+                "goes on from there"
             )
-            return FAILURES
-        return DONE
+        elif self._failed(judgments):
+            failed = sum(judgment.status is not Status.OK for judgment in judgments)
+            yield (
+                f"{failed} of {self.total} judgments failed, more than --max-failures "
+                f"{self.options.max_failures}: --retry-failed asks for them again"
+            )
 
     def _warnings(self, judgments: list[Judgment]) -> Iterator[str]:
         """What could not be read, file by file, and why judgments failed, once a status."""
