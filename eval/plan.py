@@ -125,7 +125,8 @@ def _card(judge: str) -> dict[str, Any]:
 
     if not find_judge(judge).needs_model:
         return {}
-    return load_prompt(judge).card.model_dump(mode="json")
+    folder = find_judge(judge).prompt or judge
+    return load_prompt(folder).card.model_dump(mode="json")
 
 
 def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from judges.fitting import NOTHING, conversation, prompt_tokens
 from judges.model import Message, Part, Picture, Text
 from prompts.published import load_published
 from prompts.render import load_prompt
-from trajectories.ladder import Rung, View
+from trajectories.ladder import View
 from trajectories.represent import Representation
 from trajectories.tokens import count_tokens
-
-_NOTHING = View(rung=Rung.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree="")
 
 
 class Form(Protocol):
@@ -41,7 +40,7 @@ class OwnForm:
         self._system = self._prompt.render(
             "system", representation=representation.value, success=success
         )
-        self.tokens = _tokens(self.messages(_NOTHING, ()))
+        self.tokens = prompt_tokens(self.messages(NOTHING, ()))
 
     def messages(self, view: View, pictures: Sequence[Picture]) -> list[Message]:
         text = self._prompt.render(
@@ -55,7 +54,7 @@ class OwnForm:
             axtree=view.axtree,
             screenshot=self._shows_screenshot,
         )
-        return _conversation(self._system, [*pictures, Text(text=text)])
+        return conversation(self._system, [*pictures, Text(text=text)])
 
 
 class PublishedForm:
@@ -72,7 +71,7 @@ class PublishedForm:
         self._prompt = load_published()
         self.prompt_hash = self._prompt.hash
         self._system = self._prompt.system(success)
-        self.tokens = _tokens(self.messages(_NOTHING, ()))
+        self.tokens = prompt_tokens(self.messages(NOTHING, ()))
         if representation.shows_screenshot:
             self.tokens += count_tokens(self._prompt.screenshot_text)
 
@@ -87,16 +86,4 @@ class PublishedForm:
         parts: list[Part] = [Text(text=text) for text in texts]
         if pictures:
             parts += [Text(text=self._prompt.screenshot_text), *pictures]
-        return _conversation(self._system, [*parts, Text(text=self._prompt.final)])
-
-
-def _conversation(system: str, parts: Sequence[Part]) -> list[Message]:
-    return [
-        Message(role="system", parts=(Text(text=system),)),
-        Message(role="user", parts=tuple(parts)),
-    ]
-
-
-def _tokens(messages: Sequence[Message]) -> int:
-    texts = [part.text for message in messages for part in message.parts if isinstance(part, Text)]
-    return sum(map(count_tokens, texts))
+        return conversation(self._system, [*parts, Text(text=self._prompt.final)])

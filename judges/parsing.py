@@ -8,7 +8,8 @@ length of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import NamedTuple, TypeVar
 
 from judges.model import Verdict
@@ -162,10 +163,22 @@ def _reasoning(text: str, tags: list[_Tag], hidden: list[tuple[_Tag, _Tag]]) -> 
     return _TAG.sub("", text[:first]).strip()
 
 
-_STATUS_MARK = re.compile(r"status[*_\"'` ]{0,4}:", re.IGNORECASE)
-# A verdict and what decorates it take no more characters than this.
-_STATUS_REACH = 80
-_THOUGHTS = re.compile(r"\A[\s*_#>\"'`]*thoughts?[*_\"'` ]{0,4}:", re.IGNORECASE)
+# A value and what decorates it take no more characters than this.
+_REACH = 80
+_THOUGHTS = re.compile(r"\A[\s*_#>\"'`]*(?:thoughts?|reasoning)[*_\"'` ]{0,4}:", re.IGNORECASE)
+_GRADE = re.compile(
+    r"(\d{1,3}(?:\.\d{1,3})?)(?: ?(?:/|out of) ?(\d{1,3}))?(?: points?)?(\W+[^\d]*)?"
+)
+_DECORATION = "*_\"'`()[]<>=#. \t\r"
+
+_Value = TypeVar("_Value", bool, float)
+
+
+class Grade(NamedTuple):
+    """A number on a judge's scale, and the reasoning before it."""
+
+    value: float
+    reasoning: str
 
 
 def parse_status_line(text: str) -> Verdict:
@@ -176,29 +189,69 @@ def parse_status_line(text: str) -> Verdict:
     Raises ParseFailure if there is no verdict or contradicting ones.
     """
     text = without_thinking(text)
-    own: list[bool] = []
-    trailing: list[bool] = []
-    for mark in _STATUS_MARK.finditer(text):
-        rest = text[mark.end() : mark.end() + _STATUS_REACH].lstrip()
-        verdict = _STATUS.get(normalise(rest.split("\n", 1)[0]))
-        if verdict is not None:
-            (own if _begins_line(text, mark.start()) else trailing).append(verdict)
-    verdicts = set(own or trailing)
+    verdicts = set(_marked("status", text, lambda line, _: _STATUS.get(normalise(line))))
     if not verdicts:
         raise ParseFailure("the reply holds no line with  Status: success  or  Status: failure")
     if len(verdicts) > 1:
         raise ParseFailure("the reply gives two contradicting statuses")
-    thoughts = _THOUGHTS.sub("", text)
-    reasoning = thoughts[: _last_mark(thoughts)].strip().rstrip("*_#\"'` \n")
-    return Verdict(success=verdicts.pop(), reasoning=reasoning)
+    return Verdict(success=verdicts.pop(), reasoning=_before("status", text))
+
+
+def parse_grade_line(text: str, name: str, low: float, high: float) -> Grade:
+    """The number in ``Score: 4`` (``name`` score), also ``4/5``, ``4 out of 5`` and decorated.
+
+    Which line counts is as with ``parse_status_line``. Raises ParseFailure if there is no such
+    line, if its number is not in ``low`` to ``high`` or on another scale, or if two differ.
+    """
+    text = without_thinking(text)
+    title = name.capitalize()
+    found = set(_marked(name, text, partial(_grade, high)))
+    if not found:
+        raise ParseFailure(f"the reply holds no line  {title}:  with a number up to {high:g}")
+    if len(found) > 1:
+        raise ParseFailure(f"the reply gives contradicting numbers for  {title}:")
+    value = found.pop()
+    if not low <= value <= high:
+        raise ParseFailure(f"the reply says  {title}: {value:g} , not {low:g} to {high:g}")
+    return Grade(value, _before(name, text))
+
+
+def _grade(high: float, line: str, begins: bool) -> float | None:
+    """The only number of the line, which starts with it; None for a share of another scale.
+    Words may explain it where the line ``begins`` with the name."""
+    said = _GRADE.fullmatch(line.strip(_DECORATION).casefold())
+    if said is None or (said[2] and float(said[2]) != high) or (said[3] and not begins):
+        return None
+    return float(said[1])
+
+
+@cache
+def _mark(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![a-z0-9]){re.escape(name)}[*_\"'` ]{{0,4}}:", re.IGNORECASE)
+
+
+def _marked(name: str, text: str, meaning: Callable[[str, bool], _Value | None]) -> list[_Value]:
+    """What the lines that begin with ``name:`` mean; without one, what those mean in which it
+    comes later. ``meaning`` is told the rest of the line, and whether the line begins so."""
+    own: list[_Value] = []
+    trailing: list[_Value] = []
+    for mark in _mark(name).finditer(text):
+        rest = text[mark.end() : mark.end() + _REACH].lstrip()
+        begins = _begins_line(text, mark.start())
+        value = meaning(rest.split("\n", 1)[0], begins)
+        if value is not None:
+            (own if begins else trailing).append(value)
+    return own or trailing
 
 
 def _begins_line(text: str, start: int) -> bool:
     """Whether nothing but markup stands before ``start`` on its line."""
-    before = text[max(0, start - _STATUS_REACH) : start]
+    before = text[max(0, start - _REACH) : start]
     return not normalise(before.rpartition("\n")[2])
 
 
-def _last_mark(text: str) -> int:
-    """Where the last ``Status:`` begins."""
-    return max((mark.start() for mark in _STATUS_MARK.finditer(text)), default=len(text))
+def _before(name: str, text: str) -> str:
+    """The reasoning: what stands before the last ``name:``."""
+    thoughts = _THOUGHTS.sub("", text)
+    last = max((mark.start() for mark in _mark(name).finditer(thoughts)), default=len(thoughts))
+    return thoughts[:last].strip().rstrip("*_#\"'` \n")

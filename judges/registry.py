@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from judges.model import Judge
+from judges.reader import Reader
 from trajectories.errors import UserError
 from trajectories.model import Record
 
@@ -26,6 +27,7 @@ class Entry:
     reads no page. ``models`` are the options (``judges.reader.Reader``) that give it other models
     than the run's own, such as ``captioner`` for ``--captioner-model``. ``pictures`` is whose
     model must take images whatever the representation: "" nobody's, "judge" or one of ``models``.
+    ``prompt`` is the folder under ``prompts/``, where it is not named as the judge is.
     """
 
     module: str
@@ -37,6 +39,7 @@ class Entry:
     representations: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     pictures: str = ""
+    prompt: str = ""
 
     @property
     def options_class(self) -> type[Record]:
@@ -60,6 +63,59 @@ JUDGES: Mapping[str, Entry] = {
         summary="one call: success, side effect, optimality, repetition (AgentRewardBench)",
         id_options=("representation", "success", "prompts"),
         representations=("axtree", "screenshot", "both", "none"),
+    ),
+    "aer-c": Entry(
+        module="judges.aer",
+        judge="AerC",
+        options="AerCOptions",
+        needs_model=True,
+        summary="steps and a caption of the final screenshot (Agent Eval and Refine)",
+        prompt="aer",
+        id_options=("variant", "captioner"),
+        representations=("screenshot",),
+        models=("captioner",),
+        pictures="captioner",
+    ),
+    "aer-v": Entry(
+        module="judges.aer",
+        judge="AerV",
+        options="AerVOptions",
+        needs_model=True,
+        summary="steps and the final screenshot (Agent Eval and Refine)",
+        prompt="aer",
+        id_options=("variant",),
+        representations=("screenshot",),
+        pictures="judge",
+    ),
+    "nnetnav": Entry(
+        module="judges.nnetnav",
+        judge="Nnetnav",
+        options="NnetnavOptions",
+        needs_model=True,
+        summary="a description of every change between accessibility trees, rated 1 to 5 (NNetNav)",
+        id_options=("describer",),
+        representations=("axtree",),
+        models=("describer",),
+    ),
+    "webvoyager": Entry(
+        module="judges.webvoyager",
+        judge="WebVoyager",
+        options="WebVoyagerOptions",
+        needs_model=True,
+        summary="the task, the answer and the last screenshots (WebVoyager)",
+        id_options=("screenshots",),
+        representations=("screenshot",),
+        pictures="judge",
+    ),
+    "webjudge": Entry(
+        module="judges.webjudge",
+        judge="WebJudge",
+        options="WebJudgeOptions",
+        needs_model=True,
+        summary="key points, every screenshot scored, a verdict on those that matter (WebJudge)",
+        id_options=("variant", "threshold", "screenshots"),
+        representations=("screenshot",),
+        pictures="judge",
     ),
     "rule-based": Entry(
         module="judges.baselines",
@@ -123,10 +179,14 @@ def _options(name: str, kind: type[Record], options: Mapping[str, Any]) -> Recor
 
 
 def _id(name: str, entry: Entry, options: Record) -> str:
-    """The name, the first of the id options always, the others where they are not the default."""
+    """The name; the representation or variant always, other id options where they are not the
+    default, other models where there are any."""
     parts = [name]
-    for position, option in enumerate(entry.id_options):
+    for option in entry.id_options:
         value = getattr(options, option)
-        if position == 0 or value != type(options).model_fields[option].default:
-            parts.append(f"{value}" if position == 0 else f"{option}-{value}")
+        default = type(options).model_fields[option].default
+        if option in ("representation", "variant"):
+            parts.append(f"{value}")
+        elif value.model if isinstance(value, Reader) else value != default:
+            parts.append(f"{option}-{value}")
     return "-".join(parts)

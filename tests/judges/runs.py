@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
+from typing import NamedTuple
 
 from PIL import Image
 from pydantic import JsonValue
@@ -102,6 +103,64 @@ class ScriptedAsk:
         if isinstance(reply, CallFailed):
             raise reply
         return reply
+
+
+class Asked(NamedTuple):
+    """One call as the judge made it."""
+
+    stage: str
+    rung: str
+    model: str | None
+    messages: Sequence[Message]
+
+
+class StagedAsk:
+    """Answers by stage: always the same, or one after the other; what a dry run would assume
+    where a stage has none. Keeps what was asked."""
+
+    calls: tuple[Call, ...] = ()
+
+    def __init__(self, **answers: str | CallFailed | Sequence[str | CallFailed]) -> None:
+        self._answers = answers
+        self.asked: list[Asked] = []
+
+    async def __call__(
+        self,
+        messages: Sequence[Message],
+        *,
+        stage: str = "verdict",
+        rung: str = "full",
+        model: str | None = None,
+        assume: str = "",
+        **parameters: JsonValue,
+    ) -> Reply:
+        before = sum(asked.stage == stage for asked in self.asked)
+        self.asked.append(Asked(stage, rung, model, messages))
+        answer = self._answers.get(stage, assume)
+        if not isinstance(answer, str | CallFailed):
+            answer = answer[before]
+        if isinstance(answer, CallFailed):
+            raise answer
+        return Reply(text=answer)
+
+    def stage(self, name: str) -> list[Asked]:
+        return [asked for asked in self.asked if asked.stage == name]
+
+
+def seen_run(steps: int = 3, **changes: object) -> Trajectory:
+    """The run in a shop with a tree and a screenshot of its own at every step."""
+    run = mug_run()
+    made = []
+    for index in range(steps):
+        step = run.steps[min(index, 2) if index < steps - 1 else 2]
+        observation = step.observation.model_copy(
+            update={
+                "axtree": step.observation.axtree or f"RootWebArea 'Page {index + 1}'",
+                "screenshot": png(8 + index),
+            }
+        )
+        made.append(step.model_copy(update={"index": index, "observation": observation}))
+    return run.model_copy(update={"steps": tuple(made), **changes})
 
 
 def texts(messages: Iterable[Message]) -> list[str]:

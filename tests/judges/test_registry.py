@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from judges.registry import JUDGES, find_judge, make_judge
+from judges.reader import Reader
+from judges.registry import JUDGES, check_representation, find_judge, make_judge
 from trajectories.errors import UserError
 
 
@@ -33,12 +34,63 @@ def test_the_id_tells_variants_apart(options: dict[str, object], judge_id: str) 
     assert make_judge("simplified", options)[0] == judge_id
 
 
-def test_which_judges_need_a_model() -> None:
-    assert {name: entry.needs_model for name, entry in JUDGES.items()} == {
-        "simplified": True,
-        "rule-based": False,
-        "heuristic": False,
+def test_which_judges_need_no_model() -> None:
+    assert [name for name, entry in JUDGES.items() if not entry.needs_model] == [
+        "rule-based",
+        "heuristic",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "judge_id"),
+    [
+        ("aer-c", {}, "aer-c-agentrewardbench"),
+        ("aer-c", {"captioner": Reader(max_prompt_tokens=9)}, "aer-c-agentrewardbench"),
+        ("aer-c", {"captioner": Reader(model="m")}, "aer-c-agentrewardbench-captioner-m"),
+        ("aer-v", {"variant": "original"}, "aer-v-original"),
+        ("nnetnav", {}, "nnetnav"),
+        ("webvoyager", {"screenshots": "3"}, "webvoyager-screenshots-3"),
+        (
+            "webjudge",
+            {"variant": "online-mind2web", "threshold": 4},
+            "webjudge-online-mind2web-threshold-4",
+        ),
+    ],
+)
+def test_the_ids_of_the_papers_judges(name: str, options: dict[str, object], judge_id: str) -> None:
+    assert make_judge(name, options)[0] == judge_id
+
+
+@pytest.mark.parametrize(
+    ("name", "representation", "said"),
+    [
+        ("nnetnav", "screenshot", "--representation screenshot: judge nnetnav reads axtree only"),
+        ("aer-v", "axtree", "--representation axtree: judge aer-v reads screenshot only"),
+        ("heuristic", "both", "--representation both: judge heuristic reads no page"),
+    ],
+)
+def test_a_representation_that_a_judge_does_not_read_is_refused(
+    name: str, representation: str, said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        check_representation(name, representation)
+    check_representation("simplified", representation)
+
+
+def test_whose_model_is_shown_pictures() -> None:
+    shown = {
+        (name, role)
+        for name, entry in JUDGES.items()
+        for role in ("judge", *entry.models)
+        if entry.needs_pictures(role, None)
     }
+    assert shown == {
+        ("aer-c", "captioner"),
+        ("aer-v", "judge"),
+        ("webvoyager", "judge"),
+        ("webjudge", "judge"),
+    }
+    assert find_judge("simplified").needs_pictures("judge", "both")
 
 
 @pytest.mark.parametrize(

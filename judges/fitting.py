@@ -1,0 +1,105 @@
+"""Prompts that fit: ever shorter ones, until the model takes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from judges.adapters.errors import ContextOverflow
+from judges.model import Ask, Message, Part, Picture, Reply, Text
+from judges.pictures import ImageLimits, picture_tokens
+from trajectories.ladder import MAX_OVERFLOWS, SHRINK, Ladder, Rung, View
+from trajectories.model import Trajectory
+from trajectories.represent import Representation
+from trajectories.tokens import count_tokens
+
+NOTHING = View(rung=Rung.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree="", tokens=0)
+"""A view without a word: what a template takes by itself."""
+
+
+class Fitted(NamedTuple):
+    """Messages of about ``tokens`` tokens; ``rung`` says what was left out of them."""
+
+    rung: str
+    messages: Sequence[Message]
+    tokens: int
+
+
+async def ask_down(
+    ask: Ask,
+    make: Callable[[int], Fitted | None],
+    *,
+    limit: int,
+    stage: str = "verdict",
+    model: str | None = None,
+    assume: str = "",
+) -> Reply:
+    """The reply to the first prompt that the model does not find too long.
+
+    ``make`` gives the longest prompt within so many tokens, None if nothing sensible fits; it
+    begins with ``limit``. Raises ContextOverflow, and whatever else ``ask`` raises.
+    """
+    overflow = ContextOverflow(f"the prompt does not fit {limit} tokens however it is cut")
+    budget = limit
+    for _ in range(MAX_OVERFLOWS + 1):
+        prompt = make(budget)
+        if prompt is None:
+            break
+        try:
+            return await ask(
+                prompt.messages, stage=stage, rung=prompt.rung, model=model, assume=assume
+            )
+        except ContextOverflow as error:
+            overflow = error
+        budget = int(SHRINK * prompt.tokens)
+    raise overflow
+
+
+async def ask_of_steps(
+    ask: Ask,
+    trajectory: Trajectory,
+    messages: Callable[[View], Sequence[Message]],
+    *,
+    limit: int,
+    images: ImageLimits | None = None,
+) -> Reply:
+    """The reply to a prompt that lists the steps of a run and shows no tree."""
+    ladder = Ladder(trajectory, Representation.NONE)
+    around = prompt_tokens(messages(NOTHING), images)
+
+    def make(budget: int) -> Fitted | None:
+        view = ladder.first(budget - around)
+        if view is None:
+            return None
+        return Fitted(view.rung.label, messages(view), around + view.tokens)
+
+    return await ask_down(ask, make, limit=limit)
+
+
+def words(view: View) -> dict[str, object]:
+    """A view as a template's variables: goal, steps, head, elided and answer."""
+    return {
+        "goal": view.goal,
+        "steps": view.steps,
+        "head": view.head,
+        "elided": view.elided,
+        "answer": view.answer,
+    }
+
+
+def conversation(system: str, parts: Sequence[Part]) -> list[Message]:
+    """What is the same for every trajectory first, so that providers can cache it."""
+    return [
+        Message(role="system", parts=(Text(text=system),)),
+        Message(role="user", parts=tuple(parts)),
+    ]
+
+
+def prompt_tokens(messages: Sequence[Message], images: ImageLimits | None = None) -> int:
+    """Tokens of all texts and pictures, estimated."""
+    images = images or ImageLimits()
+    return sum(
+        picture_tokens(part, images) if isinstance(part, Picture) else count_tokens(part.text)
+        for message in messages
+        for part in message.parts
+    )

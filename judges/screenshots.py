@@ -1,0 +1,47 @@
+"""Several screenshots of a run in one prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from judges.model import Picture
+from judges.pictures import ImageLimits, picture, picture_tokens
+from trajectories.model import ImageRef, Trajectory
+from trajectories.represent import MissingObservation
+
+
+class Shot(NamedTuple):
+    """The screenshot of step ``number``, counted from 1."""
+
+    number: int
+    image: ImageRef
+
+
+def recorded(trajectory: Trajectory) -> list[Shot]:
+    """Every screenshot of the run in order. Raises MissingObservation if there is none."""
+    shots = [
+        Shot(number, step.observation.screenshot)
+        for number, step in enumerate(trajectory.steps, start=1)
+        if step.observation.screenshot is not None
+    ]
+    if not shots:
+        raise MissingObservation(f"{trajectory.key}: no step has a screenshot")
+    return shots
+
+
+def first_that_fit(
+    images: Sequence[ImageRef], budget: int, limits: ImageLimits
+) -> tuple[list[Picture], int]:
+    """As many images from the beginning as take at most ``budget`` tokens, and their tokens.
+    Raises ImageUnreadable."""
+    shown: list[Picture] = []
+    taken = 0
+    for image in images:
+        loaded = picture(image, limits)
+        tokens = picture_tokens(loaded, limits)
+        if taken + tokens > budget:
+            break
+        shown.append(loaded)
+        taken += tokens
+    return shown, taken

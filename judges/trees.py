@@ -1,0 +1,48 @@
+"""Two accessibility trees in one prompt."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trajectories.ladder import MARKER_TOKENS, Rung, cut_middle
+from trajectories.model import Observation, Trajectory
+from trajectories.represent import MissingObservation
+from trajectories.tokens import count_tokens
+
+
+class TwoTrees(NamedTuple):
+    """Two accessibility trees of ``tokens`` tokens together."""
+
+    rung: Rung
+    before: str
+    after: str
+    tokens: int
+
+
+def two_trees(before: Observation, after: Observation, budget: int) -> TwoTrees | None:
+    """Both trees in ``budget`` tokens: full, pruned, or cut in the middle; None if even marks
+    of what was cut do not fit."""
+    first, second = before.axtree or "", after.axtree or ""
+    for rung in (Rung.FULL, Rung.PRUNED):
+        if rung is Rung.PRUNED or not (first and second):
+            first, second = before.axtree_pruned or first, after.axtree_pruned or second
+        tokens = count_tokens(first) + count_tokens(second)
+        if tokens <= budget:
+            return TwoTrees(rung, first, second, tokens)
+    if budget < 2 * MARKER_TOKENS:
+        return None
+    first = cut_middle(first, max(budget // 2, budget - count_tokens(second)))
+    second = cut_middle(second, budget - count_tokens(first))
+    return TwoTrees(Rung.CUT, first, second, count_tokens(first) + count_tokens(second))
+
+
+def check_trees(trajectory: Trajectory) -> None:
+    """Raises MissingObservation unless every observation has a tree."""
+    if not trajectory.steps:
+        raise MissingObservation(f"{trajectory.key}: no step is recorded")
+    for number, step in enumerate(trajectory.steps, start=1):
+        if not (step.observation.axtree or step.observation.axtree_pruned):
+            raise MissingObservation(
+                f"{trajectory.key}: step {number} has no accessibility tree, and every change is "
+                "described from two"
+            )

@@ -1,0 +1,59 @@
+"""WebVoyager's evaluator (He et al., 2024): the task, the answer and the last screenshots."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from judges.fitting import Fitted, ask_down, conversation, prompt_tokens
+from judges.model import Ask, Message, Picture, Text, Verdict
+from judges.parsing import parse_status_line
+from judges.pictures import ImageLimits
+from judges.reading import read
+from judges.screenshots import first_that_fit, recorded
+from prompts.render import load_prompt
+from trajectories.ladder import cut_middle
+from trajectories.model import Record, Trajectory
+
+
+class WebVoyagerOptions(Record):
+    """``screenshots``: at most so many of the last ones are shown."""
+
+    screenshots: int = Field(default=15, ge=1)
+    max_prompt_tokens: int = 120_000
+    images: ImageLimits = ImageLimits()
+
+
+class WebVoyager:
+    """One call; the earliest screenshots are left out where they do not fit."""
+
+    def __init__(self, options: WebVoyagerOptions) -> None:
+        self._options = options
+        self._prompt = load_prompt("webvoyager")
+        self._system = self._prompt.render("system")
+        self.prompt_hash = self._prompt.hash
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        limit, limits = self._options.max_prompt_tokens, self._options.images
+        shots = recorded(trajectory)
+        latest = [shot.image for shot in reversed(shots)][: self._options.screenshots]
+        answer = trajectory.answer and cut_middle(trajectory.answer, limit // 4)
+
+        def messages(pictures: list[Picture]) -> list[Message]:
+            text = self._prompt.render(
+                "user",
+                goal=trajectory.goal,
+                answer=answer,
+                shown=len(pictures),
+                recorded=len(shots),
+            )
+            return conversation(self._system, [*pictures, Text(text=text)])
+
+        around = prompt_tokens(messages([]))
+
+        def make(budget: int) -> Fitted | None:
+            shown, taken = first_that_fit(latest, budget - around, limits)
+            rung = "full" if len(shown) == len(latest) else "fewer"
+            return Fitted(rung, messages(shown[::-1]), around + taken) if shown else None
+
+        return read(await ask_down(ask, make, limit=limit), parse_status_line)

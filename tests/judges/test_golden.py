@@ -1,0 +1,57 @@
+"""Every prompt of every stage, word for word, on one small run.
+
+``TRAJUDGE_WRITE_GOLDEN=1`` writes them anew: read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from judges.model import Judge, Picture, Verdict
+from judges.parsing import ParseFailure
+from judges.registry import make_judge
+from tests.judges.runs import Asked, StagedAsk, seen_run
+
+GOLDEN = Path(__file__).parent / "golden"
+JUDGES: dict[str, tuple[str, dict[str, object]]] = {
+    "aer-c-agentrewardbench": ("aer-c", {}),
+    "aer-c-original": ("aer-c", {"variant": "original"}),
+    "aer-v-agentrewardbench": ("aer-v", {}),
+    "aer-v-original": ("aer-v", {"variant": "original"}),
+    "nnetnav": ("nnetnav", {}),
+    "webvoyager": ("webvoyager", {"screenshots": 2}),
+    "webjudge-general": ("webjudge", {}),
+    "webjudge-online-mind2web": ("webjudge", {"variant": "online-mind2web"}),
+}
+
+
+def written(asked: Asked) -> str:
+    """One call as text, its pictures as their width."""
+    lines = [f"##### {asked.stage}"]
+    for message in asked.messages:
+        lines.append(f"### {message.role}")
+        for part in message.parts:
+            lines.append(f"[picture {part.width}]" if isinstance(part, Picture) else part.text)
+    return "\n".join(lines)
+
+
+async def judged(judge: Judge, ask: StagedAsk) -> Verdict:
+    return await judge(seen_run(), ask)
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_the_prompts_are_the_golden_ones(name: str) -> None:
+    judge_name, options = JUDGES[name]
+    ask = StagedAsk()
+    _, judge = make_judge(judge_name, options)
+    with pytest.raises(ParseFailure):
+        asyncio.run(judged(judge, ask))
+    prompts = "\n\n".join(map(written, ask.asked)) + "\n"
+    golden = GOLDEN / f"{name}.txt"
+    if os.environ.get("TRAJUDGE_WRITE_GOLDEN"):
+        golden.write_text(prompts, encoding="utf-8")
+    assert prompts == golden.read_text(encoding="utf-8")
