@@ -7,20 +7,17 @@ was not. ``calls.jsonl`` beside it is the ledger of this machine's calls: second
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-import orjson
-
+from eval.ledger import CALLS, ledger_lines, with_seconds
 from eval.run_folder import JUDGMENTS, judgment_line, read_judgments, writing
 from judges.model import Judgment, Status
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
-
-CALLS = "calls.jsonl"
 
 JobId = tuple[TrajectoryKey, int]
 
@@ -74,13 +71,14 @@ class Journal:
         with writing(self._folder):
             for name, lines in (
                 (JUDGMENTS, [judgment_line(judgment)]),
-                (CALLS, _ledger(judgment)),
+                (CALLS, ledger_lines(judgment)),
             ):
                 self._files[name].write(b"".join(lines))
                 self._files[name].flush()
 
     def finish(self, order: Mapping[TrajectoryKey, int]) -> list[Judgment]:
-        """Rewrite ``judgments.jsonl`` in ``order`` (then by sample), and give the judgments.
+        """Rewrite ``judgments.jsonl`` in ``order`` (then by sample), and give the judgments with
+        the seconds of their calls.
 
         Raises UserError on a full disk; the file then stays as it was.
         """
@@ -89,7 +87,7 @@ class Journal:
         with writing(self._folder):
             part.write_bytes(b"".join(map(judgment_line, ordered)))
             part.replace(self._folder / JUDGMENTS)
-        return ordered
+        return with_seconds(ordered, self._folder)
 
 
 def _open_to_append(path: Path) -> IO[bytes]:
@@ -109,23 +107,6 @@ def _open_to_append(path: Path) -> IO[bytes]:
         file.truncate(position)
     file.seek(0, 2)
     return file
-
-
-def _ledger(judgment: Judgment) -> Sequence[bytes]:
-    return [
-        orjson.dumps(
-            {
-                "key": judgment.key.model_dump(),
-                "sample": judgment.sample,
-                **call.model_dump(include={"stage", "request", "rung", "finish", "cost"}),
-                "seconds": call.seconds,
-                "cached": call.cached,
-                "usage": call.usage.model_dump(),
-            },
-            option=orjson.OPT_APPEND_NEWLINE,
-        )
-        for call in judgment.calls
-    ]
 
 
 def keys_in_order(keys: Iterable[TrajectoryKey]) -> dict[TrajectoryKey, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from io import StringIO
+from typing import Any
 
 from eval.scoring import Score, Scores
 
@@ -18,11 +19,16 @@ COLUMNS = (
     *_NUMBERS,
     "missing_policy",
 )
+# A run that was interrupted ends with the same bytes.
+_EXECUTION: dict[str, Any] = {
+    "spending": {"__all__": {"seconds": True, "stages": {"__all__": {"seconds"}}}}
+}
 
 
 def results_json(scores: Scores) -> str:
-    """All scores, coverage and spending; ``Scores.model_validate_json`` reads it back."""
-    return scores.model_dump_json(indent=2) + "\n"
+    """All scores, coverage and spending but its seconds, which are this execution's;
+    ``Scores.model_validate_json`` reads it back."""
+    return scores.model_dump_json(indent=2, exclude=_EXECUTION) + "\n"
 
 
 def results_csv(scores: Scores) -> str:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from annotations.model import Labels
 from eval.intervals import wilson
 from eval.metrics import Counts, accuracy, f1, kappa, npv, precision, recall, tnr
 from eval.protocol import MISSING, ProtocolCounts, protocol_counts, protocol_rates
-from judges.model import Judgment, Status, Usage
+from judges.model import Call, Judgment, Status, Usage
 from trajectories.model import Record, TrajectoryKey
 
 Label = Literal["success", "side_effect", "repetition"]
@@ -70,15 +70,29 @@ class Coverage(Record):
     unlabelled: int
 
 
-class Spending(Record):
-    """What one judge used. ``cost`` in US dollars over the calls whose price is known, None if
-    there is none; ``unpriced`` calls come on top."""
+class Ledger(Record):
+    """What calls used. ``cost`` in US dollars over the calls whose price is known, None if there
+    is none; ``unpriced`` calls come on top. ``seconds`` is the latency of those that were sent,
+    added up."""
 
-    judge: str
     calls: int
     usage: Usage
     cost: float | None
     unpriced: int
+    seconds: float = 0.0
+
+
+class StageLedger(Ledger):
+    """One stage of a judge: caption, describe, verdict, ..."""
+
+    stage: str
+
+
+class Spending(Ledger):
+    """What one judge used; ``stages`` in the order in which it asks."""
+
+    judge: str
+    stages: tuple[StageLedger, ...]
 
 
 class Scores(Record):
@@ -251,12 +265,23 @@ def _coverage(
 
 
 def _spending(judge: str, judgments: Iterable[Judgment]) -> Spending:
-    calls = [call for judgment in judgments for call in judgment.calls]
-    prices = [call.cost for call in calls if call.cost is not None]
+    stages: dict[str, list[Call]] = {}
+    for judgment in judgments:
+        for call in judgment.calls:
+            stages.setdefault(call.stage, []).append(call)
     return Spending(
         judge=judge,
-        calls=len(calls),
-        usage=sum((call.usage for call in calls), Usage()),
-        cost=sum(prices) if prices else None,
-        unpriced=len(calls) - len(prices),
+        stages=tuple(StageLedger(stage=name, **_sums(calls)) for name, calls in stages.items()),
+        **_sums([call for calls in stages.values() for call in calls]),
     )
+
+
+def _sums(calls: Sequence[Call]) -> dict[str, Any]:
+    prices = [call.cost for call in calls if call.cost is not None]
+    return {
+        "calls": len(calls),
+        "usage": sum((call.usage for call in calls), Usage()),
+        "cost": sum(prices) if prices else None,
+        "unpriced": len(calls) - len(prices),
+        "seconds": sum(call.seconds for call in calls),
+    }

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from annotations import Annotation, Labels, agentrewardbench, open_annotations, primary_labels
+from eval.ledger import with_seconds
 from eval.published import read_published
 from eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest, read_rewards
 from judges.model import Judgment
@@ -38,7 +39,7 @@ def read_run(folder: Path) -> Source:
         raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
     return Source(
         name=str(folder),
-        judgments=read_judgments(folder),
+        judgments=with_seconds(read_judgments(folder), folder),
         rewards=read_rewards(folder),
         labels=read_labels(folder),
         protocols={str(read_manifest(folder).get("protocol", "default"))},

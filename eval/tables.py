@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from eval.figures import benchmark_name, percent, precision_cell
 from eval.overview import overview
-from eval.scoring import LABELS, OVERALL, Coverage, Label, Score, Scores, Spending
+from eval.scoring import LABELS, OVERALL, Coverage, Label, Ledger, Score, Scores, Spending
 from trajectories.terminal import one_line
 
 if TYPE_CHECKING:
@@ -24,7 +24,11 @@ _TITLES: dict[Label, str] = {
 }
 _HEAD = ("benchmark", "judge", "precision [95 %]", "recall", "F1", "n", "positives")
 _COVERAGE_HEAD = ("benchmark", "judge", "judged", "by status", "not judged", "no annotation")
-_SPENDING_HEAD = ("judge", "calls", "input tokens", "output tokens", "cost")
+_SPENDING_HEAD = (
+    *("judge", "calls", "input", "cached", "image", "output", "reasoning"),
+    *("cost", "seconds"),
+)
+_SPENDING = "Spending (tokens; input with what was cached and images, output with reasoning)"
 _FOLDED = {"judge", "by status", "cost"}
 _FAILED = {
     "negative": "counted as not accepted",
@@ -48,7 +52,8 @@ def tables(scores: Scores) -> list[Table]:
             found.append((_TITLES[label], _HEAD, [_score_row(s) for s in of_label]))
     coverage = [_coverage_row(c) for c in scores.coverage if c.benchmark in shown]
     found.append(("Coverage", _COVERAGE_HEAD, coverage))
-    found.append(("Spending", _SPENDING_HEAD, [_spending_row(s) for s in scores.spending]))
+    spending = [row for spent in scores.spending for row in _spending_rows(spent)]
+    found.append((_SPENDING, _SPENDING_HEAD, spending))
     return [
         (title, head, [tuple(map(one_line, row)) for row in rows]) for title, head, rows in found
     ]
@@ -142,18 +147,33 @@ def _coverage_row(found: Coverage) -> tuple[str, ...]:
     )
 
 
-def _spending_row(spent: Spending) -> tuple[str, ...]:
+def _spending_rows(spent: Spending) -> list[tuple[str, ...]]:
+    """The judge, and below it its stages if there are several."""
+    stages = spent.stages if len(spent.stages) > 1 else ()
+    return [
+        _spending_row(spent.judge, spent),
+        *(_spending_row(f"  {found.stage}", found) for found in stages),
+    ]
+
+
+def _spending_row(name: str, spent: Ledger) -> tuple[str, ...]:
     usage = spent.usage
     cost = "unknown" if spent.cost is None else f"${spent.cost:.4f}"
     if spent.cost is not None and spent.unpriced:
         cost += f" + {spent.unpriced} calls of unknown price"
-    prompt = usage.input + usage.cache_read + usage.cache_write
+    tokens = (
+        usage.input + usage.cache_read + usage.cache_write,
+        usage.cache_read,
+        usage.image,
+        usage.output,
+        usage.reasoning,
+    )
     return (
-        spent.judge,
+        name,
         str(spent.calls),
-        f"{prompt:,}",
-        f"{usage.output:,}",
+        *(f"{number:,}" for number in tokens),
         cost if spent.calls else "$0",
+        f"{spent.seconds:.1f}",
     )
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.journal import CALLS, Journal, keys_in_order
+from eval.journal import Journal, keys_in_order
+from eval.ledger import CALLS
 from eval.run_folder import JUDGMENTS
 from judges.model import Call, Judgment, Status, Usage
 from trajectories.errors import UserError

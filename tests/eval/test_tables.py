@@ -8,7 +8,7 @@ from rich.console import Console
 
 from eval.scoring import Scores, score
 from eval.tables import notes, plain, renderable, tables
-from judges.model import Judgment, Status
+from judges.model import Judgment, Status, Usage
 from tests.eval.cases import call, failed, key, label, said
 from trajectories.model import TrajectoryKey
 
@@ -58,6 +58,26 @@ def test_an_unknown_price_is_said() -> None:
     assert "$0.0100 + 1 calls of unknown price" in text
     judgments = [said(1, True, calls=(call(None),))]
     assert "unknown" in plain(score(judgments, {}, rewards={}))
+
+
+def test_every_stage_is_counted_by_itself() -> None:
+    calls = (
+        call(0.5, stage="caption", usage=Usage(input=1000, image=900, output=80), seconds=2.0),
+        call(0.25, usage=Usage(input=50, cache_read=150, output=40, reasoning=30), seconds=1.5),
+    )
+    found = score([said(1, True, calls=calls)], {}, rewards={})
+    rows = {title: rows for title, _, rows in tables(found)}
+    [spending] = [rows[title] for title in rows if title.startswith("Spending")]
+    assert spending == [
+        ("judge", "2", "1,200", "150", "900", "120", "30", "$0.7500", "3.5"),
+        ("  caption", "1", "1,000", "0", "900", "80", "0", "$0.5000", "2.0"),
+        ("  verdict", "1", "200", "150", "0", "40", "30", "$0.2500", "1.5"),
+    ]
+
+
+def test_a_judge_of_one_stage_takes_one_line() -> None:
+    found = score([said(1, True, calls=(call(),))], {}, rewards={})
+    assert len(tables(found)[-1][2]) == 1
 
 
 def test_each_judges_baseline_follows_it() -> None:

@@ -1,0 +1,64 @@
+"""``calls.jsonl``: the ledger of this machine's calls, a line each: what they took, and which of
+them the cache answered. ``judgments.jsonl`` tells nothing of the execution."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from judges.model import Call, Judgment
+
+CALLS = "calls.jsonl"
+
+
+def ledger_lines(judgment: Judgment) -> Sequence[bytes]:
+    """The lines of a judgment, newlines included."""
+    return [
+        orjson.dumps(
+            {
+                "key": judgment.key.model_dump(),
+                "sample": judgment.sample,
+                **call.model_dump(include={"stage", "request", "rung", "finish", "cost"}),
+                "seconds": call.seconds,
+                "cached": call.cached,
+                "usage": call.usage.model_dump(),
+            },
+            option=orjson.OPT_APPEND_NEWLINE,
+        )
+        for call in judgment.calls
+    ]
+
+
+def with_seconds(judgments: Iterable[Judgment], folder: Path) -> list[Judgment]:
+    """The judgments of a run with the seconds that their calls took in all of its sittings."""
+    took = _seconds(folder / CALLS)
+    return [judgment.model_copy(update={"calls": _timed(judgment, took)}) for judgment in judgments]
+
+
+_Place = tuple[tuple[object, ...], int, str]
+
+
+def _timed(judgment: Judgment, took: dict[_Place, float]) -> tuple[Call, ...]:
+    """A request that a judgment made twice was answered once: its time goes to the first call."""
+    key = tuple(judgment.key.model_dump().values())
+    return tuple(
+        call.model_copy(update={"seconds": took.pop((key, judgment.sample, call.request), 0.0)})
+        for call in judgment.calls
+    )
+
+
+def _seconds(path: Path) -> dict[_Place, float]:
+    """Seconds by key, sample and request; empty without a ledger. A line that a kill tore is left
+    out."""
+    took: dict[_Place, float] = defaultdict(float)
+    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+    for line in lines:
+        if line.endswith(b"\n"):
+            entry: dict[str, Any] = orjson.loads(line)
+            place = (tuple(entry["key"].values()), entry["sample"], entry["request"])
+            took[place] += entry["seconds"]
+    return took
