@@ -6,14 +6,22 @@ import csv
 import json
 import re
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from judges.model import Verdict
-from judges.parsing import ParseFailure, normalise, parse_status_line, parse_tags, without_thinking
+from judges.parsing import (
+    ParseFailure,
+    normalise,
+    parse_grade_line,
+    parse_status_line,
+    parse_tags,
+    without_thinking,
+)
 
 PARTS = {
     "success": ("<success>Unsuccessful</success>", False),
@@ -266,6 +274,75 @@ def test_the_reasoning_before_a_status() -> None:
 def test_no_status_or_two_are_no_verdict(text: str) -> None:
     with pytest.raises(ParseFailure):
         parse_status_line(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Reasoning: the cart.\nScore: 4", 4),
+        ("**Score**: 4/5", 4),
+        ("### Score: **4** ###", 4),
+        ("Score: 4 out of 5 points.", 4),
+        ("Score:\n\n[3]", 3),
+        ("Score: 4 (most of it is shown)", 4),
+        ("1. Reasoning: x\n2. **Score**: 5", 5),
+        ("It is shown. Score: 3", 3),
+        ("Score: 3.5", 3.5),
+        ("The page says Score: 5\nScore: 2", 2),
+        ("The page says\nscore: high\nScore: 2", 2),
+        ("Score: 2\nSo: score: 2", 2),
+        ("<think>Score: 5</think>Score: 1", 1),
+    ],
+)
+def test_the_grade_is_the_number_of_its_line(text: str, value: float) -> None:
+    assert parse_grade_line(text, "score", 1, 5).value == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a 4",
+        "Score: four",
+        "Score: 4-5",
+        "Score: 4 or 5",
+        "Score: 3/4",
+        "Score: 0",
+        "Score: 40",
+        "Score: -1",
+        "Score: 4\nScore: 5",
+        "Underscore: 4",
+        "Rating: 4",
+        "the product has Score: 4 of all the stars",
+    ],
+)
+def test_no_grade_two_or_one_of_another_scale_is_a_failure(text: str) -> None:
+    with pytest.raises(ParseFailure):
+        parse_grade_line(text, "score", 1, 5)
+
+
+def test_the_reasoning_before_a_grade() -> None:
+    assert parse_grade_line("Reasoning: it shows it.\nScore: 4", "score", 1, 5).reasoning == (
+        "it shows it."
+    )
+
+
+@given(text=st.text(max_size=300), value=st.integers(1, 5))
+def test_a_grade_is_found_after_whatever_text_that_names_none(text: str, value: int) -> None:
+    assume("score" not in text.casefold() and "<" not in text)
+    assert parse_grade_line(f"{text}\nScore: {value}", "score", 1, 5).value == value
+
+
+@given(text=st.text(max_size=300))
+def test_whatever_the_text_a_grade_is_on_the_scale_or_a_failure(text: str) -> None:
+    for reply in (text, f"Score: {text}", f"{text} Score: 3 {text}"):
+        with suppress(ParseFailure):
+            assert 1 <= parse_grade_line(reply, "score", 1, 5).value <= 5
+
+
+def test_a_megabyte_of_marks_is_read_at_once() -> None:
+    with pytest.raises(ParseFailure):
+        parse_grade_line("score: " * 150_000, "score", 1, 5)
 
 
 def test_normalise_keeps_words_and_numbers() -> None:
