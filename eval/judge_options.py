@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from judges.registry import Entry, check_representation, find_judge
+from judges.registry import Entry, check_representation, find_judge, named_options
 from trajectories.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,12 +38,7 @@ def judge_options(options: argparse.Namespace, model: ModelSide | None) -> dict[
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:
     """What the command line names."""
-    given: dict[str, Any] = {}
-    for text in options.judge_option:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UserError(f"--judge-option {text}: write it as NAME=VALUE")
-        given[name.replace("-", "_")] = value
+    given: dict[str, Any] = named_options("--judge-option", options.judge_option)
     for name in ("representation", "prompts"):
         if getattr(options, name) is not None:
             given[name] = getattr(options, name)

@@ -27,7 +27,8 @@ SAMPLED = 40
 
 class Prediction(NamedTuple):
     """``judgments`` would make ``calls`` for ``cost`` dollars (None: price not known);
-    ``cached`` of the calls are answered already."""
+    ``cached`` of the calls are answered already, or by an earlier one of them: a caption, key
+    points of a task."""
 
     judgments: int
     calls: int
@@ -118,7 +119,7 @@ async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job]) -> Predictio
 
 
 def _sum(judged: int, calls: Sequence[Call]) -> Prediction:
-    fresh = [call for call in calls if not call.cached]
+    fresh = list({call.request: call for call in calls if not call.cached}.values())
     costs = [call.cost for call in fresh if call.cost is not None]
     cost = sum(costs) if len(costs) == len(fresh) else None
     usage = sum((call.usage for call in fresh), Usage())

@@ -33,7 +33,7 @@ async def judge_trajectory(
     try:
         verdict, status, detail = await judge(trajectory, ask), Status.OK, ""
         calls = ask.calls
-    except _FAILURES as error:
+    except FAILURES as error:
         verdict, status, detail = Verdict(), _status(error), str(error)
         calls = _marked(ask.calls, error)
     return Judgment(
@@ -47,7 +47,7 @@ async def judge_trajectory(
     )
 
 
-_FAILURES = (ParseFailure, CallFailed, Skipped, ImageUnreadable, MissingObservation)
+FAILURES = (ParseFailure, CallFailed, Skipped, ImageUnreadable, MissingObservation)
 
 
 def _status(error: Exception) -> Status:

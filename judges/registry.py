@@ -5,7 +5,7 @@ A judge's module is imported when the judge is made, so that ``--help`` needs no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -150,6 +150,17 @@ def check_representation(name: str, representation: str) -> None:
             f"--representation {representation}: judge {name} {reads}: leave the option out, "
             "or choose another --judge"
         )
+
+
+def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:
+    """Options of a judge from ``NAME=VALUE`` on a command line. Raises UserError."""
+    given: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UserError(f"{flag} {word}: write it as NAME=VALUE")
+        given[name.replace("-", "_")] = value
+    return given
 
 
 def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str, Judge]:

@@ -31,15 +31,15 @@ def recorded(trajectory: Trajectory) -> list[Shot]:
 
 
 def first_that_fit(
-    images: Sequence[ImageRef], budget: int, limits: ImageLimits
+    images: Sequence[ImageRef], budget: int, limits: ImageLimits, beside: Sequence[int] = ()
 ) -> tuple[list[Picture], int]:
     """As many images from the beginning as take at most ``budget`` tokens, and their tokens.
-    Raises ImageUnreadable."""
+    ``beside`` are the tokens of the text that goes with each. Raises ImageUnreadable."""
     shown: list[Picture] = []
     taken = 0
-    for image in images:
+    for image, text in zip(images, beside or [0] * len(images), strict=True):
         loaded = picture(image, limits)
-        tokens = picture_tokens(loaded, limits)
+        tokens = picture_tokens(loaded, limits) + text
         if taken + tokens > budget:
             break
         shown.append(loaded)

@@ -19,10 +19,12 @@ from prompts.render import load_prompt
 from trajectories.ladder import Ladder, View, cut_middle
 from trajectories.model import Record, Trajectory
 from trajectories.represent import Representation
+from trajectories.tokens import count_tokens
 
-# Of the verdict's prompt: what pictures may take, the rest is for the history.
-PICTURES_SHARE = 0.75
+# Of the verdict's prompt: what pictures with their notes may take; the rest is for the history.
+PICTURES_SHARE = 0.6
 NOTE_TOKENS = 200
+NOTE_OVERHEAD = 20
 ASSUMED_POINTS = "\n".join(f"{n}. The result fulfils a condition of the task." for n in range(1, 5))
 ASSUMED_SCORE = "Reasoning: " + "The page shows a filter that the task names. " * 6 + "\nScore: 4"
 
@@ -100,9 +102,12 @@ class WebJudge:
             )
             return conversation(self._system, [*pictures, Text(text=text)])
 
+        bare = prompt_tokens(messages(NOTHING, (), ()))
+        beside = [NOTE_OVERHEAD + count_tokens(note.text) for note in best]
+
         def make(budget: int) -> Fitted | None:
-            share = int(budget * PICTURES_SHARE)
-            shown, _ = first_that_fit([note.shot.image for note in best], share, limits)
+            share = int((budget - bare) * PICTURES_SHARE)
+            shown, _ = first_that_fit([note.shot.image for note in best], share, limits, beside)
             kept = sorted(zip(best, shown, strict=False), key=lambda pair: pair[0].shot.number)
             notes, pictures = [note for note, _ in kept], [shown for _, shown in kept]
             around = prompt_tokens(messages(NOTHING, notes, pictures), limits)

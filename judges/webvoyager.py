@@ -37,9 +37,9 @@ class WebVoyager:
         limit, limits = self._options.max_prompt_tokens, self._options.images
         shots = recorded(trajectory)
         latest = [shot.image for shot in reversed(shots)][: self._options.screenshots]
-        answer = trajectory.answer and cut_middle(trajectory.answer, limit // 4)
 
-        def messages(pictures: list[Picture]) -> list[Message]:
+        def messages(pictures: list[Picture], budget: int) -> list[Message]:
+            answer = trajectory.answer and cut_middle(trajectory.answer, budget // 4)
             text = self._prompt.render(
                 "user",
                 goal=trajectory.goal,
@@ -49,11 +49,12 @@ class WebVoyager:
             )
             return conversation(self._system, [*pictures, Text(text=text)])
 
-        around = prompt_tokens(messages([]))
-
         def make(budget: int) -> Fitted | None:
+            around = prompt_tokens(messages([], budget))
             shown, taken = first_that_fit(latest, budget - around, limits)
+            if not shown:
+                return None
             rung = "full" if len(shown) == len(latest) else "fewer"
-            return Fitted(rung, messages(shown[::-1]), around + taken) if shown else None
+            return Fitted(rung, messages(shown[::-1], budget), around + taken)
 
         return read(await ask_down(ask, make, limit=limit), parse_status_line)

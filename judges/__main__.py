@@ -1,0 +1,60 @@
+"""``python -m judges list`` shows the judges, ``python -m judges show NAME`` one of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from trajectories.exits import DONE, user_errors
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    made = argparse.ArgumentParser(prog="python -m judges", description=__doc__)
+    commands = made.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="every judge: what it sees, asks and answers")
+    show = commands.add_parser("show", help="a judge's card, options and prompts")
+    show.add_argument("name", metavar="NAME")
+    show.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
+    return made
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print what is asked for; the exit code (``trajectories.exits``)."""
+    options = parser().parse_args(arguments)
+    if options.command == "list":
+        _list()
+        return DONE
+    from judges.registry import named_options  # noqa: PLC0415 - --help needs none of these
+    from judges.show import described  # noqa: PLC0415
+    from trajectories.loaders import open_source  # noqa: PLC0415
+    from trajectories.model import Trajectory  # noqa: PLC0415
+    from trajectories.sample import sample_path  # noqa: PLC0415
+
+    read = open_source(f"trajudge:{sample_path()}")
+    sample = next(item for item in read if isinstance(item, Trajectory))
+    sys.stdout.write(described(options.name, named_options("--option", options.option), sample))
+    return DONE
+
+
+def _list() -> None:
+    from judges.show import HEAD, rows  # noqa: PLC0415
+
+    if not sys.stdout.isatty():
+        sys.stdout.writelines("\t".join(row) + "\n" for row in (HEAD, *rows()))
+        return
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - plain output needs none of it
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(*HEAD, box=SIMPLE_HEAD)
+    for row in rows():
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""What a judge is and asks, for a reader: its card, and its prompts on a sample trajectory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import yaml
+from pydantic import JsonValue
+
+from judges.judging import FAILURES
+from judges.model import Judge, Message, Picture, Reply
+from judges.registry import JUDGES, Entry, find_judge, make_judge
+from prompts.cards import Card
+from prompts.render import load_prompt
+from trajectories.model import Trajectory
+
+Row = tuple[str, str, str, str, str]
+HEAD: Row = ("judge", "sees", "calls", "answers", "paper")
+
+
+def rows() -> list[Row]:
+    """A row for every judge, in the registry's order."""
+    return [_row(name, entry) for name, entry in JUDGES.items()]
+
+
+def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> str:
+    """Card, options and prompts of a judge, as Markdown. Raises UserError for a judge or an
+    option that is not there."""
+    entry = find_judge(name)
+    judge_id, judge = make_judge(name, options)
+    lines = [f"# {judge_id}", "", entry.summary, ""]
+    card = _card(name, entry)
+    if card is not None:
+        told = yaml.safe_dump(card.model_dump(), sort_keys=False, allow_unicode=True, width=90)
+        lines += ["## Card", "", told]
+    lines += ["## Options", "", *_options(entry, options), ""]
+    if entry.needs_model:
+        lines += [f"## Prompts for {trajectory.key}", "", *_asked(judge, trajectory)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _row(name: str, entry: Entry) -> Row:
+    sees = " or ".join(entry.representations) or "steps"
+    card = _card(name, entry)
+    if card is None:
+        return (name, "the run's record", "0", entry.summary, "")
+    return (name, sees, card.calls, card.scale, card.paper)
+
+
+def _card(name: str, entry: Entry) -> Card | None:
+    return load_prompt(entry.prompt or name).card if entry.needs_model else None
+
+
+def _options(entry: Entry, given: Mapping[str, Any]) -> Iterator[str]:
+    values = entry.options_class.model_validate(given).model_dump(mode="json")
+    yield from (f"{name} = {value}" for name, value in values.items())
+
+
+def _asked(judge: Judge, trajectory: Trajectory) -> list[str]:
+    """The first call of every stage, its pictures by their size, and how many follow like it."""
+    listener = _Listener()
+
+    async def judge_it() -> None:
+        with suppress(*FAILURES):
+            await judge(trajectory, listener)
+
+    asyncio.run(judge_it())
+    return listener.lines()
+
+
+class _Listener:
+    """An ask that writes down what it is asked, and answers as the judge assumes."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, list[str]] = {}
+        self._count: Counter[str] = Counter()
+
+    def lines(self) -> list[str]:
+        written = []
+        for stage, lines in self._first.items():
+            more = self._count[stage] - 1
+            title = f"### {stage} (and {more} more like it)" if more else f"### {stage}"
+            written += [title, "", *lines]
+        return written
+
+    async def __call__(
+        self,
+        messages: Sequence[Message],
+        *,
+        stage: str = "verdict",
+        rung: str = "full",
+        model: str | None = None,
+        assume: str = "",
+        **parameters: JsonValue,
+    ) -> Reply:
+        self._count[stage] += 1
+        if stage not in self._first:
+            self._first[stage] = list(_lines(messages))
+        return Reply(text=assume)
+
+
+def _lines(messages: Sequence[Message]) -> Iterator[str]:
+    for message in messages:
+        yield f"[{message.role}]"
+        for part in message.parts:
+            yield _picture(part) if isinstance(part, Picture) else part.text
+        yield ""
+
+
+def _picture(part: Picture) -> str:
+    return f"[{part.media_type}, {part.width} x {part.height} pixels]"

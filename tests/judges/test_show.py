@@ -1,0 +1,67 @@
+"""What a reader is told of the judges."""
+
+from __future__ import annotations
+
+import pytest
+
+from judges.__main__ import main
+from judges.registry import JUDGES
+from judges.show import described
+from tests.judges.runs import seen_run
+from trajectories.errors import UserError
+
+
+def test_every_judge_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["judge", "sees", "calls", "answers", "paper"]
+    assert [line[0] for line in lines[1:]] == list(JUDGES)
+    assert all(len(line) == 5 for line in lines)
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_every_judge_is_described_with_its_options(name: str) -> None:
+    text = described(name, {}, seen_run())
+    assert text.startswith(f"# {name}")
+    assert JUDGES[name].summary in text
+    assert ("## Card" in text) == ("## Prompts for shop/scripted/shop.1" in text)
+    assert ("## Card" in text) == JUDGES[name].needs_model
+
+
+def test_the_first_prompt_of_every_stage_is_shown() -> None:
+    text = described("webjudge", {"variant": "online-mind2web"}, seen_run(5))
+    titles = [line for line in text.splitlines() if line.startswith("### ")]
+    assert titles == ["### key_points", "### screenshot (and 4 more like it)", "### verdict"]
+    assert "variant = online-mind2web" in text
+    assert text.count("[image/png, 8 x 8 pixels]") == 2  # scored, and shown for the verdict
+
+
+def test_the_command_shows_a_judge_on_the_bundled_sample(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["show", "aer-v", "--option", "variant=original"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("# aer-v-original\n")
+    assert "## Prompts for shop/" in shown
+    assert "Agent Eval and Refine" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nobody"], "no such judge"),
+        (["aer-v", "--option", "variant=mine"], "variant = 'mine'"),
+        (["aer-v", "--option", "variant"], "--option variant: write it as NAME=VALUE"),
+        (["aer-v", "--option", "colour=red"], "no option 'colour'"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_the_users_mistake() -> None:
+    with pytest.raises(UserError, match="no option"):
+        described("webjudge", {"colour": "red"}, seen_run())
