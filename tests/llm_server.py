@@ -255,6 +255,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, help="requests admitted at once")
     parser.add_argument("--whole-seconds", action="store_true", help="round Retry-After up")
     parser.add_argument("--cached-tokens", type=int, default=0)
+    parser.add_argument("--answer", help="the same text for every request")
     parser.add_argument("--fault", action="append", default=[], metavar="NAME=SHARE")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -273,6 +274,7 @@ def main() -> None:
         slots=options.slots,
         whole_seconds=options.whole_seconds,
         cached_tokens=options.cached_tokens,
+        text=options.answer,
         record=0,
     )
     with server:
