@@ -1,0 +1,156 @@
+"""The papers' judges by the main command: their models, their options, what they cannot do."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from eval.judge import main
+from eval.run_folder import read_judgments
+from judges.aer import ASSUMED_CAPTION
+from judges.nnetnav import ASSUMED_CHANGE
+from judges.webjudge import ASSUMED_POINTS, ASSUMED_SCORE
+from tests.judges.test_over_http import stage_of
+from tests.llm_replies import Incoming
+from tests.llm_server import LlmServer
+
+JUDGES = ("aer-c", "aer-v", "nnetnav", "webvoyager", "webjudge")
+ASSUMED = {
+    "caption": ASSUMED_CAPTION,
+    "describe": ASSUMED_CHANGE,
+    "key_points": ASSUMED_POINTS,
+    "screenshot": ASSUMED_SCORE,
+    "verdict": "Thoughts: fine.\nStatus: success\nRating: 4",
+}
+
+
+@pytest.fixture(autouse=True)
+def no_keys_no_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "cache" / "replies.sqlite"))
+    monkeypatch.chdir(tmp_path)
+
+
+def run(server: LlmServer, *words: str) -> int:
+    where = ["--data", "sample", "--out", "run", "--base-url", server.url + "/v1"]
+    return main([*where, "--model", "gpt-4o", *words])
+
+
+def assumed(incoming: Incoming) -> str:
+    return ASSUMED[stage_of(incoming)]
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_dry_run_names_the_calls_that_the_run_then_makes(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever several judgments share is counted once, in both."""
+    with LlmServer(text=assumed) as server:
+        words = ["--judge", name, "--limit", "8"]
+        assert run(server, *words, "--dry-run") == 0
+        assert server.stats.requests == 0
+        said = re.search(r"calls +(\d+), (\d+) of them", capsys.readouterr().out)
+        assert said
+        assert run(server, *words) == 0
+        assert server.stats.requests == int(said[1]) - int(said[2])
+        assert run(server, *words, "--out", "again") == 0
+        assert server.stats.requests == int(said[1]) - int(said[2])
+    assert {judgment.status for judgment in read_judgments(Path("run"))} == {"ok"}
+    for file in ("judgments.jsonl", "results.json"):
+        assert (Path("run") / file).read_bytes() == (Path("again") / file).read_bytes()
+
+
+def test_the_captioner_has_its_own_model_price_and_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("prices.toml").write_text(
+        'date = "2026-01-01"\n'
+        '[models."gpt-4o"]\ninput = 2.0\noutput = 8.0\n'
+        '[models."gpt-4o-mini"]\ninput = 0.5\noutput = 1.0\n'
+    )
+    with LlmServer(text=assumed) as server:
+        words = ["--judge", "aer-c", "--captioner-model", "gpt-4o-mini", "--limit", "4"]
+        assert run(server, *words, "--prices", "prices.toml") == 0
+        asked = Counter((seen.payload["model"], stage_of(seen)) for seen in server.seen)
+    assert set(asked) == {("gpt-4o-mini", "caption"), ("gpt-4o", "verdict")}
+    shown = capsys.readouterr().out
+    assert "aer-c-agentrewardbench-captioner-gpt-4o-mini:gpt-4o" in shown
+    assert re.search(r"^  caption +4 ", shown, re.MULTILINE)
+    assert re.search(r"^  verdict +4 ", shown, re.MULTILINE)
+    [spent] = json.loads(Path("run/results.json").read_bytes())["spending"]
+    for stage, prices in zip(spent["stages"], ((0.5, 1.0), (2.0, 8.0)), strict=True):
+        cost = stage["usage"]["input"] * prices[0] + stage["usage"]["output"] * prices[1]
+        assert stage["cost"] == pytest.approx(cost / 1e6)
+    assert spent["cost"] == pytest.approx(sum(stage["cost"] for stage in spent["stages"]))
+    manifest = json.loads(Path("run/manifest.json").read_bytes())
+    assert manifest["options"]["captioner"]["model"] == "gpt-4o-mini"
+    assert manifest["card"]["name"] == "aer"
+
+
+def test_options_of_a_judge_are_given_by_name() -> None:
+    with LlmServer(text=assumed) as server:
+        words = ["--judge-option", "variant=online-mind2web", "--judge-option", "threshold=5"]
+        assert run(server, "--judge", "webjudge", *words, "--limit", "2") == 0
+        shown = [seen for seen in server.seen if stage_of(seen) == "verdict"]
+    assert all("No screenshot of the run bears on the task." in seen.prompt for seen in shown)
+    [judge] = {judgment.judge for judgment in read_judgments(Path("run"))}
+    assert judge == "webjudge-online-mind2web-threshold-5:gpt-4o"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--judge", "nnetnav", "--representation", "screenshot"],
+            "--representation screenshot: judge nnetnav reads axtree only",
+        ),
+        (
+            ["--judge", "webjudge", "--model", "gpt-4"],
+            "--model gpt-4: takes no images, and judge webjudge shows it screenshots",
+        ),
+        (
+            ["--judge", "aer-c", "--captioner-model", "gpt-4"],
+            "--captioner-model gpt-4: takes no images, and judge aer-c shows it screenshots",
+        ),
+        (
+            ["--judge", "simplified", "--captioner-model", "gpt-4o-mini"],
+            "--captioner-model gpt-4o-mini: judge simplified has no captioner",
+        ),
+        (["--judge", "aer-v", "--success-last"], "judge aer-v: no option 'success'"),
+        (["--judge", "aer-v", "--judge-option", "variant"], "write it as NAME=VALUE"),
+        (["--judge", "aer-v", "--judge-option", "variant=x"], "variant = 'x'"),
+    ],
+)
+def test_what_a_judge_cannot_do_is_refused_in_one_sentence(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = [] if "--model" in words else ["--model", "gpt-4o"]
+    assert main(["--data", "sample", "--base-url", "http://127.0.0.1:9", *model, *words]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert len(told.strip().splitlines()) == 1
+
+
+def test_a_text_model_serves_where_only_the_captioner_sees() -> None:
+    with LlmServer(text=assumed) as server:
+        words = ["--judge", "aer-c", "--captioner-model", "gpt-4o", "--limit", "2"]
+        where = ["--data", "sample", "--out", "run", "--base-url", server.url + "/v1"]
+        assert main([*where, "--model", "gpt-4", *words]) == 0
+
+
+def test_a_failed_caption_is_asked_for_again_alone() -> None:
+    bad = {"caption": ""}
+    with LlmServer(text=lambda seen: bad.get(stage_of(seen), assumed(seen))) as server:
+        words = ["--judge", "aer-c", "--limit", "3", "--max-failures", "100%"]
+        assert run(server, *words) == 0
+        assert [j.status for j in read_judgments(Path("run"))] == ["unparsable"] * 3
+        bad.clear()
+        before = server.stats.requests
+        assert run(server, *words, "--retry-failed") == 0
+        assert server.stats.requests == before + 6
+    assert [j.status for j in read_judgments(Path("run"))] == ["ok"] * 3
