@@ -13,16 +13,15 @@ from trajectories.model import Trajectory
 from trajectories.represent import Representation
 from trajectories.tokens import count_tokens
 
-NOTHING = View(rung=Rung.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree="", tokens=0)
+NOTHING = View(rung=Rung.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree="")
 """A view without a word: what a template takes by itself."""
 
 
 class Fitted(NamedTuple):
-    """Messages of about ``tokens`` tokens; ``rung`` says what was left out of them."""
+    """Messages that fit; ``rung`` says what was left out of them."""
 
     rung: str
     messages: Sequence[Message]
-    tokens: int
 
 
 async def ask_down(
@@ -30,6 +29,7 @@ async def ask_down(
     make: Callable[[int], Fitted | None],
     *,
     limit: int,
+    images: ImageLimits | None = None,
     stage: str = "verdict",
     model: str | None = None,
     assume: str = "",
@@ -37,7 +37,8 @@ async def ask_down(
     """The reply to the first prompt that the model does not find too long.
 
     ``make`` gives the longest prompt within so many tokens, None if nothing sensible fits; it
-    begins with ``limit``. Raises ContextOverflow, and whatever else ``ask`` raises.
+    begins with ``limit`` and goes on with a share of what was too long. Raises ContextOverflow, and
+    whatever else ``ask`` raises.
     """
     overflow = ContextOverflow(f"the prompt does not fit {limit} tokens however it is cut")
     budget = limit
@@ -51,7 +52,7 @@ async def ask_down(
             )
         except ContextOverflow as error:
             overflow = error
-        budget = int(SHRINK * prompt.tokens)
+        budget = int(SHRINK * prompt_tokens(prompt.messages, images))
     raise overflow
 
 
@@ -71,9 +72,9 @@ async def ask_of_steps(
         view = ladder.first(budget - around)
         if view is None:
             return None
-        return Fitted(view.rung.label, messages(view), around + view.tokens)
+        return Fitted(view.rung.label, messages(view))
 
-    return await ask_down(ask, make, limit=limit)
+    return await ask_down(ask, make, limit=limit, images=images)
 
 
 def words(view: View) -> dict[str, object]:

@@ -71,8 +71,7 @@ class Nnetnav:
             pair = two_trees(before.observation, after.observation, budget - around)
             if pair is None:
                 return None
-            trees = messages(pair.before, pair.after)
-            return Fitted(pair.rung.label, trees, around + pair.tokens)
+            return Fitted(pair.rung.label, messages(pair.before, pair.after))
 
         model, limit = self._options.describer.model, self._options.describer.max_prompt_tokens
         with about(f"change of step {number}"):

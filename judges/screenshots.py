@@ -32,9 +32,9 @@ def recorded(trajectory: Trajectory) -> list[Shot]:
 
 def first_that_fit(
     images: Sequence[ImageRef], budget: int, limits: ImageLimits, beside: Sequence[int] = ()
-) -> tuple[list[Picture], int]:
-    """As many images from the beginning as take at most ``budget`` tokens, and their tokens.
-    ``beside`` are the tokens of the text that goes with each. Raises ImageUnreadable."""
+) -> list[Picture]:
+    """As many images from the beginning as take at most ``budget`` tokens; ``beside`` are the
+    tokens of the text that goes with each. Raises ImageUnreadable."""
     shown: list[Picture] = []
     taken = 0
     for image, text in zip(images, beside or [0] * len(images), strict=True):
@@ -44,4 +44,4 @@ def first_that_fit(
             break
         shown.append(loaded)
         taken += tokens
-    return shown, taken
+    return shown

@@ -7,16 +7,15 @@ from typing import NamedTuple
 from trajectories.ladder import MARKER_TOKENS, Rung, cut_middle
 from trajectories.model import Observation, Trajectory
 from trajectories.represent import MissingObservation
-from trajectories.tokens import count_tokens
+from trajectories.tokens import count_tokens, most_tokens
 
 
 class TwoTrees(NamedTuple):
-    """Two accessibility trees of ``tokens`` tokens together."""
+    """Two accessibility trees, and how far down the ladder they stand."""
 
     rung: Rung
     before: str
     after: str
-    tokens: int
 
 
 def two_trees(before: Observation, after: Observation, budget: int) -> TwoTrees | None:
@@ -26,14 +25,20 @@ def two_trees(before: Observation, after: Observation, budget: int) -> TwoTrees 
     for rung in (Rung.FULL, Rung.PRUNED):
         if rung is Rung.PRUNED or not (first and second):
             first, second = before.axtree_pruned or first, after.axtree_pruned or second
-        tokens = count_tokens(first) + count_tokens(second)
-        if tokens <= budget:
-            return TwoTrees(rung, first, second, tokens)
+        if _fit(first, second, budget):
+            return TwoTrees(rung, first, second)
     if budget < 2 * MARKER_TOKENS:
         return None
     first = cut_middle(first, max(budget // 2, budget - count_tokens(second)))
     second = cut_middle(second, budget - count_tokens(first))
-    return TwoTrees(Rung.CUT, first, second, count_tokens(first) + count_tokens(second))
+    return TwoTrees(Rung.CUT, first, second)
+
+
+def _fit(first: str, second: str, budget: int) -> bool:
+    """Nothing is counted where the longest that they may be fits."""
+    if most_tokens(first) + most_tokens(second) <= budget:
+        return True
+    return count_tokens(first) + count_tokens(second) <= budget
 
 
 def check_trees(trajectory: Trajectory) -> None:

@@ -107,7 +107,7 @@ class WebJudge:
 
         def make(budget: int) -> Fitted | None:
             share = int((budget - bare) * PICTURES_SHARE)
-            shown, _ = first_that_fit([note.shot.image for note in best], share, limits, beside)
+            shown = first_that_fit([note.shot.image for note in best], share, limits, beside)
             kept = sorted(zip(best, shown, strict=False), key=lambda pair: pair[0].shot.number)
             notes, pictures = [note for note, _ in kept], [shown for _, shown in kept]
             around = prompt_tokens(messages(NOTHING, notes, pictures), limits)
@@ -115,7 +115,7 @@ class WebJudge:
             if view is None:
                 return None
             rung = view.rung.label if len(kept) == len(best) else "fewer"
-            return Fitted(rung, messages(view, notes, pictures), around + view.tokens)
+            return Fitted(rung, messages(view, notes, pictures))
 
         limit = self._options.max_prompt_tokens
-        return read(await ask_down(ask, make, limit=limit), parse_status_line)
+        return read(await ask_down(ask, make, limit=limit, images=limits), parse_status_line)

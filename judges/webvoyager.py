@@ -51,10 +51,10 @@ class WebVoyager:
 
         def make(budget: int) -> Fitted | None:
             around = prompt_tokens(messages([], budget))
-            shown, taken = first_that_fit(latest, budget - around, limits)
+            shown = first_that_fit(latest, budget - around, limits)
             if not shown:
                 return None
             rung = "full" if len(shown) == len(latest) else "fewer"
-            return Fitted(rung, messages(shown[::-1], budget), around + taken)
+            return Fitted(rung, messages(shown[::-1], budget))
 
-        return read(await ask_down(ask, make, limit=limit), parse_status_line)
+        return read(await ask_down(ask, make, limit=limit, images=limits), parse_status_line)
