@@ -25,10 +25,9 @@ _TITLES: dict[Label, str] = {
 _HEAD = ("benchmark", "judge", "precision [95 %]", "recall", "F1", "n", "positives")
 _COVERAGE_HEAD = ("benchmark", "judge", "judged", "by status", "not judged", "no annotation")
 _SPENDING_HEAD = (
-    *("judge", "calls", "input", "cached", "image", "output", "reasoning"),
-    *("cost", "seconds"),
+    *("judge", "calls", "input tokens", "cached", "images"),
+    *("output tokens", "reasoning", "cost", "seconds"),
 )
-_SPENDING = "Spending (tokens; input with what was cached and images, output with reasoning)"
 _FOLDED = {"judge", "by status", "cost"}
 _FAILED = {
     "negative": "counted as not accepted",
@@ -53,7 +52,7 @@ def tables(scores: Scores) -> list[Table]:
     coverage = [_coverage_row(c) for c in scores.coverage if c.benchmark in shown]
     found.append(("Coverage", _COVERAGE_HEAD, coverage))
     spending = [row for spent in scores.spending for row in _spending_rows(spent)]
-    found.append((_SPENDING, _SPENDING_HEAD, spending))
+    found.append(("Spending", _SPENDING_HEAD, spending))
     return [
         (title, head, [tuple(map(one_line, row)) for row in rows]) for title, head, rows in found
     ]
@@ -157,6 +156,7 @@ def _spending_rows(spent: Spending) -> list[tuple[str, ...]]:
 
 
 def _spending_row(name: str, spent: Ledger) -> tuple[str, ...]:
+    # Cached and image tokens are parts of the input, reasoning of the output.
     usage = spent.usage
     cost = "unknown" if spent.cost is None else f"${spent.cost:.4f}"
     if spent.cost is not None and spent.unpriced:
