@@ -1,0 +1,193 @@
+"""The agent's retrieved data against the specification's, item by item, in the sound mode.
+
+Lists are matched optimally, in order only where the specification says so; objects need the same
+keys; a value is read as its schema's kind. Only the specification may hold alternatives.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rules.errors import InvalidValue
+from rules.limits import bounded_json
+from rules.values import KINDS, Mode, equal, normalise
+from rules.values.matching import Matching, match_ordered, match_unordered
+from rules.verified.dataset import AnswerCheck, Schema
+from rules.verified.network.sites import Binding
+
+_BLANK: tuple[Any, ...] = (None, "", [], {})
+
+
+class Difference(Exception):
+    """Why two structures differ; the message is one clause, ``place`` where it lies."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(reason)
+        self.place = place
+
+
+def kind_of(schema: Schema) -> str:
+    """The kind of one value: its ``format``, else its ``type``."""
+    name = str(schema.get("format") or schema.get("type") or "string")
+    return name if name in KINDS else "string"
+
+
+def same_data(check: AnswerCheck, expected: Any, found: Any) -> Difference | None:
+    """None if the data are the specification's, else the first difference.
+
+    A list of one scalar and the scalar are the same answer. Raises InvalidValue for data beyond
+    the limits.
+    """
+    if expected in _BLANK and found in _BLANK:
+        return None
+    if expected in _BLANK or found in _BLANK:
+        side = "nothing was to be retrieved" if expected in _BLANK else "nothing was retrieved"
+        return Difference("", side)
+    bounded_json(found)
+    try:
+        _compare(_array(check.results_schema), expected, found, "", ordered=check.ordered)
+    except Difference as difference:
+        return difference
+    return None
+
+
+def _array(schema: Schema) -> Schema:
+    """Answers are lists; a schema of one value is that of a list's items."""
+    return schema if schema.get("type") == "array" else {"type": "array", "items": schema}
+
+
+def _compare(schema: Schema, expected: Any, found: Any, place: str, *, ordered: bool) -> None:
+    """Raises Difference."""
+    if schema.get("type") == "array":
+        _compare_lists(schema.get("items") or {}, expected, found, place, ordered=ordered)
+    elif schema.get("type") == "object" and not schema.get("format"):
+        _compare_objects(schema, expected, found, place)
+    else:
+        match = equal(kind_of(schema), expected, found)
+        if not match.equal:
+            raise Difference(place, match.reason)
+
+
+def _compare_lists(items: Schema, expected: Any, found: Any, place: str, *, ordered: bool) -> None:
+    wanted = expected if isinstance(expected, list) else [expected]
+    given = found if isinstance(found, list) else [found]
+    if kind_of(items) == "coordinates" and _is_point(given):
+        given = [given]
+
+    def same(one: Any, other: Any) -> bool:
+        try:
+            _compare(items, one, other, place, ordered=ordered)
+        except Difference:
+            return False
+        return True
+
+    how = match_ordered if ordered else match_unordered
+    matching = how(wanted, given, same)
+    if not matching.equal:
+        _explain(items, wanted, given, matching, place)
+
+
+def _is_point(value: list[Any]) -> bool:
+    return len(value) == 2 and all(type(part) in (int, float) for part in value)
+
+
+def _explain(
+    items: Schema, wanted: list[Any], given: list[Any], matching: Matching, place: str
+) -> None:
+    """Raises the Difference between lists: between the two items that have no partner, if so."""
+    if len(matching.missing) == len(matching.surplus) == 1:
+        one, other = matching.missing[0], matching.surplus[0]
+        _compare(items, wanted[one], given[other], f"{place}[{other}]", ordered=False)
+    parts = []
+    if matching.missing:
+        parts.append(f"{len(matching.missing)} of {len(wanted)} expected items are missing")
+    if matching.surplus:
+        parts.append(f"{len(matching.surplus)} of {len(given)} items were not expected")
+    raise Difference(place, " and ".join(parts) or "the items are not in order")
+
+
+def _compare_objects(schema: Schema, expected: Any, found: Any, place: str) -> None:
+    found = _opened(found)
+    if not isinstance(found, dict):
+        raise Difference(place, "no object")
+    alternatives = expected if isinstance(expected, list) else [expected]
+    difference = Difference(place, "the specification gives no object")
+    for wanted in alternatives:
+        try:
+            return _compare_fields(schema, wanted, found, place)
+        except Difference as error:
+            difference = error
+    raise difference
+
+
+def _opened(value: Any) -> Any:
+    """An object that was given as JSON text."""
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return value
+    try:
+        opened = json.loads(value)
+        bounded_json(opened)
+    except (ValueError, RecursionError, InvalidValue):
+        return value
+    return opened
+
+
+def _compare_fields(schema: Schema, expected: Any, found: dict[str, Any], place: str) -> None:
+    if not isinstance(expected, dict):
+        raise Difference(place, "the specification gives no object")
+    named = {str(key).strip().casefold(): value for key, value in found.items()}
+    wanted = {str(key).strip().casefold(): (key, value) for key, value in expected.items()}
+    if named.keys() != wanted.keys() or len(named) != len(found):
+        missing = ", ".join(sorted(wanted.keys() - named.keys())) or "none"
+        surplus = ", ".join(sorted(named.keys() - wanted.keys()))[:200] or "none"
+        raise Difference(place, f"keys missing: {missing}; keys not expected: {surplus}")
+    properties = schema.get("properties") or {}
+    for name, (key, value) in wanted.items():
+        _compare(properties.get(key) or {}, value, named[name], f"{place}.{key}", ordered=False)
+
+
+def normal_data(schema: Schema, data: Any, mode: Mode, *, alternatives: bool = False) -> Any:
+    """The data in normal form, invalid values as they are; for people to read.
+
+    With ``alternatives`` a list where the schema has one value is shown as such.
+    """
+    if data in _BLANK:
+        return None
+    schema = _array(schema)
+    items = schema.get("items") or {}
+    given = data if isinstance(data, list) else [data]
+    return [_normal(items, item, mode, alternatives=alternatives) for item in given]
+
+
+def _normal(schema: Schema, value: Any, mode: Mode, *, alternatives: bool) -> Any:
+    if schema.get("type") == "array":
+        return normal_data(schema, value, mode, alternatives=alternatives)
+    if schema.get("type") == "object" and not schema.get("format"):
+        value = _opened(value)
+        if not isinstance(value, dict):
+            return value
+        known = schema.get("properties") or {}
+        return {
+            key: _normal(known.get(key) or {}, item, mode, alternatives=alternatives)
+            for key, item in value.items()
+        }
+    try:
+        return normalise(kind_of(schema), value, mode=mode)
+    except InvalidValue:
+        if alternatives and isinstance(value, list):
+            return [_normal(schema, item, mode, alternatives=False) for item in value]
+        return value
+
+
+def bound_data(binding: Binding | None, data: Any) -> Any:
+    """The data with every address of a site in its texts under the site's placeholder."""
+    if binding is None:
+        return data
+    if isinstance(data, str):
+        return binding.bind_text(data)
+    if isinstance(data, list):
+        return [bound_data(binding, item) for item in data]
+    if isinstance(data, dict):
+        return {key: bound_data(binding, value) for key, value in data.items()}
+    return data

@@ -1,0 +1,211 @@
+"""Tasks of WebArena Verified as published (a JSON list of records), and of a user's own files.
+
+Every field of the published 812 tasks has its place here and unknown fields are mistakes, so that
+a misspelt option is not silently without effect. Fields that a record leaves out have the values
+that the released package gives them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from rules.reading import decode, read_bytes
+from trajectories.errors import UserError
+
+TaskId: TypeAlias = int | str
+TaskType: TypeAlias = Literal["retrieve", "mutate", "navigate"]
+Schema: TypeAlias = dict[str, Any]
+
+_FOLDER_NAME = re.compile(r"(?!\.+\Z)[\w.-]{1,100}")
+_PLACEHOLDER = re.compile(r"__([A-Z][A-Z_]*?)__")
+
+
+class ExpectedAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the agent has to answer. ``retrieved_data`` counts for retrieve tasks only; a list
+    where the schema has one value holds alternatives."""
+
+    task_type: TaskType
+    status: str
+    retrieved_data: Any | UnsetType = UNSET
+
+
+class AnswerCheck(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="evaluator",
+    tag="AgentResponseEvaluator",
+):
+    """``results_schema`` names the kinds of the values; ``ordered`` lists are kept in order."""
+
+    expected: ExpectedAnswer
+    results_schema: Schema
+    ordered: bool = False
+
+
+class ExpectedEvent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One request and its response. Texts of the form ``^...$`` are patterns; None in
+    ``post_data`` means that the field must be absent; keys may be JSONPaths (``$...``)."""
+
+    url: str | tuple[str, ...]
+    http_method: str = "GET"
+    response_status: int = 200
+    query_params: dict[str, tuple[Any, ...] | str] | None = None
+    headers: dict[str, str | tuple[str, ...]] | None = None
+    post_data: dict[str, Any] | None = None
+    response_content: dict[str, Any] | None = None
+    response_cookies: dict[str, str | tuple[str, ...]] | None = None
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The alternatives of the address."""
+        return (self.url,) if isinstance(self.url, str) else self.url
+
+
+class NetworkCheck(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="evaluator",
+    tag="NetworkEventEvaluator",
+):
+    """A request that the run must have sent, or with ``should_not_exist`` must not have sent."""
+
+    expected: ExpectedEvent
+    last_event_only: bool = True
+    should_not_exist: bool = False
+    decode_base64_query: bool = False
+    ignored_query_params: tuple[str, ...] = ()
+    ignored_query_params_patterns: tuple[str, ...] = ()
+    ignored_post_data_params_patterns: tuple[str, ...] = ()
+    query_params_schema: Schema | None = None
+    post_data_schema: Schema | None = None
+
+
+class BackendCheck(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="evaluator",
+    tag="BackendStateEvaluator",
+):
+    """The state that the site must be in after the run (this project's extension).
+
+    ``probe`` names a probe (see ``rules.verified.backend``); ``expected`` maps JSONPaths into its
+    reply to values, ``results_schema`` gives their kinds; ``changed`` says whether the reply must
+    differ from the one before the run.
+    """
+
+    probe: str
+    expected: dict[str, Any] = field(default_factory=dict)
+    results_schema: Schema = field(default_factory=dict)
+    changed: bool | None = None
+
+
+Check: TypeAlias = AnswerCheck | NetworkCheck | BackendCheck
+
+
+class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One task. ``sites`` are lower-case names; ``__NAME__`` stands for a site's address in
+    ``start_urls`` and checks."""
+
+    task_id: TaskId
+    sites: tuple[str, ...]
+    intent: str
+    eval: tuple[Check, ...]
+    intent_template_id: int | str | None = None
+    start_urls: tuple[str, ...] = ()
+    intent_template: str = ""
+    instantiation_dict: dict[str, Any] = field(default_factory=dict)
+    revision: int = 1
+
+    @property
+    def answer_check(self) -> AnswerCheck | None:
+        """The check of the answer; None for a task that only asks for requests."""
+        return next((check for check in self.eval if isinstance(check, AnswerCheck)), None)
+
+    @property
+    def network_checks(self) -> tuple[NetworkCheck, ...]:
+        """The checks of the trace, in order."""
+        return tuple(check for check in self.eval if isinstance(check, NetworkCheck))
+
+    @property
+    def backend_checks(self) -> tuple[BackendCheck, ...]:
+        """The checks of the sites' state, in order."""
+        return tuple(check for check in self.eval if isinstance(check, BackendCheck))
+
+    @property
+    def template(self) -> str:
+        """What statistics group tasks by; a task without a template is its own."""
+        if self.intent_template_id is None:
+            return f"task {self.task_id}"
+        return str(self.intent_template_id)
+
+    @property
+    def achievable(self) -> bool:
+        """Whether the task can be done: its expected status is SUCCESS."""
+        check = self.answer_check
+        return check is None or check.expected.status.upper() == "SUCCESS"
+
+
+def placeholder(site: str) -> str:
+    """``__SHOPPING_ADMIN__`` for ``shopping_admin``."""
+    return f"__{site.upper()}__"
+
+
+def placeholders(text: str) -> set[str]:
+    """The sites' placeholders in a text of a specification."""
+    return {match[0] for match in _PLACEHOLDER.finditer(text)}
+
+
+def load_tasks(path: Path) -> tuple[Task, ...]:
+    """The tasks of a JSON file, in order. Raises UserError that names file, place and mistake."""
+    tasks: list[Task] = decode(read_bytes(path), list[Task], path)
+    if not tasks:
+        raise UserError(f"{path}: holds no task: name a file of tasks (see rules/schema.md)")
+    seen = Counter(str(task.task_id) for task in tasks)
+    for task in tasks:
+        _check(task, seen, path)
+    return tuple(tasks)
+
+
+def _check(task: Task, seen: Counter[str], path: Path) -> None:
+    """What the types cannot say. Raises UserError."""
+    if seen[str(task.task_id)] > 1:
+        raise UserError(f"{path}: two tasks have the task_id {task.task_id}: give each its own")
+    if not _FOLDER_NAME.fullmatch(str(task.task_id)):
+        raise UserError(
+            f"{path}: the task_id {str(task.task_id)[:40]!r} names no folder: "
+            "use letters, digits, dots, dashes and underscores"
+        )
+    if not task.eval:
+        raise UserError(f"{path}: task {task.task_id} has no eval: give it at least one check")
+    if sum(isinstance(check, AnswerCheck) for check in task.eval) > 1:
+        raise UserError(
+            f"{path}: task {task.task_id} has several AgentResponseEvaluators: keep one"
+        )
+
+
+class _Subset(Struct):
+    task_ids: tuple[TaskId, ...]
+
+
+def load_subset(path: Path) -> frozenset[str]:
+    """The task ids of a subset file (``task_ids``), as texts. Raises UserError."""
+    subset: _Subset = decode(read_bytes(path), _Subset, path)
+    return frozenset(str(task_id) for task_id in subset.task_ids)
+
+
+def plain(task: Task) -> dict[str, Any]:
+    """The task as a JSON object, defaults included."""
+    record: dict[str, Any] = msgspec.to_builtins(task)
+    return record

@@ -1,0 +1,150 @@
+"""The verdict on one run of one task: its answer, its requests, the state that it left behind.
+
+``sound`` is this project's reading of a specification: the agent's input is data, every value has
+its meaning, and what was not recorded is unknown. ``release-1.2.3`` is the published package's.
+DIFFERENCES.md tells them apart by example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import UNSET
+
+from rules.errors import InvalidValue
+from rules.values import Mode, equal
+from rules.verdict import Assertion, Outcome, Verdict, shown, verdict_of
+from rules.verified import release
+from rules.verified.answers import bound_data, normal_data, same_data
+from rules.verified.backend import State, backend_assertions
+from rules.verified.dataset import AnswerCheck, Task
+from rules.verified.network.checks import network_assertions, run_of
+from rules.verified.network.events import Trace
+from rules.verified.network.sites import Binding, Hosts
+from rules.verified.release.addresses import binding_of
+from rules.verified.release.answers import answer_assertions as release_answer
+from rules.verified.release.network import network_assertions as release_network
+from rules.verified.response import ParseFailure, Response, read_response
+
+
+@dataclass(frozen=True)
+class VerifiedEvaluator:
+    """Judges runs against tasks of WebArena Verified.
+
+    ``hosts`` are the sites' addresses in the run; of sites that are not named the trace's own pages
+    tell. ``activity`` asks every run for one request that the task's site answered (the paper's
+    section 4.3; the released package never does).
+    """
+
+    mode: Mode = Mode.SOUND
+    hosts: Hosts = field(default_factory=dict)
+    activity: bool = False
+
+    def evaluate(
+        self,
+        task: Task,
+        answer: object,
+        trace: Trace | None,
+        state: Mapping[str, State] | None = None,
+    ) -> Verdict:
+        """The verdict on one run; ``state`` are the probes' replies. Raises nothing."""
+        if self.mode is Mode.RELEASE:
+            return verdict_of(self._release(task, answer, trace))
+        made = list(self._answer(task, answer, trace))
+        made += network_assertions(task, trace, self.hosts, activity=self.activity)
+        made += backend_assertions(task, state)
+        return verdict_of(made)
+
+    def _answer(self, task: Task, answer: object, trace: Trace | None) -> list[Assertion]:
+        check = task.answer_check
+        if check is None:
+            return []
+        response = read_response(answer)
+        if isinstance(response, ParseFailure):
+            return [
+                Assertion(
+                    name=f"parse_failure.{response.kind}",
+                    outcome=Outcome.FAIL,
+                    reason=response.reason,
+                    found=_text(answer),
+                )
+            ]
+        binding = run_of(task, trace, self.hosts).binding if trace is not None else None
+        return _response_assertions(check, response, binding)
+
+    def _release(self, task: Task, answer: object, trace: Trace | None) -> list[Assertion]:
+        try:
+            if trace is None or not trace.events:
+                raise release.Broken("the trace holds no event")
+            binding = binding_of(task, trace, self.hosts)
+            check = task.answer_check
+            made = release_answer(check, answer, binding) if check else []
+            return made + release_network(task, trace, binding)
+        except (release.Broken, InvalidValue) as error:
+            reason = f"the released package ends with an error: {error}"
+            return [Assertion(name="error", outcome=Outcome.FAIL, reason=reason)]
+
+
+def _text(answer: object) -> Any:
+    if isinstance(answer, bytes):
+        return shown(answer[:10_000].decode("utf-8", "replace"))
+    return shown(answer) if isinstance(answer, str) else None
+
+
+def _response_assertions(
+    check: AnswerCheck, response: Response, binding: Binding | None
+) -> list[Assertion]:
+    made = [
+        _word("answer.task_type", check.expected.task_type, response.task_type),
+        _word("answer.status", check.expected.status.upper(), response.status),
+    ]
+    if check.expected.task_type == "retrieve":
+        data = bound_data(binding, response.retrieved_data)
+        made.append(_data(check, data))
+    return made
+
+
+def _word(name: str, expected: str, found: str) -> Assertion:
+    held = expected == found
+    return Assertion(
+        name=name,
+        outcome=Outcome.PASS if held else Outcome.FAIL,
+        reason="" if held else f"{found}, not {expected}",
+        expected=expected,
+        found=found,
+    )
+
+
+def _data(check: AnswerCheck, found: Any) -> Assertion:
+    expected = None if check.expected.retrieved_data is UNSET else check.expected.retrieved_data
+    name = "answer.retrieved_data"
+    try:
+        difference = same_data(check, expected, found)
+    except InvalidValue as error:
+        return Assertion(name=name, outcome=Outcome.FAIL, reason=str(error), expected=expected)
+    if difference is not None and expected is None and equal("null", None, found).equal:
+        difference = None
+    schema = check.results_schema
+    return Assertion(
+        name=name if difference is None else f"{name}{difference.place}",
+        outcome=Outcome.PASS if difference is None else Outcome.FAIL,
+        reason="" if difference is None else str(difference),
+        expected=expected,
+        found=_bounded(found),
+        expected_normalised=normal_data(schema, expected, Mode.SOUND, alternatives=True),
+        found_normalised=_bounded(normal_data(schema, found, Mode.SOUND)),
+    )
+
+
+_MOST_SHOWN = 100
+
+
+def _bounded(value: Any) -> Any:
+    """A value fit for a result file."""
+    if isinstance(value, list):
+        return [_bounded(item) for item in value[:_MOST_SHOWN]]
+    if isinstance(value, dict):
+        return {key: _bounded(item) for key, item in list(value.items())[:_MOST_SHOWN]}
+    return shown(value)

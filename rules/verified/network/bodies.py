@@ -1,0 +1,109 @@
+"""What a form, a JSON document or a multipart message says, by field; and JSONPaths into it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from rules.errors import InvalidValue
+from rules.limits import bounded_json
+from rules.values import Mode
+from rules.verified.network.events import Body
+
+MAX_FIELDS = 10_000
+_BOUNDARY = re.compile(r"boundary=(?:\"([^\"]+)\"|([^;\s]+))", re.IGNORECASE)
+_NAME = re.compile(r"[;\s]name=\"([^\"]*)\"", re.IGNORECASE)
+
+
+def document(body: Body | None, mode: Mode = Mode.SOUND) -> Any:
+    """The body as data: an object of fields for a form, the value of a JSON document; None where
+    there is nothing that can be read as data.
+
+    A repeated field of a form has its last value, as servers of the PHP and Rails families read
+    it, and a list of all if its name ends in ``[]``; the first value in the release's mode. Bodies
+    without a type that says so are tried as JSON.
+    """
+    if body is None:
+        return None
+    kind = body.mime_type.lower()
+    if body.text is None and body.params and mode is Mode.SOUND:
+        return _fields([(pair.name, pair.value or "") for pair in body.params], mode)
+    text = body.text or ""
+    if "application/x-www-form-urlencoded" in kind:
+        return _form(text, mode)
+    if "multipart/form-data" in kind:
+        return _multipart_fields(text, body.mime_type, mode)
+    return _json(text, mode) if "application/json" in kind or mode is Mode.SOUND else None
+
+
+def _json(text: str, mode: Mode) -> Any:
+    try:
+        value = msgspec.json.decode(text.removeprefix("\ufeff"))
+        bounded_json(value)
+    except (msgspec.DecodeError, InvalidValue, RecursionError, UnicodeError):
+        return None
+    return value if isinstance(value, dict) or mode is Mode.SOUND else None
+
+
+def _form(text: str, mode: Mode) -> dict[str, Any] | None:
+    if not text:
+        return None
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return None
+    return _fields(pairs, mode)
+
+
+def _fields(pairs: list[tuple[str, str]], mode: Mode) -> dict[str, Any]:
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    if mode is Mode.RELEASE:
+        return {name: values[0] for name, values in found.items()}
+    return {
+        name: values if name.endswith("[]") and len(values) > 1 else values[-1]
+        for name, values in found.items()
+    }
+
+
+def _multipart_fields(text: str, mime_type: str, mode: Mode) -> dict[str, Any] | None:
+    boundary = _BOUNDARY.search(mime_type)
+    if boundary is None:
+        return None
+    return _fields(_multipart(text, boundary[1] or boundary[2]), mode)
+
+
+def _multipart(text: str, boundary: str) -> list[tuple[str, str]]:
+    pairs = []
+    for part in text.split(f"--{boundary}")[1 : MAX_FIELDS + 1]:
+        head, blank, value = part.replace("\r\n", "\n").lstrip("\n").partition("\n\n")
+        name = _NAME.search(head)
+        if blank and name:
+            pairs.append((name[1], value.rstrip("\n")))
+    return pairs
+
+
+def unpacked(value: Any) -> Any:
+    """The data with every text that is a JSON document in its place read as one."""
+    if isinstance(value, dict):
+        return {name: _opened(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [unpacked(item) for item in value]
+    return value
+
+
+def _opened(value: Any) -> Any:
+    if not isinstance(value, str):
+        return unpacked(value)
+    if not value[:1].strip():
+        return value
+    try:
+        inner = msgspec.json.decode(value)
+        bounded_json(inner)
+    except (msgspec.DecodeError, InvalidValue, RecursionError, UnicodeError):
+        return value
+    return inner

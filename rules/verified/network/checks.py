@@ -1,0 +1,241 @@
+"""Holding a run's requests to a specification, in the sound mode.
+
+Which requests a check is about: in a task that asks to navigate, the page that the tab showed last
+(the last two where the task names two); otherwise the requests with the method, base address and
+referring page that it names, of those the last. Checks that name the same requests (two members
+are invited one after the other) are about the last of them together and are paired with them one to
+one, in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rules.errors import InvalidValue
+from rules.values.matching import match_unordered
+from rules.verdict import Assertion, Outcome, shown
+from rules.verified.dataset import NetworkCheck, Task, placeholder, placeholders
+from rules.verified.network.addresses import Address, address, same_base
+from rules.verified.network.comparisons import compared
+from rules.verified.network.events import Event, Trace
+from rules.verified.network.sites import Binding, Hosts, bound, origin
+
+_SHOWN_EVENTS = 5
+
+
+class Run(NamedTuple):
+    """A trace, read with the addresses that its sites had."""
+
+    task: Task
+    trace: Trace
+    binding: Binding
+
+    def address(self, event: Event, *, base64_path: bool) -> Address | None:
+        """The address of an event; None for one that cannot be read. Remembered."""
+        key = (id(event), self.binding, base64_path)
+        memory = self.trace.memory
+        if key not in memory:
+            try:
+                memory[key] = address(event.url, self.binding, base64_path=base64_path)
+            except InvalidValue:
+                memory[key] = None
+        found: Address | None = memory[key]
+        return found
+
+
+def run_of(task: Task, trace: Trace, hosts: Hosts) -> Run:
+    """The trace with the sites of the task found in it."""
+    key = ("binding", _names(task), tuple(hosts.items()))
+    if key not in trace.memory:
+        pages = trace.documents or trace.relevant
+        origins = dict.fromkeys(origin(event.url) for event in pages)
+        trace.memory[key] = bound(_names(task), hosts, list(origins))
+    return Run(task, trace, trace.memory[key])
+
+
+def _names(task: Task) -> tuple[str, ...]:
+    names = [placeholder(site) for site in task.sites]
+    for check in task.network_checks:
+        for url in check.expected.urls:
+            names += sorted(placeholders(url))
+    return tuple(dict.fromkeys(names))
+
+
+def network_assertions(
+    task: Task, trace: Trace | None, hosts: Hosts, *, activity: bool = False
+) -> list[Assertion]:
+    """What the task's checks say of the trace, in the order of the checks.
+
+    Without a trace every check is unknown. With ``activity`` the run must have reached at least one
+    page of the task's sites. Raises nothing.
+    """
+    checks = task.network_checks
+    if trace is None:
+        count = len(checks) + activity
+        reason = "the run recorded no trace"
+        return [_unknown(f"network.{index + 1}", reason) for index in range(count)]
+    run = run_of(task, trace, hosts)
+    made = [_activity(run)] if activity else []
+    if not checks:
+        return made
+    found: dict[int, list[Assertion]] = {}
+    for positions in _groups(task, checks):
+        found.update(_of_group(run, positions, checks))
+    return made + [assertion for index in sorted(found) for assertion in found[index]]
+
+
+def _unknown(name: str, reason: str) -> Assertion:
+    return Assertion(name=name, outcome=Outcome.UNKNOWN, reason=reason)
+
+
+def _activity(run: Run) -> Assertion:
+    """The paper's section 4.3: at least one request that the task's own site answered."""
+    sites = {placeholder(site) for site in run.task.sites}
+    for event in run.trace.relevant:
+        place = run.address(event, base64_path=False)
+        answered = event.status is not None and 200 <= event.status < 400
+        if place and answered and placeholders(place.base) & sites:
+            return Assertion(name="activity", outcome=Outcome.PASS, found=shown(event.url))
+    return Assertion(
+        name="activity",
+        outcome=Outcome.FAIL,
+        reason=f"no site of the task answered a request: {elsewhere(run)}",
+        expected=sorted(sites),
+    )
+
+
+def elsewhere(run: Run) -> str:
+    """One clause on where the requests of a trace went."""
+    hosts = dict.fromkeys(origin(event.url) for event in run.trace.relevant)
+    named = [host for host in hosts if host][:_SHOWN_EVENTS]
+    if not named:
+        return f"{run.trace.source} holds no request to any host"
+    known = {base for base, _ in run.binding.bases}
+    if any(base.startswith(host) for base in known for host in named):
+        return "its requests went to other pages"
+    return f"{run.trace.source} holds requests to {', '.join(named)} alone"
+
+
+def _groups(task: Task, checks: Sequence[NetworkCheck]) -> list[list[int]]:
+    """Positions of checks that are about the same requests; final pages are one group."""
+    groups: dict[object, list[int]] = {}
+    for index, check in enumerate(checks):
+        expected = check.expected
+        referer = (expected.headers or {}).get("referer")
+        alone = check.should_not_exist or not check.last_event_only
+        key: object = (expected.http_method.upper(), expected.urls, referer)
+        if alone:
+            key = index
+        elif is_final_page(task, check):
+            key = "final pages"
+        groups.setdefault(key, []).append(index)
+    return list(groups.values())
+
+
+def _of_group(
+    run: Run, positions: list[int], checks: Sequence[NetworkCheck]
+) -> dict[int, list[Assertion]]:
+    """The assertions of each check of a group, by position."""
+    first = checks[positions[0]]
+    names = {index: f"network.{index + 1}" for index in positions}
+    try:
+        events = list(_candidates(run, first))
+        if first.should_not_exist:
+            return {positions[0]: [_absence(run, first, events, names[positions[0]])]}
+        if not events:
+            return {index: [_missing(run, checks[index], names[index])] for index in positions}
+        if first.last_event_only:
+            events = events[-len(positions) :]
+        return _paired(run, {index: checks[index] for index in positions}, events)
+    except InvalidValue as error:
+        return {index: [_unknown(names[index], str(error))] for index in positions}
+
+
+def _paired(
+    run: Run, checks: dict[int, NetworkCheck], events: list[Event]
+) -> dict[int, list[Assertion]]:
+    """Checks paired with events; a check without a partner shows the event that fits it best."""
+    known: dict[tuple[int, int], list[Assertion]] = {}
+    positions = list(checks)
+
+    def of(index: int, at: int) -> list[Assertion]:
+        if (index, at) not in known:
+            name = f"network.{index + 1}"
+            known[index, at] = list(compared(run, checks[index], events[at], name))
+        return known[index, at]
+
+    def holds(index: int, at: int) -> bool:
+        return all(assertion.outcome is Outcome.PASS for assertion in of(index, at))
+
+    pairing = match_unordered(positions, list(range(len(events))), holds)
+    chosen = {positions[one]: of(positions[one], other) for one, other in pairing.pairs}
+    for missing in pairing.missing:
+        index = positions[missing]
+        left = [at for at in range(len(events)) if at in pairing.surplus]
+        if not left:
+            chosen[index] = [_missing(run, checks[index], f"network.{index + 1}")]
+            continue
+        chosen[index] = min((of(index, at) for at in reversed(left)), key=_failures)
+    return chosen
+
+
+def _failures(assertions: list[Assertion]) -> int:
+    return sum(assertion.outcome is not Outcome.PASS for assertion in assertions)
+
+
+def _candidates(run: Run, check: NetworkCheck) -> Iterator[Event]:
+    """The requests that a check is about, first to last. Raises BadPattern, TooSlow."""
+    if is_final_page(run.task, check):
+        yield from run.trace.documents
+        return
+    method = check.expected.http_method.upper()
+    for event in run.trace.relevant:
+        if event.method == method and _fits(run, check, event):
+            yield event
+
+
+def is_final_page(task: Task, check: NetworkCheck) -> bool:
+    """Whether a check is about the page that the tab showed last."""
+    answer = task.answer_check
+    navigates = answer is not None and answer.expected.task_type == "navigate"
+    return navigates and check.expected.http_method.upper() == "GET" and not check.should_not_exist
+
+
+def _fits(run: Run, check: NetworkCheck, event: Event) -> bool:
+    place = run.address(event, base64_path=check.decode_base64_query)
+    if place is None or not any(same_base(url, place) for url in check.expected.urls):
+        return False
+    referer = (check.expected.headers or {}).get("referer")
+    came_from = event.headers.get("referer")
+    if not referer or not came_from:
+        return True
+    wanted = (referer,) if isinstance(referer, str) else referer
+    page = address(came_from, run.binding)
+    return any(same_base(url, page) for url in wanted)
+
+
+def _missing(run: Run, check: NetworkCheck, name: str) -> Assertion:
+    what = "page load" if is_final_page(run.task, check) else check.expected.http_method.upper()
+    return Assertion(
+        name=f"{name}.url",
+        outcome=Outcome.FAIL,
+        reason=f"no {what} of {check.expected.urls[0]}: {elsewhere(run)}",
+        expected=shown(check.expected.urls[0]),
+    )
+
+
+def _absence(run: Run, check: NetworkCheck, events: list[Event], name: str) -> Assertion:
+    """No request may have the address, the query and the body that the check names."""
+    for event in events:
+        made = compared(run, check, event, name)
+        parts = [assertion for assertion in made if not assertion.name.endswith(".status")]
+        if all(assertion.outcome is Outcome.PASS for assertion in parts):
+            return Assertion(
+                name=f"{name}.absence",
+                outcome=Outcome.FAIL,
+                reason=f"a {event.method} of {shown(event.url)[:200]} was sent",
+                expected=shown(check.expected.urls[0]),
+                found=shown(event.url),
+            )
+    return Assertion(name=f"{name}.absence", outcome=Outcome.PASS)

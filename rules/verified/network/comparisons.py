@@ -1,0 +1,230 @@
+"""One request against one specification, part by part, in the sound mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from rules.values import equal
+from rules.values.matching import match_unordered
+from rules.verdict import Assertion, Outcome, shown
+from rules.verified.dataset import NetworkCheck
+from rules.verified.network.addresses import (
+    Address,
+    address,
+    differing,
+    expected_query,
+    kind_of,
+    same_base,
+)
+from rules.verified.network.bodies import document, unpacked
+from rules.verified.network.events import Event
+from rules.verified.network.jsonpath import compiled, find
+from rules.verified.network.patterns import HOLE, fullmatch, is_pattern, searches, with_holes
+from rules.verified.network.sites import Binding
+
+if TYPE_CHECKING:
+    from rules.verified.network.checks import Run
+
+# A page that the browser had kept and the server confirmed is the page.
+_SAME_STATUS = {200: (200, 304)}
+_URL_HEADERS = frozenset({"referer", "redirect_url", "location", "origin"})
+
+
+def compared(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
+    """The assertions on one event, named ``NAME.part``. Raises BadPattern, TooSlow."""
+    place = run.address(event, base64_path=check.decode_base64_query)
+    yield from _url(run, check, event, place, name)
+    yield _status(check, event, name)
+    expected = check.expected
+    for header in expected.headers or {}:
+        yield _header(run, check, event, header, name=name)
+    if expected.post_data:
+        yield from _post_data(run, check, event, name)
+    if expected.response_content:
+        yield from _content(run, check, event, name)
+    for cookie, wanted in (expected.response_cookies or {}).items():
+        found = event.cookies.get(cookie)
+        yield _value(f"{name}.cookies.{cookie}", "string", wanted, found)
+
+
+def _assertion(name: str, held: bool, reason: str, expected: Any, found: Any) -> Assertion:
+    return Assertion(
+        name=name,
+        outcome=Outcome.PASS if held else Outcome.FAIL,
+        reason="" if held else reason,
+        expected=expected,
+        found=shown(found),
+    )
+
+
+def _value(name: str, kind: str, expected: Any, found: Any) -> Assertion:
+    """One value against the specification's, with both normal forms."""
+    wanted = list(expected) if isinstance(expected, tuple) else expected
+    match = equal(kind, wanted, found)
+    return Assertion(
+        name=name,
+        outcome=Outcome.PASS if match.equal else Outcome.FAIL,
+        reason=match.reason,
+        expected=wanted,
+        found=shown(found),
+        expected_normalised=match.expected,
+        found_normalised=shown(match.actual),
+    )
+
+
+def _url(
+    run: Run, check: NetworkCheck, event: Event, place: Address | None, name: str
+) -> Iterator[Assertion]:
+    """The base address, then the query of the alternative that fits best."""
+    urls = check.expected.urls
+    fitting = [url for url in urls if place is not None and same_base(url, place)]
+    reason = f"{event.url[:200]} is not the address"
+    if place is None or not fitting:
+        yield _assertion(f"{name}.url", False, reason, list(urls), event.url)
+        return
+    yield _assertion(f"{name}.url", True, "", fitting[0], event.url)
+    options = [(expected_query(url, check), url) for url in fitting]
+    differences = [(differing(query, place.query, check), query) for query, _ in options]
+    names, query = min(differences, key=lambda pair: len(pair[0]))
+    yield _assertion(
+        f"{name}.query",
+        not names,
+        f"the parameters {', '.join(names[:10])} differ",
+        {key: list(values) for key, values in query.items()},
+        {key: list(values) for key, values in place.query.items()} if names else None,
+    )
+
+
+def _status(check: NetworkCheck, event: Event, name: str) -> Assertion:
+    wanted = check.expected.response_status
+    if event.status is None:
+        return Assertion(
+            name=f"{name}.status",
+            outcome=Outcome.UNKNOWN,
+            reason="the trace recorded no response",
+            expected=wanted,
+        )
+    held = event.status in _SAME_STATUS.get(wanted, (wanted,))
+    reason = f"the server answered {event.status}, not {wanted}"
+    return _assertion(f"{name}.status", held, reason, wanted, event.status)
+
+
+def _header(run: Run, check: NetworkCheck, event: Event, header: str, *, name: str) -> Assertion:
+    """Addresses as addresses, anything else as text; a header that was not sent is empty."""
+    expected: Any = (check.expected.headers or {})[header]
+    found = event.headers.get(header.lower(), "")
+    label = f"{name}.headers.{header.lower()}"
+    if header.lower() not in _URL_HEADERS:
+        if is_pattern(expected):
+            return _assertion(label, fullmatch(expected, found), "no match", expected, found)
+        return _value(label, "string", expected, found)
+    wanted = (expected,) if isinstance(expected, str) else tuple(expected)
+    place = address(found, run.binding)
+    held = any(_same_address(url, place, check) for url in wanted)
+    return _assertion(label, held, f"came from {found[:200]!r}", list(wanted), found)
+
+
+def _same_address(url: str, place: Address, check: NetworkCheck) -> bool:
+    if not same_base(url, place):
+        return False
+    wanted = {} if is_pattern(url) else address(url, Binding(())).query
+    return not differing(wanted, place.query, check)
+
+
+def _post_data(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
+    sent = document(event.post_data)
+    patterns = check.ignored_post_data_params_patterns
+    if isinstance(sent, dict) and patterns:
+        sent = {
+            key: value
+            for key, value in sent.items()
+            if not any(searches(pattern, key) for pattern in patterns)
+        }
+    for key, expected in (check.expected.post_data or {}).items():
+        label = f"{name}.post_data.{key}"
+        found = [_bound(run, value) for value in _at(key, sent)]
+        yield _field(label, check.post_data_schema, key, expected, found)
+
+
+def _bound(run: Run, value: Any) -> Any:
+    return run.binding.bind_text(value) if isinstance(value, str) else value
+
+
+def _field(label: str, schema: Any, key: str, expected: Any, found: list[Any]) -> Assertion:
+    """One field of a form: None must be absent, a declared list is a list in any order."""
+    if expected is None:
+        there = [value for value in found if value not in (None, "")]
+        return _assertion(label, not there, "a field that must be absent", None, there or None)
+    if not found:
+        return _assertion(label, False, "the field was not sent", expected, None)
+    declared = ((schema or {}).get("properties") or {}).get(key) or {}
+    kind = kind_of(schema, key)
+    if declared.get("type") == "array" or (isinstance(expected, list) and len(expected) == 1):
+        wanted = expected if isinstance(expected, list) else [expected]
+        return _list(label, kind, wanted, found)
+    if len(found) > 1:
+        return _assertion(label, False, "several fields where one is expected", expected, found)
+    return _value(label, kind, expected, found[0])
+
+
+def _list(label: str, kind: str, expected: list[Any], found: list[Any]) -> Assertion:
+    """A list in any order; a field or place that holds one list is that list."""
+    items = found[0] if len(found) == 1 and isinstance(found[0], list) else found
+    flat = [part for item in items for part in (item if isinstance(item, list) else [item])]
+    held = match_unordered(expected, flat, lambda one, other: equal(kind, one, other).equal).equal
+    return _assertion(label, held, "a different list", expected, flat)
+
+
+def _at(key: str, data: Any) -> list[Any]:
+    """The values of a key: a name, a pattern of names (``$.^...$``, ``^...$``), a JSONPath."""
+    pattern = key[2:] if key.startswith("$.^") else key
+    if not is_pattern(pattern):
+        pattern = with_holes(key) or ""
+    if pattern:
+        if not isinstance(data, dict):
+            return []
+        return [value for name, value in data.items() if fullmatch(pattern, name)]
+    if key.startswith("$"):
+        return _followed(key, data)
+    return [data[key]] if isinstance(data, dict) and key in data else []
+
+
+def _followed(path: str, data: Any) -> list[Any]:
+    found = find(path, data) or find(path, unpacked(data))
+    if compiled(path).several and any(isinstance(value, list) for value in found):
+        return [part for value in found for part in (value if isinstance(value, list) else [value])]
+    return found
+
+
+def _content(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
+    """The reply, where the trace holds it; without it the verdict is unknown."""
+    body = event.content
+    if body is None or body.text is None:
+        yield Assertion(
+            name=f"{name}.content",
+            outcome=Outcome.UNKNOWN,
+            reason="the trace recorded no body of the response",
+            expected=check.expected.response_content,
+        )
+        return
+    data = document(body)
+    for key, expected in (check.expected.response_content or {}).items():
+        found = _at(key, data)
+        label = f"{name}.content.{key}"
+        if not found:
+            yield _assertion(label, False, "the reply does not hold it", expected, None)
+        else:
+            yield _value(label, _json_kind(expected), expected, found[0])
+
+
+def _json_kind(expected: Any) -> str:
+    """The kind of a value that JSON itself types."""
+    if isinstance(expected, bool):
+        return "boolean"
+    return "number" if isinstance(expected, int | float) else "string"
+
+
+def holes(texts: Iterable[str]) -> list[str]:
+    """The unfilled places in texts of a specification."""
+    return [match[0] for text in texts for match in HOLE.finditer(text)]

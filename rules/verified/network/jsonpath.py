@@ -1,0 +1,124 @@
+"""JSONPath as the specifications use it: names, positions, ``*`` and filters by one comparison.
+
+``$.a.b``, ``$['a-b']``, ``$.a[0]``, ``$.a[*].b``, ``$.a[?(@.b == 1)].c``. No scripts, no
+recursion: a path is a list of steps, and following it takes time linear in what it visits.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from rules.errors import BadPattern
+
+_STEP = re.compile(
+    r"""\.(?P<name>[\w-]+|\*)
+      | \[\s*(?P<quoted>'[^']*'|"[^"]*")\s*\]
+      | \[\s*(?P<position>-?\d{1,6}|\*)\s*\]
+      | \[\?\(\s*@\.(?P<field>[\w-]+)\s*(?P<sign>==|!=|<=|>=|<|>)\s*
+            (?P<value>'[^']*'|"[^"]*"|-?\d+(?:\.\d+)?|true|false|null)\s*\)\]""",
+    re.VERBOSE,
+)
+_SIGNS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_WORDS = {"true": True, "false": False, "null": None}
+MAX_FOUND = 10_000
+
+
+class Filter(NamedTuple):
+    """``[?(@.field sign value)]``."""
+
+    field: str
+    sign: str
+    value: Any
+
+
+Step: TypeAlias = str | int | Filter
+EVERY = "*"
+
+
+class Path(NamedTuple):
+    """The steps of a path; ``several`` if it may lead to more than one place."""
+
+    steps: tuple[Step, ...]
+    several: bool
+
+
+@lru_cache(maxsize=1024)
+def compiled(path: str) -> Path:
+    """The steps of a path that begins with ``$``. Raises BadPattern for any other text."""
+    if not path.startswith("$"):
+        raise BadPattern(f"the path {path[:60]!r} does not begin with $")
+    steps: list[Step] = []
+    at = 1
+    while at < len(path):
+        step = _STEP.match(path, at)
+        if step is None:
+            raise BadPattern(f"the path {path[:60]!r} is not understood at {path[at : at + 20]!r}")
+        steps.append(_step(step))
+        at = step.end()
+    several = any(step == EVERY or isinstance(step, Filter) for step in steps)
+    return Path(tuple(steps), several)
+
+
+def _step(match: re.Match[str]) -> Step:
+    if match["field"]:
+        return Filter(match["field"], match["sign"], _literal(match["value"]))
+    if match["quoted"]:
+        return match["quoted"][1:-1]
+    if match["position"] and match["position"] != EVERY:
+        return int(match["position"])
+    return match["name"] or EVERY
+
+
+def _literal(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] in "'\"":
+        return text[1:-1]
+    return float(text) if "." in text else int(text)
+
+
+def find(path: str, data: Any) -> list[Any]:
+    """The values at a path, in order; none where it leads nowhere. Raises BadPattern."""
+    found = [data]
+    for step in compiled(path).steps:
+        found = [value for item in found for value in _follow(step, item)][:MAX_FOUND]
+    return found
+
+
+def _follow(step: Step, item: Any) -> Iterator[Any]:
+    if isinstance(step, Filter):
+        yield from (value for value in _items(item) if _holds(step, value))
+    elif step == EVERY:
+        yield from _items(item)
+    elif isinstance(step, int):
+        if isinstance(item, list) and -len(item) <= step < len(item):
+            yield item[step]
+    elif isinstance(item, dict) and step in item:
+        yield item[step]
+
+
+def _items(item: Any) -> Iterator[Any]:
+    if isinstance(item, dict):
+        yield from item.values()
+    elif isinstance(item, list):
+        yield from item
+
+
+def _holds(step: Filter, item: Any) -> bool:
+    if not isinstance(item, dict) or step.field not in item:
+        return False
+    try:
+        return _SIGNS[step.sign](item[step.field], step.value)
+    except TypeError:
+        return False

@@ -1,0 +1,165 @@
+"""Which address a site had in a run, and addresses with the site's placeholder for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+
+from rules.reading import decode, read_bytes
+from rules.verified.dataset import placeholder
+from trajectories.errors import UserError
+
+Hosts = Mapping[str, tuple[str, ...]]
+"""Placeholder (``__GITLAB__``) → the addresses of the site."""
+
+# Where the benchmark's own containers listen: the first guess for a trace without a configuration.
+DEFAULT_PORTS = {
+    "__SHOPPING__": 7770,
+    "__SHOPPING_ADMIN__": 7780,
+    "__REDDIT__": 9999,
+    "__GITLAB__": 8023,
+    "__WIKIPEDIA__": 8888,
+    "__MAP__": 3000,
+    "__HOMEPAGE__": 4399,
+}
+# The administration of the shop is a folder of the shop's host.
+FOLDERS = {"__SHOPPING_ADMIN__": "/admin"}
+_STANDARD = {"http": 80, "https": 443}
+_AFTER_HOST = r"(?=[/?#\s\"'<>)\]},;]|\Z)"
+
+
+class Binding(NamedTuple):
+    """(address without trailing slash, placeholder) pairs, the longest address first."""
+
+    bases: tuple[tuple[str, str], ...]
+
+    def bind(self, url: str) -> str:
+        """The address with the site's placeholder for the site's part, where it is a site's."""
+        plain = canonical(url)
+        lower = plain.lower()
+        for base, name in self.bases:
+            if lower.startswith(base) and (len(plain) == len(base) or plain[len(base)] in "/?#"):
+                return name + plain[len(base) :]
+        return plain
+
+    def bind_text(self, text: str) -> str:
+        """Every address of a site within a text, likewise."""
+        if "://" not in text:
+            return text
+        for base, name in self.bases:
+            text = _anywhere(base).sub(name, text)
+        return text
+
+
+@lru_cache(maxsize=256)
+def _anywhere(base: str) -> re.Pattern[str]:
+    return re.compile(re.escape(base) + _AFTER_HOST, re.IGNORECASE)
+
+
+def origin(url: str) -> str:
+    """Scheme and host in lower case, without a standard port; "" for what is no web address."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return ""
+    if parts.scheme not in _STANDARD or not parts.hostname:
+        return ""
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    suffix = "" if port in (None, _STANDARD[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{host}{suffix}"
+
+
+def canonical(url: str) -> str:
+    """The address with its origin in normal form; anything else unchanged."""
+    end = _origin_end(url)
+    if end < 0:
+        return url
+    start = _known_origin(url[:end])
+    return start + url[end:] if start else url
+
+
+@lru_cache(maxsize=4096)
+def _known_origin(text: str) -> str:
+    return origin(text)
+
+
+def _origin_end(url: str) -> int:
+    slashes = url.find("://")
+    if slashes < 0:
+        return -1
+    ends = (url.find(char, slashes + 3) for char in "/?#")
+    return min((end for end in ends if end >= 0), default=len(url))
+
+
+def bound(names: Iterable[str], hosts: Hosts, loaded: Sequence[str]) -> Binding:
+    """The binding of the named sites (placeholders): configured, else inferred from a trace.
+
+    ``loaded`` are the origins of the pages that the run loaded, first to last. A site that is not
+    configured takes the first origin on the benchmark's own port for it, else the first origin
+    that no other site has taken, in the order of ``names``.
+    """
+    pairs = []
+    unknown = []
+    for name in names:
+        pairs += [(canonical(base).lower().rstrip("/"), name) for base in hosts.get(name, ())]
+        if not hosts.get(name):
+            unknown.append(name)
+    taken = {origin(base) for base, _ in pairs}
+    free = [start for start in dict.fromkeys(loaded) if start and start not in taken]
+    for name in sorted(unknown, key=lambda name: _usual(name, free) is None):
+        start = _usual(name, free) or next(iter(free), None)
+        if start is not None:
+            free.remove(start)
+            pairs.append((start + FOLDERS.get(name, ""), name))
+    return Binding(tuple(sorted(pairs, key=lambda pair: -len(pair[0]))))
+
+
+def _usual(name: str, free: Sequence[str]) -> str | None:
+    suffix = f":{DEFAULT_PORTS.get(name, 0)}"
+    return next((start for start in free if start.endswith(suffix)), None)
+
+
+class _Environment(Struct):
+    urls: tuple[str, ...]
+
+
+class _Configuration(Struct):
+    environments: dict[str, _Environment] = field(default_factory=dict)
+
+
+def load_hosts(path: Path) -> dict[str, tuple[str, ...]]:
+    """The sites' addresses of a configuration file (``environments`` → ``urls``), as the released
+    package reads it. Raises UserError."""
+    configuration: _Configuration = decode(read_bytes(path), _Configuration, path)
+    return {
+        _named(name, path): tuple(_address(url, path) for url in environment.urls)
+        for name, environment in configuration.environments.items()
+    }
+
+
+def parse_host(text: str) -> tuple[str, str]:
+    """``SITE=URL`` as placeholder and address. Raises UserError."""
+    site, equals, url = text.partition("=")
+    if not equals:
+        raise UserError(f"--site {text}: write SITE=URL, such as gitlab=http://localhost:8023")
+    return _named(site, "--site"), _address(url, "--site")
+
+
+def _named(site: str, where: object) -> str:
+    name = placeholder(site.strip("_"))
+    if not re.fullmatch(r"__[A-Z][A-Z0-9_]*__", name):
+        raise UserError(f"{where}: {site!r} is no site's name: use letters, such as gitlab")
+    return name
+
+
+def _address(url: str, where: object) -> str:
+    if not origin(url):
+        raise UserError(f"{where}: {url!r} is no address: write http://HOST or https://HOST")
+    return url

@@ -1,0 +1,259 @@
+"""The agent's response: found wherever the agent put it, read under either set of field names.
+
+The protocol is that of the paper's appendix G and of the released package:
+
+=================  ==================  ==================================================
+field              also called         value
+=================  ==================  ==================================================
+``task_type``      ``action``,         retrieve, mutate, navigate
+                   ``performed_operation``
+``status``                             ``STATUSES``; the paper's names are in ``ALIASES``
+``retrieved_data`` ``results``         a list for retrieve with SUCCESS, otherwise null
+``error_details``                      text of at most 500 characters, or null
+=================  ==================  ==================================================
+
+``RESPONSE_SCHEMA`` states the same as JSON Schema Draft 7. A response that cannot be read at all
+is a ``ParseFailure``, a class of failures of its own; one that can be read but departs from the
+schema is read, and its departures are listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from rules.errors import InvalidValue
+from rules.limits import bounded_json
+
+MAX_ANSWER = 4 * 2**20
+MAX_DETAILS = 500
+_MAX_OBJECTS = 1_000
+_MAX_RESTARTS = 50
+
+TASK_TYPES = ("retrieve", "mutate", "navigate")
+STATUSES = (
+    "SUCCESS",
+    "ACTION_NOT_ALLOWED_ERROR",
+    "PERMISSION_DENIED_ERROR",
+    "NOT_FOUND_ERROR",
+    "DATA_VALIDATION_ERROR",
+    "UNKNOWN_ERROR",
+)
+ALIASES = {
+    "SEARCH_CRITERIA_NO_MATCH_ERROR": "NOT_FOUND_ERROR",
+    "RESOURCE_NOT_FOUND_ERROR": "NOT_FOUND_ERROR",
+    "NOT_SUPPORTED_BY_PLATFORM_ERROR": "ACTION_NOT_ALLOWED_ERROR",
+}
+_NAMES = {
+    "task_type": ("task_type", "action", "performed_operation"),
+    "status": ("status",),
+    "retrieved_data": ("retrieved_data", "results"),
+    "error_details": ("error_details",),
+}
+
+_ANY_STATUS = [*STATUSES, *ALIASES]
+
+
+def _form(task_type: str, results: str) -> dict[str, Any]:
+    """The schema under one set of names."""
+    return {
+        "type": "object",
+        "required": [task_type, "status"],
+        "properties": {
+            task_type: {"enum": [*TASK_TYPES, *(name.upper() for name in TASK_TYPES)]},
+            "status": {"enum": _ANY_STATUS},
+            results: {"type": ["array", "null"]},
+            "error_details": {"type": ["string", "null"], "maxLength": MAX_DETAILS},
+        },
+        "if": {
+            "properties": {
+                task_type: {"enum": ["retrieve", "RETRIEVE"]},
+                "status": {"const": "SUCCESS"},
+            }
+        },
+        "then": {
+            "required": [results],
+            "properties": {results: {"type": "array", "minItems": 1}},
+        },
+        "else": {"properties": {results: {"type": "null"}}},
+    }
+
+
+RESPONSE_SCHEMA: dict[str, Any] = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "Response of an agent to a task of WebArena Verified",
+    "anyOf": [_form("task_type", "retrieved_data"), _form("action", "results")],
+}
+
+
+class Failure(StrEnum):
+    """Why a response cannot be read."""
+
+    EMPTY = "empty"
+    TOO_LARGE = "too_large"
+    NO_OBJECT = "no_object"
+    BAD_TASK_TYPE = "bad_task_type"
+    BAD_STATUS = "bad_status"
+
+
+class ParseFailure(Struct, frozen=True):
+    """No response: the class of failure, and one sentence."""
+
+    kind: Failure
+    reason: str
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    """A response under the release's names. ``departures`` are where it leaves the schema."""
+
+    task_type: str
+    status: str
+    retrieved_data: Any = None
+    error_details: str | None = None
+    departures: tuple[str, ...] = ()
+
+
+def read_response(answer: object) -> Response | ParseFailure:
+    """The response in an answer: text (JSON, alone, in fences, or in prose), bytes, or an object.
+
+    Of several objects in a text the last that is a response counts. Never raises.
+    """
+    if isinstance(answer, dict):
+        return _response(answer)
+    if isinstance(answer, bytes):
+        if len(answer) > MAX_ANSWER:
+            return _too_large(len(answer), "bytes")
+        answer = answer.decode("utf-8", "replace")
+    if answer is None or (isinstance(answer, str) and not answer.strip("\ufeff \t\r\n")):
+        return ParseFailure(Failure.EMPTY, "the agent gave no answer")
+    if not isinstance(answer, str):
+        return ParseFailure(Failure.NO_OBJECT, "the answer is no JSON object")
+    if len(answer) > MAX_ANSWER:
+        return _too_large(len(answer), "characters")
+    return _last(answer)
+
+
+def _too_large(size: int, unit: str) -> ParseFailure:
+    return ParseFailure(
+        Failure.TOO_LARGE, f"the answer has {size:,} {unit}, more than the {MAX_ANSWER:,} read"
+    )
+
+
+def _last(text: str) -> Response | ParseFailure:
+    """The last object of the text that is a response, else what is wrong with the last one."""
+    failure = ParseFailure(Failure.NO_OBJECT, "the answer holds no JSON object")
+    for found in reversed(list(_objects(text))):
+        response = _response(found)
+        if isinstance(response, Response):
+            return response
+        if failure.kind is Failure.NO_OBJECT and _looks_meant(found):
+            failure = response
+    return failure
+
+
+def _looks_meant(record: dict[str, Any]) -> bool:
+    return any(name in record for names in _NAMES.values() for name in names)
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The outermost JSON objects of a text, in order, in time linear in its length."""
+    for span in _spans(text):
+        try:
+            value = msgspec.json.decode(span)
+            bounded_json(value)
+        except (msgspec.DecodeError, InvalidValue, RecursionError, UnicodeError):
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def _spans(text: str) -> list[str]:
+    """The outermost texts in balanced braces. A brace that nothing closes is prose: the search
+    starts again behind it, a bounded number of times."""
+    spans: list[str] = []
+    start = text.find("{")
+    restarts = 0
+    while start >= 0 and len(spans) < _MAX_OBJECTS and restarts < _MAX_RESTARTS:
+        end = _closing(text, start)
+        if end < 0:
+            restarts += 1
+            start = text.find("{", start + 1)
+        else:
+            spans.append(text[start : end + 1])
+            start = text.find("{", end + 1)
+    return spans
+
+
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}]|"', re.DOTALL)
+
+
+def _closing(text: str, start: int) -> int:
+    """The position of the brace that closes the one at ``start``; -1 if none does."""
+    depth = 0
+    for mark in _MARKS.finditer(text, start):
+        if mark[0] == "{":
+            depth += 1
+        elif mark[0] == "}":
+            depth -= 1
+            if depth == 0:
+                return mark.start()
+        elif mark[0] == '"':
+            return -1
+    return -1
+
+
+def _value(record: dict[str, Any], field: str) -> Any:
+    return next((record[name] for name in _NAMES[field] if name in record), None)
+
+
+def _word(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _response(record: dict[str, Any]) -> Response | ParseFailure:
+    task_type = _word(_value(record, "task_type")).lower()
+    if task_type not in TASK_TYPES:
+        said = repr(_value(record, "task_type"))[:60]
+        reason = f"task_type is {said}, not one of {', '.join(TASK_TYPES)}"
+        return ParseFailure(Failure.BAD_TASK_TYPE, reason)
+    written = _word(_value(record, "status"))
+    status = ALIASES.get(written.upper(), written.upper())
+    if status not in STATUSES:
+        said = repr(_value(record, "status"))[:60]
+        return ParseFailure(
+            Failure.BAD_STATUS, f"status is {said}, not one of {', '.join(STATUSES)}"
+        )
+    data = _value(record, "retrieved_data")
+    details = _value(record, "error_details")
+    return Response(
+        task_type=task_type,
+        status=status,
+        retrieved_data=data,
+        error_details=details if isinstance(details, str) else None,
+        departures=tuple(_departures(record, task_type, status)),
+    )
+
+
+def _departures(record: dict[str, Any], task_type: str, status: str) -> Iterator[str]:
+    """Where a readable response leaves the schema."""
+    data = _value(record, "retrieved_data")
+    details = _value(record, "error_details")
+    spelling = _value(record, "task_type")
+    if spelling not in (task_type, task_type.upper()):
+        yield f"task_type is written {spelling[:40]!r}"
+    if _value(record, "status") not in _ANY_STATUS:
+        yield f"status is written {str(_value(record, 'status'))[:40]!r}"
+    if task_type == "retrieve" and status == "SUCCESS":
+        if not isinstance(data, list) or not data:
+            yield "retrieved_data is no list of at least one item"
+    elif data is not None:
+        yield "retrieved_data is given where nothing was retrieved"
+    if details is not None and not isinstance(details, str):
+        yield "error_details is no text"
+    elif details and len(details) > MAX_DETAILS:
+        yield f"error_details is longer than {MAX_DETAILS} characters"

@@ -1,0 +1,131 @@
+"""The agent's response is found wherever it stands; what cannot be read has a class of its own."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.verified.response import (
+    ALIASES,
+    MAX_ANSWER,
+    RESPONSE_SCHEMA,
+    STATUSES,
+    Failure,
+    ParseFailure,
+    Response,
+    read_response,
+)
+
+SAID = {"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": ["7"]}
+TEXT = json.dumps(SAID)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        "\ufeff" + TEXT,
+        f"  {TEXT}\n",
+        f"I have found it. {TEXT} I am done.",
+        f"```json\n{TEXT}\n```",
+        f"~~~\n{TEXT}\n~~~",
+        f"First I thought\n```json\n{TEXT.replace('7', '8')}\n```\nbut it is\n```\n{TEXT}\n```",
+        f"The set {{1, 2}} is not it: {TEXT}",
+        f"An open {{ brace, then {TEXT}",
+        f'It\'s "quoted", it\'s fine: {TEXT} (a note: {{"x": 1}})',
+        TEXT.encode(),
+        b"\xef\xbb\xbf" + TEXT.encode(),
+        SAID,
+    ],
+)
+def test_the_last_response_in_an_answer_counts(text: object) -> None:
+    response = read_response(text)
+    assert isinstance(response, Response)
+    assert (response.task_type, response.status) == ("retrieve", "SUCCESS")
+    assert response.retrieved_data == ["7"]
+    assert response.departures == ()
+
+
+def test_the_papers_names_are_read_as_the_releases() -> None:
+    response = read_response(
+        {"action": "retrieve", "status": "RESOURCE_NOT_FOUND_ERROR", "results": None}
+    )
+    assert response == Response(task_type="retrieve", status="NOT_FOUND_ERROR")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (None, Failure.EMPTY),
+        ("", Failure.EMPTY),
+        ("\ufeff \n", Failure.EMPTY),
+        ("Should I post this comment?", Failure.NO_OBJECT),
+        ("[1, 2]", Failure.NO_OBJECT),
+        (["SUCCESS"], Failure.NO_OBJECT),
+        ("{'task_type': 'RETRIEVE'}", Failure.NO_OBJECT),
+        ('{"task_type": "BUY", "status": "SUCCESS"}', Failure.BAD_TASK_TYPE),
+        ('{"status": "SUCCESS"}', Failure.BAD_TASK_TYPE),
+        ('{"task_type": "^.*$", "status": "^.*$"}', Failure.BAD_TASK_TYPE),
+        ('{"task_type": "MUTATE", "status": "DONE"}', Failure.BAD_STATUS),
+        ('{"task_type": "MUTATE", "status": ["SUCCESS"]}', Failure.BAD_STATUS),
+        ("x" * (MAX_ANSWER + 1), Failure.TOO_LARGE),
+        ("{" * 10_000, Failure.NO_OBJECT),
+        ('{"a":' * 100_000, Failure.NO_OBJECT),
+        ('{"task_type": ' + "[" * 5000 + "]" * 5000 + "}", Failure.NO_OBJECT),
+    ],
+)
+def test_what_cannot_be_read_is_a_parse_failure(answer: object, kind: Failure) -> None:
+    failure = read_response(answer)
+    assert isinstance(failure, ParseFailure)
+    assert failure.kind is kind
+    assert failure.reason
+    assert "\n" not in failure.reason
+
+
+def test_an_answer_of_50_mb_is_refused_at_once() -> None:
+    start = time.monotonic()
+    failure = read_response('{"task_type": ' * 3_600_000)
+    assert isinstance(failure, ParseFailure)
+    assert failure.kind is Failure.TOO_LARGE
+    assert time.monotonic() - start < 5
+
+
+@given(st.text(alphabet='{}[]",:\\ab1\n`', max_size=400) | st.binary(max_size=200) | st.text())
+def test_nothing_raises(answer: object) -> None:
+    assert isinstance(read_response(answer), Response | ParseFailure)
+
+
+_VALUES: Any = st.none() | st.just([]) | st.just(["x"]) | st.just("x")
+_RECORDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "task_type": st.sampled_from(["RETRIEVE", "mutate", "Navigate", "buy", 1]),
+        "action": st.sampled_from(["retrieve", "MUTATE"]),
+        "status": st.sampled_from([*STATUSES, *ALIASES, "success", "N/A", None]),
+        "retrieved_data": _VALUES,
+        "results": _VALUES,
+        "error_details": st.none() | st.just("why") | st.just("x" * 501) | st.just(1),
+    },
+)
+
+
+@given(_RECORDS)
+def test_a_readable_response_without_departures_is_valid_under_the_schema(
+    record: dict[str, Any],
+) -> None:
+    jsonschema.Draft7Validator.check_schema(RESPONSE_SCHEMA)
+    mixed = {"task_type", "retrieved_data"} & record.keys() and {
+        "action",
+        "results",
+    } & record.keys()
+    response = read_response(record)
+    if mixed or isinstance(response, ParseFailure):
+        return
+    valid = jsonschema.Draft7Validator(RESPONSE_SCHEMA).is_valid(record)
+    assert valid == (response.departures == ())
