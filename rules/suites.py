@@ -24,7 +24,10 @@ from rules.reading import decode, read_bytes
 from rules.verdict import Evaluator
 from trajectories.errors import UserError
 
-KINDS: Mapping[str, str] = {"webarena": "rules.webarena.suite"}
+KINDS: Mapping[str, str] = {
+    "webarena": "rules.webarena.suite",
+    "verified": "rules.verified.suite",
+}
 
 
 class Suite(Protocol):

@@ -1,0 +1,147 @@
+"""``python -m rules.evaluate``: judge runs of WebArena Verified by its rules.
+
+python -m rules.evaluate --tasks webarena-verified.json --runs runs/
+python -m rules.evaluate --tasks tasks.json --runs runs/ --mode release-1.2.3 --workers 8 --out out/
+
+A run is a folder ``RUNS/TASK_ID`` with ``agent_response.json`` and ``network.har`` (or
+``trace.zip``, ``trace.network``, ``network.json``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rules.output import progress_line, show, write_json
+from rules.values import Mode
+from rules.verified.batch import SECONDS, Batch, judge_all
+from rules.verified.dataset import Task, load_subset, load_tasks
+from rules.verified.evaluator import VerifiedEvaluator
+from rules.verified.network.sites import Hosts, load_hosts, parse_host
+from rules.verified.results import TaskResult, explored
+from rules.verified.runs import found_runs, load_steps
+from rules.verified.summary import Macro, Summary, summarise
+from trajectories.errors import UserError
+from trajectories.exits import DONE, user_errors
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    made = argparse.ArgumentParser(
+        prog="python -m rules.evaluate",
+        description=__doc__.split("\n\n")[0],
+        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
+        allow_abbrev=False,
+    )
+    add = made.add_argument
+    add("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
+    add("--runs", type=Path, required=True, metavar="DIR", help="the folder of runs")
+    add("--out", type=Path, metavar="DIR", help="where results go (default: RUNS/results-MODE)")
+    add("--mode", choices=tuple(Mode), default=Mode.SOUND, help="default: sound")
+    add("--task", action="append", metavar="ID", help="only this one; may be repeated")
+    add("--subset", type=Path, metavar="FILE", help="only the tasks of this subset file")
+    add("--config", type=Path, metavar="FILE", help="the sites' addresses, as the package has them")
+    add("--site", action="append", default=[], metavar="SITE=URL", help="one site's address")
+    add("--require-activity", action="store_true", help="ask every run for a visit to the site")
+    add("--steps", type=Path, metavar="FILE", help="steps of each run (default: pages loaded)")
+    add("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
+    add("--seconds", type=float, default=SECONDS, metavar="S", help="the limit of one run")
+    return made.parse_args(argv)
+
+
+@user_errors
+def main(argv: Sequence[str] | None = None) -> int:
+    """Judge the runs; show the summary, write it and a result for each task."""
+    options = _options(argv)
+    if options.workers < 1 or options.seconds <= 0:
+        raise UserError("--workers and --seconds must be positive: leave them out for the defaults")
+    batch, missing = _batch(options)
+    out = options.out or options.runs / f"results-{options.mode}"
+    tell = progress_line()
+    start = time.perf_counter()
+    judged = judge_all(batch, options.workers, lambda done, of: tell("judged", done, of))
+    results = explored(judged)
+    seconds = time.perf_counter() - start
+    summary = summarise(options.mode, results, missing=missing, seconds=seconds)
+    for result in results:
+        write_json(out / "tasks" / f"{result.task_id}.json", result)
+    write_json(out / "summary.json", summary)
+    _show(summary, results)
+    sys.stdout.write(f"written: {out / 'summary.json'} and {len(results)} files in tasks/\n")
+    return DONE
+
+
+def _batch(options: argparse.Namespace) -> tuple[Batch, int]:
+    """What to judge, and how many of the tasks have no run. Raises UserError."""
+    tasks = {str(task.task_id): task for task in load_tasks(options.tasks)}
+    found = found_runs(options.runs, tasks)
+    ids = _chosen(options, tasks, found)
+    wanted = _wanted(options, tasks)
+    batch = Batch(
+        tasks=tasks,
+        folder=options.runs,
+        ids=ids,
+        evaluator=VerifiedEvaluator(
+            mode=Mode(options.mode), hosts=_hosts(options), activity=options.require_activity
+        ),
+        steps=load_steps(options.steps) if options.steps else {},
+        seconds=options.seconds,
+    )
+    return batch, len(wanted) - len(ids)
+
+
+def _wanted(options: argparse.Namespace, tasks: dict[str, Task]) -> set[str]:
+    """The tasks that were asked for. Raises UserError for one that the file does not hold."""
+    named = set(options.task or ()) | (load_subset(options.subset) if options.subset else set())
+    for task_id in sorted(named - tasks.keys()):
+        raise UserError(f"{options.tasks}: holds no task {task_id!r}: name one that it holds")
+    return named or set(tasks)
+
+
+def _chosen(options: argparse.Namespace, tasks: dict[str, Task], found: Sequence[str]) -> list[str]:
+    wanted = _wanted(options, tasks)
+    without = [task_id for task_id in options.task or () if task_id not in found]
+    if without:
+        raise UserError(f"{options.runs}: holds no run of task {without[0]}: add its folder")
+    ids = [task_id for task_id in found if task_id in wanted]
+    if not ids:
+        raise UserError(f"{options.runs}: holds no run of the tasks asked for: ask for others")
+    return ids
+
+
+def _hosts(options: argparse.Namespace) -> Hosts:
+    hosts = load_hosts(options.config) if options.config else {}
+    for text in options.site:
+        name, url = parse_host(text)
+        hosts[name] = (*hosts.get(name, ()), url)
+    return hosts
+
+
+def _show(summary: Summary, results: Sequence[TaskResult]) -> None:
+    columns = ("site", "runs", "passed", "unknown", "success", "templates", "template macro", "±")
+    rows = [("all", summary.overall), *summary.sites.items()]
+    show(f"{summary.mode}: {len(results)} runs", columns, [_row(*row) for row in rows])
+    if summary.failure_modes:
+        modes = list(summary.failure_modes.items())[:20]
+        show("what did not hold", ("check", "runs"), modes)
+    if summary.parse_failures:
+        show("unreadable answers", ("class", "runs"), list(summary.parse_failures.items()))
+    unread = [result for result in results if not result.assertions and result.reasons]
+    for result in unread[:10]:
+        sys.stdout.write(f"task {result.task_id}: {result.reasons[0]}\n")
+    if summary.missing:
+        sys.stdout.write(f"{summary.missing} tasks have no run and count in no rate\n")
+    if summary.premature:
+        sys.stdout.write(f"{len(summary.premature)} passes gave up early (R < 0.5)\n")
+
+
+def _row(site: str, macro: Macro) -> tuple[object, ...]:
+    shares = (macro.success, macro.template_macro, macro.half_width)
+    success, mean, half = ("" if share is None else f"{share:.1%}" for share in shares)
+    return (site, macro.runs, macro.passed, macro.unknown, success, macro.templates, mean, half)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""Runs on disk: one folder a task, named by its id, with the agent's answer and the trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from rules.reading import decode, read_bytes
+from rules.verified.dataset import Task, TaskId
+from rules.verified.network.events import Trace
+from rules.verified.network.read import load_trace
+from rules.verified.response import MAX_ANSWER
+from trajectories.errors import UserError
+
+ANSWER_FILE = "agent_response.json"
+TRACE_FILES = ("network.har", "trace.zip", "trace.network", "network.json")
+
+
+class RunFiles(NamedTuple):
+    """The files of one run; None where there is none."""
+
+    task_id: TaskId
+    answer: Path | None
+    trace: Path | None
+
+
+def run_files(folder: Path, task_id: TaskId) -> RunFiles:
+    """The files of a task's run, by their names. Nothing is read."""
+    own = folder / str(task_id)
+    answer = own / ANSWER_FILE
+    traces = (own / name for name in TRACE_FILES)
+    trace = next((path for path in traces if path.exists()), None)
+    return RunFiles(task_id, answer if answer.is_file() else None, trace)
+
+
+def found_runs(folder: Path, tasks: Mapping[str, Task]) -> list[str]:
+    """The ids of the tasks that the folder holds runs of, in the order of the tasks.
+
+    Raises UserError for a folder that is absent, holds no run, or holds a run of no known task.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder: name the one that holds a folder for each task")
+    names = {path.name for path in folder.iterdir() if path.is_dir() and _is_run(path)}
+    if not names:
+        raise UserError(
+            f"{folder}: holds no run: a run is a folder TASK_ID with {ANSWER_FILE} and network.har"
+        )
+    strays = sorted(names - tasks.keys(), key=_natural)
+    if strays:
+        raise UserError(
+            f"{folder / strays[0]}: the tasks know no task_id {strays[0]!r} "
+            f"({len(strays)} such folders): name their task file by --tasks, or move them away"
+        )
+    return [task_id for task_id in tasks if task_id in names]
+
+
+def _is_run(path: Path) -> bool:
+    return any((path / name).exists() for name in (ANSWER_FILE, *TRACE_FILES))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part or 0) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name)]
+
+
+def read_answer(path: Path | None) -> bytes | str | None:
+    """What the agent answered; of a file that is far too large only as much as shows it.
+
+    Raises UserError for a file that cannot be read.
+    """
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_ANSWER + 1)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: name a readable file") from error
+    return data
+
+
+def read_trace(path: Path | None) -> Trace | None:
+    """The trace, None if there is no file. Raises UserError."""
+    return None if path is None else load_trace(path)
+
+
+def load_steps(path: Path) -> dict[str, float]:
+    """Steps of each run: a JSON object of task id to number. Raises UserError."""
+    steps: dict[str, float] = decode(read_bytes(path), dict[str, float], path)
+    return steps
