@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rules.values import differences as values
+from rules.verified import differences as verified
 
 PATH = Path(__file__).with_name("DIFFERENCES.md")
 
@@ -21,10 +22,12 @@ comparison with published results. Both columns of verdicts are computed from th
 ## Values
 """
 
+_RUNS = "\n## Runs\n"
+
 
 def document() -> str:
     """The whole file."""
-    return "\n".join([_HEAD, *values.table(), ""])
+    return "\n".join([_HEAD, *values.table(), _RUNS, *verified.table(), ""])
 
 
 if __name__ == "__main__":

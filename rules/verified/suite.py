@@ -7,16 +7,20 @@ from typing import Any
 
 from rules.naive_agents import RESPONSE_AGENTS as AGENTS
 from rules.values import Mode
-from rules.verified.dataset import Task, placeholder
+from rules.verified.dataset import Task
 from rules.verified.dataset import load_tasks as load
 from rules.verified.evaluator import VerifiedEvaluator
 from rules.verified.linter import CATEGORIES, UNIONS, lint
 from rules.verified.network.events import Trace
 from rules.verified.network.read import trace_of_list
-from rules.verified.synthesis import hosts_for
+from rules.verified.network.sites import DEFAULT_PORTS
 
 SOUND_WITH_ACTIVITY = "sound-activity"
 MODES = (Mode.SOUND.value, SOUND_WITH_ACTIVITY, Mode.RELEASE.value)
+_EVALUATORS = ("AgentResponseEvaluator", "NetworkEventEvaluator", "BackendStateEvaluator")
+
+# Where agents that look at nothing have not been.
+_HOSTS = {name: (f"http://site.invalid:{port}",) for name, port in DEFAULT_PORTS.items()}
 
 __all__ = [
     "AGENTS",
@@ -34,16 +38,18 @@ __all__ = [
 def detect(record: Mapping[str, Any]) -> bool:
     """Whether a task record is of this form: its ``eval`` is a list of named evaluators."""
     spec = record.get("eval")
-    return isinstance(spec, list) and all(
-        isinstance(check, dict) and "evaluator" in check for check in spec
+    return (
+        isinstance(spec, list)
+        and bool(spec)
+        and all(isinstance(check, dict) and "evaluator" in check for check in spec)
     )
 
 
 def evaluator(mode: str) -> VerifiedEvaluator:
     """The evaluator of a mode; ``sound-activity`` asks for a visit to the site besides."""
     if mode == SOUND_WITH_ACTIVITY:
-        return VerifiedEvaluator(activity=True)
-    return VerifiedEvaluator(mode=Mode(mode))
+        return VerifiedEvaluator(hosts=_HOSTS, activity=True)
+    return VerifiedEvaluator(mode=Mode(mode), hosts=_HOSTS)
 
 
 def idle_trace(task: Task) -> Trace:
@@ -53,17 +59,3 @@ def idle_trace(task: Task) -> Trace:
         "response": {"status": 200},
     }
     return trace_of_list([page], "idle")
-
-
-def opened_trace(task: Task) -> Trace:
-    """A browser that showed the start page of every site and was not used further."""
-    accept = [{"name": "accept", "value": "text/html"}]
-    hosts = hosts_for(task)
-    pages = [
-        {
-            "request": {"method": "GET", "url": hosts[placeholder(site)][0], "headers": accept},
-            "response": {"status": 200},
-        }
-        for site in task.sites
-    ]
-    return trace_of_list(pages, "opened")
