@@ -41,7 +41,7 @@ def detect(record: Mapping[str, Any]) -> bool:
     return (
         isinstance(spec, list)
         and bool(spec)
-        and all(isinstance(check, dict) and "evaluator" in check for check in spec)
+        and all(isinstance(check, dict) and check.get("evaluator") in _EVALUATORS for check in spec)
     )
 
 
