@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from rules.mutation import Case, Mutator, Variant
-from rules.naive_agents import STATUSES, TASK_TYPES
+from rules.naive_agents import TASK_TYPES
+from rules.verified.response import STATUSES
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]{0,30}(?:\.\d{1,30})?")
 _OPPOSITES = {"yes": "no", "no": "yes", "true": "false", "false": "true"}

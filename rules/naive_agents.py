@@ -13,16 +13,9 @@ from typing import Any, Protocol
 
 import msgspec
 
+from rules.verified.response import STATUSES
 from trajectories.errors import UserError
 
-STATUSES = (
-    "SUCCESS",
-    "ACTION_NOT_ALLOWED_ERROR",
-    "PERMISSION_DENIED_ERROR",
-    "NOT_FOUND_ERROR",
-    "DATA_VALIDATION_ERROR",
-    "UNKNOWN_ERROR",
-)
 TASK_TYPES = ("RETRIEVE", "MUTATE", "NAVIGATE")
 PATTERNS = (".*", "^.*$", "^[\\s\\S]*$", "*")
 _LONGEST = 1_000

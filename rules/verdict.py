@@ -67,6 +67,17 @@ class Evaluator(Protocol[Task_contra, Trace_contra]):
         ...
 
 
+def checked(name: str, held: bool, reason: str, expected: Any, found: Any) -> Assertion:
+    """An assertion that holds or does not; the reason is kept only if it does not."""
+    return Assertion(
+        name=name,
+        outcome=Outcome.PASS if held else Outcome.FAIL,
+        reason="" if held else reason,
+        expected=expected,
+        found=shown(found),
+    )
+
+
 def conjunction(outcomes: Iterable[Outcome]) -> Outcome:
     """All must pass: one fail decides, then one unknown (Kleene's three-valued *and*)."""
     seen = set(outcomes)

@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from rules.errors import InvalidValue
 from rules.values import Mode, equal
-from rules.verdict import Assertion, Outcome, Verdict, shown, verdict_of
+from rules.verdict import Assertion, Outcome, Verdict, checked, shown, verdict_of
 from rules.verified import release
 from rules.verified.answers import bound_data, normal_data, same_data
 from rules.verified.backend import State, backend_assertions
@@ -107,14 +107,7 @@ def _response_assertions(
 
 
 def _word(name: str, expected: str, found: str) -> Assertion:
-    held = expected == found
-    return Assertion(
-        name=name,
-        outcome=Outcome.PASS if held else Outcome.FAIL,
-        reason="" if held else f"{found}, not {expected}",
-        expected=expected,
-        found=found,
-    )
+    return checked(name, expected == found, f"{found}, not {expected}", expected, found)
 
 
 def _data(check: AnswerCheck, found: Any) -> Assertion:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rules.values import equal
 from rules.values.matching import match_unordered
-from rules.verdict import Assertion, Outcome, shown
+from rules.verdict import Assertion, Outcome, checked, shown
 from rules.verified.dataset import NetworkCheck
 from rules.verified.network.addresses import (
     Address,
@@ -48,16 +48,6 @@ def compared(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator
         yield _value(f"{name}.cookies.{cookie}", "string", wanted, found)
 
 
-def _assertion(name: str, held: bool, reason: str, expected: Any, found: Any) -> Assertion:
-    return Assertion(
-        name=name,
-        outcome=Outcome.PASS if held else Outcome.FAIL,
-        reason="" if held else reason,
-        expected=expected,
-        found=shown(found),
-    )
-
-
 def _value(name: str, kind: str, expected: Any, found: Any) -> Assertion:
     """One value against the specification's, with both normal forms."""
     wanted = list(expected) if isinstance(expected, tuple) else expected
@@ -81,13 +71,13 @@ def _url(
     fitting = [url for url in urls if place is not None and same_base(url, place)]
     reason = f"{event.url[:200]} is not the address"
     if place is None or not fitting:
-        yield _assertion(f"{name}.url", False, reason, list(urls), event.url)
+        yield checked(f"{name}.url", False, reason, list(urls), event.url)
         return
-    yield _assertion(f"{name}.url", True, "", fitting[0], event.url)
+    yield checked(f"{name}.url", True, "", fitting[0], event.url)
     options = [(expected_query(url, check), url) for url in fitting]
     differences = [(differing(query, place.query, check), query) for query, _ in options]
     names, query = min(differences, key=lambda pair: len(pair[0]))
-    yield _assertion(
+    yield checked(
         f"{name}.query",
         not names,
         f"the parameters {', '.join(names[:10])} differ",
@@ -107,7 +97,7 @@ def _status(check: NetworkCheck, event: Event, name: str) -> Assertion:
         )
     held = event.status in _SAME_STATUS.get(wanted, (wanted,))
     reason = f"the server answered {event.status}, not {wanted}"
-    return _assertion(f"{name}.status", held, reason, wanted, event.status)
+    return checked(f"{name}.status", held, reason, wanted, event.status)
 
 
 def _header(run: Run, check: NetworkCheck, event: Event, header: str, *, name: str) -> Assertion:
@@ -117,12 +107,12 @@ def _header(run: Run, check: NetworkCheck, event: Event, header: str, *, name: s
     label = f"{name}.headers.{header.lower()}"
     if header.lower() not in _URL_HEADERS:
         if is_pattern(expected):
-            return _assertion(label, fullmatch(expected, found), "no match", expected, found)
+            return checked(label, fullmatch(expected, found), "no match", expected, found)
         return _value(label, "string", expected, found)
     wanted = (expected,) if isinstance(expected, str) else tuple(expected)
     place = address(found, run.binding)
     held = any(_same_address(url, place, check) for url in wanted)
-    return _assertion(label, held, f"came from {found[:200]!r}", list(wanted), found)
+    return checked(label, held, f"came from {found[:200]!r}", list(wanted), found)
 
 
 def _same_address(url: str, place: Address, check: NetworkCheck) -> bool:
@@ -155,16 +145,16 @@ def _field(label: str, schema: Any, key: str, expected: Any, found: list[Any]) -
     """One field of a form: None must be absent, a declared list is a list in any order."""
     if expected is None:
         there = [value for value in found if value not in (None, "")]
-        return _assertion(label, not there, "a field that must be absent", None, there or None)
+        return checked(label, not there, "a field that must be absent", None, there or None)
     if not found:
-        return _assertion(label, False, "the field was not sent", expected, None)
+        return checked(label, False, "the field was not sent", expected, None)
     declared = ((schema or {}).get("properties") or {}).get(key) or {}
     kind = kind_of(schema, key)
     if declared.get("type") == "array" or (isinstance(expected, list) and len(expected) == 1):
         wanted = expected if isinstance(expected, list) else [expected]
         return _list(label, kind, wanted, found)
     if len(found) > 1:
-        return _assertion(label, False, "several fields where one is expected", expected, found)
+        return checked(label, False, "several fields where one is expected", expected, found)
     return _value(label, kind, expected, found[0])
 
 
@@ -173,7 +163,7 @@ def _list(label: str, kind: str, expected: list[Any], found: list[Any]) -> Asser
     items = found[0] if len(found) == 1 and isinstance(found[0], list) else found
     flat = [part for item in items for part in (item if isinstance(item, list) else [item])]
     held = match_unordered(expected, flat, lambda one, other: equal(kind, one, other).equal).equal
-    return _assertion(label, held, "a different list", expected, flat)
+    return checked(label, held, "a different list", expected, flat)
 
 
 def _at(key: str, data: Any) -> list[Any]:
@@ -213,7 +203,7 @@ def _content(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator
         found = _at(key, data)
         label = f"{name}.content.{key}"
         if not found:
-            yield _assertion(label, False, "the reply does not hold it", expected, None)
+            yield checked(label, False, "the reply does not hold it", expected, None)
         else:
             yield _value(label, _json_kind(expected), expected, found[0])
 

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from rules.errors import InvalidValue
 from rules.limits import bounded_json
 from rules.values import Mode, equal
-from rules.verdict import Assertion, Outcome, shown
+from rules.verdict import Assertion, Outcome, checked
 from rules.verified.answers import bound_data, kind_of, normal_data
 from rules.verified.dataset import AnswerCheck, Schema
 from rules.verified.network.sites import Binding
@@ -48,14 +48,14 @@ def answer_assertions(
     response = read(answer)
     if not isinstance(response, dict):
         reason = "the answer is no JSON object"
-        return [_made("parse_failure.no_object", False, reason, None, response)]
+        return [checked("parse_failure.no_object", False, reason, None, response)]
     made = [
         _word(check, response, "task_type", check.expected.task_type),
         _word(check, response, "status", check.expected.status),
     ]
     if check.expected.retrieved_data is UNSET:
         # The package then compares an object without the key to one with it.
-        made.append(_made("answer.retrieved_data", False, "a missing key", None, None))
+        made.append(checked("answer.retrieved_data", False, "a missing key", None, None))
     elif check.expected.task_type == "retrieve":
         data = response.get("retrieved_data")
         expected = check.expected.retrieved_data
@@ -63,27 +63,17 @@ def answer_assertions(
     return made
 
 
-def _made(name: str, held: bool, reason: str, expected: Any, found: Any) -> Assertion:
-    return Assertion(
-        name=name,
-        outcome=Outcome.PASS if held else Outcome.FAIL,
-        reason="" if held else reason,
-        expected=expected,
-        found=shown(found),
-    )
-
-
 def _word(check: AnswerCheck, response: dict[str, Any], field: str, expected: str) -> Assertion:
     name = f"answer.{field}"
     key = "performed_operation" if field == "task_type" and field not in response else field
     if key not in response:
-        return _made(name, False, f"no {field}", expected, None)
+        return checked(name, False, f"no {field}", expected, None)
     value = response[key]
     if not isinstance(value, str):
         raise Broken(f"{field} is no text")
     match = equal("string", expected, value.strip(), mode=Mode.RELEASE)
     held = match.equal and bool(value.strip())
-    return _made(name, held, f"{field} is {value[:60]!r}", expected, value)
+    return checked(name, held, f"{field} is {value[:60]!r}", expected, value)
 
 
 def _nothing(value: Any) -> bool:
@@ -94,7 +84,7 @@ def _data(check: AnswerCheck, expected: Any, found: Any) -> Assertion:
     name = "answer.retrieved_data"
     if _nothing(expected) or _nothing(found):
         held = _nothing(expected) and _nothing(found)
-        return _made(name, held, "data on one side alone", expected, found)
+        return checked(name, held, "data on one side alone", expected, found)
     schema = check.results_schema
     if schema.get("type") != "array":
         raise Broken("the specification's schema is no array")

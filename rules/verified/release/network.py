@@ -7,7 +7,7 @@ from typing import Any
 
 from rules.errors import InvalidValue
 from rules.values import Mode, equal
-from rules.verdict import Assertion, Outcome, shown
+from rules.verdict import Assertion, checked
 from rules.verified.dataset import NetworkCheck, Task
 from rules.verified.network.addresses import kind_of
 from rules.verified.network.bodies import document, unpacked
@@ -52,13 +52,8 @@ def _checked(
 def _made(
     name: str, held: bool, reason: str, check: NetworkCheck, events: Sequence[Event]
 ) -> Assertion:
-    return Assertion(
-        name=name,
-        outcome=Outcome.PASS if held else Outcome.FAIL,
-        reason="" if held else reason,
-        expected=list(check.expected.urls),
-        found=shown(events[-1].url) if events else None,
-    )
+    found = events[-1].url if events else None
+    return checked(name, held, reason, list(check.expected.urls), found)
 
 
 def _expected(check: NetworkCheck, binding: Binding) -> list[Address]:
