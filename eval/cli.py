@@ -11,6 +11,8 @@ COMMANDS = {
     "score": ("eval.score", "print the tables of finished runs again, without a call"),
     "audit": ("eval.audit.__main__", "where a rule-based evaluator is wrong, and what it changes"),
     "hard-subset": ("eval.hard_subset", "select a hard, category-balanced subset of tasks"),
+    "judges": ("judges.__main__", "list the judges, or show one with its prompts"),
+    "rules": ("rules.evaluate", "evaluate runs by the rules of WebArena Verified"),
     "lint": ("rules.lint", "find what is wrong with a benchmark's rule-based evaluators"),
     "naive": ("rules.naive", "what agents that look at nothing score under the rules"),
     "fetch": ("trajectories.fetch", "download the parts of a benchmark that a run needs"),
