@@ -15,6 +15,7 @@ COMMANDS = {
     "rules": ("rules.evaluate", "evaluate runs by the rules of WebArena Verified"),
     "lint": ("rules.lint", "find what is wrong with a benchmark's rule-based evaluators"),
     "naive": ("rules.naive", "what agents that look at nothing score under the rules"),
+    "telemetry": ("eval.telemetry", "train the judge that reads only numbers of the run"),
     "fetch": ("trajectories.fetch", "download the parts of a benchmark that a run needs"),
     "record": ("environments.record", "record scripted agents in the bundled web shop"),
 }

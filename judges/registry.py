@@ -131,6 +131,13 @@ JUDGES: Mapping[str, Entry] = {
         needs_model=False,
         summary="documented rules over the steps",
     ),
+    "telemetry": Entry(
+        module="judges.telemetry",
+        judge="Telemetry",
+        options="TelemetryOptions",
+        needs_model=False,
+        summary="a regression over numbers of the run (python -m eval.telemetry trains it)",
+    ),
 }
 
 
