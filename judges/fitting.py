@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from pydantic import JsonValue
+
 from judges.adapters.errors import ContextOverflow
 from judges.model import Ask, Message, Part, Picture, Reply, Text
 from judges.pictures import ImageLimits, picture_tokens
@@ -33,6 +35,7 @@ async def ask_down(
     stage: str = "verdict",
     model: str | None = None,
     assume: str = "",
+    **parameters: JsonValue,
 ) -> Reply:
     """The reply to the first prompt that the model does not find too long.
 
@@ -48,7 +51,12 @@ async def ask_down(
             break
         try:
             return await ask(
-                prompt.messages, stage=stage, rung=prompt.rung, model=model, assume=assume
+                prompt.messages,
+                stage=stage,
+                rung=prompt.rung,
+                model=model,
+                assume=assume,
+                **parameters,
             )
         except ContextOverflow as error:
             overflow = error

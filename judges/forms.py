@@ -25,7 +25,11 @@ class Form(Protocol):
     tokens: int
     shows_goal_images: bool
 
-    def messages(self, view: View, pictures: Sequence[Picture]) -> list[Message]: ...
+    def messages(
+        self, view: View, pictures: Sequence[Picture], frames: Sequence[int] = ()
+    ) -> list[Message]:
+        """``frames`` are the numbers of the steps that the last pictures show."""
+        ...
 
 
 class OwnForm:
@@ -33,26 +37,33 @@ class OwnForm:
 
     shows_goal_images = True
 
-    def __init__(self, representation: Representation, success: str) -> None:
+    def __init__(
+        self, representation: Representation, success: str, *, answer: str = "tags", frames: int = 1
+    ) -> None:
         self._prompt = load_prompt("simplified")
         self.prompt_hash = self._prompt.hash
-        self._shows_screenshot = representation.shows_screenshot
         self._system = self._prompt.render(
-            "system", representation=representation.value, success=success
+            "system",
+            representation=representation.value,
+            success=success,
+            answer=answer,
+            frames=frames,
         )
         self.tokens = prompt_tokens(self.messages(NOTHING, ()))
 
-    def messages(self, view: View, pictures: Sequence[Picture]) -> list[Message]:
+    def messages(
+        self, view: View, pictures: Sequence[Picture], frames: Sequence[int] = ()
+    ) -> list[Message]:
         text = self._prompt.render(
             "user",
             goal=view.goal,
-            goal_pictures=max(0, len(pictures) - self._shows_screenshot),
+            goal_pictures=len(pictures) - len(frames),
             steps=view.steps,
             head=view.head,
             elided=view.elided,
             answer=view.answer,
             axtree=view.axtree,
-            screenshot=self._shows_screenshot,
+            screenshots=frames,
         )
         return conversation(self._system, [*pictures, Text(text=text)])
 
@@ -75,7 +86,9 @@ class PublishedForm:
         if representation.shows_screenshot:
             self.tokens += count_tokens(self._prompt.screenshot_text)
 
-    def messages(self, view: View, pictures: Sequence[Picture]) -> list[Message]:
+    def messages(
+        self, view: View, pictures: Sequence[Picture], frames: Sequence[int] = ()
+    ) -> list[Message]:
         steps = [
             self._prompt.step(step.number, step.url, step.action, step.reasoning)
             for step in view.steps

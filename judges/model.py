@@ -116,14 +116,20 @@ class Reply(Record):
 
 
 class Verdict(Record):
-    """What a judge says of a trajectory. None: not asked, or not answered."""
+    """What a judge says of a trajectory. None: not asked, or not answered.
+
+    ``scores`` are numbers beside the ``score`` of success, by name; ``fallback`` says what had to
+    be mended to read the reply, "" if nothing.
+    """
 
     success: bool | None = None
     side_effect: bool | None = None
     repetition: bool | None = None
     optimality: int | None = Field(default=None, ge=1, le=4)
     score: float | None = Field(default=None, ge=0, le=1)
+    scores: dict[str, float] = Field(default_factory=dict)
     reasoning: str = ""
+    fallback: str = ""
 
 
 class Call(Record):
@@ -154,7 +160,9 @@ class Judgment(Record):
     repetition: bool | None = None
     optimality: int | None = None
     score: float | None = None
+    scores: dict[str, float] = Field(default_factory=dict)
     reasoning: str = ""
+    fallback: str = ""
     detail: str = ""
     calls: tuple[Call, ...] = ()
 

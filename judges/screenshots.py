@@ -8,7 +8,7 @@ from typing import NamedTuple
 from judges.model import Picture
 from judges.pictures import ImageLimits, picture, picture_tokens
 from trajectories.model import ImageRef, Trajectory
-from trajectories.represent import MissingObservation
+from trajectories.represent import MissingObservation, final_screenshot
 
 
 class Shot(NamedTuple):
@@ -28,6 +28,18 @@ def recorded(trajectory: Trajectory) -> list[Shot]:
     if not shots:
         raise MissingObservation(f"{trajectory.key}: no step has a screenshot")
     return shots
+
+
+def evenly_spaced(trajectory: Trajectory, count: int) -> list[Shot]:
+    """At most ``count`` screenshots at even distances: the final one always, the first one where
+    ``count`` is above 1. Raises MissingObservation if there is no final one."""
+    final_screenshot(trajectory)
+    shots = recorded(trajectory)
+    if count == 1:
+        return shots[-1:]
+    if count >= len(shots):
+        return shots
+    return [shots[round(place * (len(shots) - 1) / (count - 1))] for place in range(count)]
 
 
 def first_that_fit(

@@ -94,8 +94,10 @@ def answer(
     finish: str = "",
     refusal: str | None = None,
     cached_tokens: int = 0,
+    logprobs: Any = None,
 ) -> Outgoing:
-    """A 200 in the request's protocol. ``finish`` is the protocol's own word."""
+    """A 200 in the request's protocol. ``finish`` is the protocol's own word, ``logprobs`` are
+    OpenAI's."""
     prompt = max(1, len(incoming.prompt) // 4)
     cached = min(cached_tokens, prompt)
     output = len(text) // 4
@@ -118,7 +120,12 @@ def answer(
         }
         return Outgoing(200, orjson.dumps(content))
     message = {"role": "assistant", "content": text or None, "refusal": refusal}
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish or "stop"}
+    choice = {
+        "index": 0,
+        "message": message,
+        "logprobs": logprobs,
+        "finish_reason": finish or "stop",
+    }
     content = {
         "id": "chatcmpl-" + incoming.digest,
         "object": "chat.completion",
@@ -272,4 +279,5 @@ FAULTS: dict[str, Callable[[Incoming], Outgoing]] = {
     "404": plain(404, "The model does not exist", "not_found_error", code="model_not_found"),
     "no-temperature": lambda i: unsupported(i, "temperature"),
     "no-max-tokens": lambda i: unsupported(i, "max_tokens"),
+    "no-response-format": lambda i: unsupported(i, "response_format"),
 }

@@ -88,7 +88,8 @@ class Stats:
 class LlmServer:
     """The server: ``latency`` in seconds (or a function of the request), ``script`` of faults,
     ``rpm`` requests a minute, ``slots`` admitted at once (else a bare 429), ``text`` a fixed
-    answer or a function of the request, ``record`` how many requests ``seen`` keeps."""
+    answer or a function of the request (that may give a whole ``Outgoing``), ``record`` how many
+    requests ``seen`` keeps."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class LlmServer:
         rpm: float | None = None,
         slots: int | None = None,
         whole_seconds: bool = False,
-        text: str | Callable[[Incoming], str] | None = None,
+        text: str | Callable[[Incoming], str | Outgoing] | None = None,
         cached_tokens: int = 0,
         record: int = 100,
     ) -> None:
@@ -143,7 +144,9 @@ class LlmServer:
         else:
             text = self.text(incoming) if callable(self.text) else self.text
             text = verdict_text(incoming.prompt) if text is None else text
-            outgoing = answer(incoming, text, cached_tokens=self.cached_tokens)
+            if not isinstance(text, Outgoing):
+                text = answer(incoming, text, cached_tokens=self.cached_tokens)
+            outgoing = text
         outgoing.headers.update(headers)
         return outgoing
 

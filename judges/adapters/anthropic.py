@@ -30,7 +30,7 @@ class AnthropicAdapter:
     """``timeout`` in seconds for one attempt. Raises UserError if Anthropic's key is missing.
 
     Parameters that the protocol does not know (``seed``, ``logprobs``) are left out, as
-    ``Reply.parameters`` shows.
+    ``Reply.parameters`` shows; a JSON schema in ``response_format`` goes under its name here.
     """
 
     name = "anthropic"
@@ -77,6 +77,7 @@ class AnthropicAdapter:
     async def send(self, request: Request) -> Sent:
         known = capability(request.model)
         wanted = {name: value for name, value in request.parameters.items() if name in _TAKEN}
+        wanted |= _output_config(request.parameters.get("response_format"))
         wanted.setdefault("max_tokens", min(known.output, 4096))
         if not known.temperature:
             wanted.pop("temperature", None)
@@ -135,6 +136,16 @@ class AnthropicAdapter:
     def _source(self, picture: Picture) -> dict[str, Any]:
         data = self._encoded.string(picture)
         return {"type": "base64", "media_type": picture.media_type, "data": data}
+
+
+def _output_config(response_format: JsonValue) -> dict[str, JsonValue]:
+    """The schema of chat completions' ``response_format`` as the messages protocol takes it."""
+    if not isinstance(response_format, dict):
+        return {}
+    described = response_format.get("json_schema")
+    if not isinstance(described, dict) or "schema" not in described:
+        return {}
+    return {"output_config": {"format": {"type": "json_schema", "schema": described["schema"]}}}
 
 
 def read_message(content: dict[str, Any], *, where: str) -> Reply:

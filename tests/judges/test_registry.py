@@ -93,6 +93,7 @@ def test_whose_model_is_shown_pictures() -> None:
         ("aer-v", "judge"),
         ("webvoyager", "judge"),
         ("webjudge", "judge"),
+        ("rubric", "judge"),
     }
     assert find_judge("simplified").needs_pictures("judge", "both")
 

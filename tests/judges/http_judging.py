@@ -1,0 +1,38 @@
+"""Judges end to end: a real adapter, the engine, a model server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+
+from judges.adapters.openai import OpenAIAdapter
+from judges.engine import Asking, Budget, Cache, Engine, Gate, Retry
+from judges.judging import judge_trajectory
+from judges.model import Judge, Judgment, Usage
+from tests.llm_server import LlmServer
+from trajectories.model import Trajectory
+
+
+def judged_over_http(
+    server: LlmServer, judge: Judge, run: Trajectory, cache: Path, *, timeout: float = 20.0
+) -> Judgment:
+    """The judgment on ``run`` by a model behind ``server``; ``cache`` is the folder of replies."""
+
+    async def main() -> Judgment:
+        adapter = OpenAIAdapter("gpt-4o", base_url=server.url + "/v1", timeout=timeout)
+        engine = Engine(
+            adapter,
+            cache=Cache(cache / "replies.sqlite"),
+            gate=Gate(concurrency=8),
+            retry=Retry(np.random.default_rng(0), attempts=2),
+            budget=Budget(lambda model, usage: 0.001),
+        )
+        try:
+            ask = Asking(engine, "gpt-4o", {}, estimate=lambda request: Usage(input=100))
+            return await judge_trajectory("judge", judge, run, ask)
+        finally:
+            await engine.close()
+
+    return asyncio.run(main())
