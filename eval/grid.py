@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eval.composed import models_of
 from eval.judge_options import judge_options
 from eval.plan import Plan, make_plan
 from judges.registry import find_judge
@@ -37,7 +38,7 @@ class Cell:
 def make_cells(options: argparse.Namespace) -> list[Cell]:
     """The runs that the command line asks for, in its order. Raises UserError for any that cannot
     work, before the first is begun."""
-    wanted = list(_pairs(options.judge, options.model))
+    wanted = list(_pairs(options))
     cells = [_cell(_for_one(options, judge, model), len(wanted) > 1) for judge, model in wanted]
     folders = [cell.plan.folder for cell in cells]
     for folder in folders:
@@ -46,9 +47,13 @@ def make_cells(options: argparse.Namespace) -> list[Cell]:
     return cells
 
 
-def _pairs(judges: Sequence[str], models: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    for judge in judges:
-        if not find_judge(judge).needs_model:
+def _pairs(options: argparse.Namespace) -> Iterator[tuple[str, str | None]]:
+    models: Sequence[str] = options.model
+    for judge in options.judge:
+        if find_judge(judge).composed:
+            one = _for_one(options, judge, None)
+            yield from ((judge, model) for model in models_of(one, models))
+        elif not find_judge(judge).needs_model:
             yield judge, None
         elif not models:
             raise UserError(

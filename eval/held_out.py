@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from annotations import primary_labels
 from annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from eval.figures import benchmark_name
 from eval.source import find_source, open_spec
-from eval.tables import benchmark_name
 from judges.telemetry import ended_by_environment, features
 from judges.telemetry_training import fit, folds_of
 from trajectories.errors import UserError

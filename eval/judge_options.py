@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from eval.composed import member_options
 from judges.registry import Entry, check_representation, find_judge, named_options
 from trajectories.errors import UserError
 
@@ -24,6 +25,8 @@ def judge_options(options: argparse.Namespace, model: ModelSide | None) -> dict[
         check_representation(options.judge, given["representation"])
         if len(entry.representations) == 1:
             del given["representation"]
+    if entry.composed:
+        return given | member_options(options, model)
     if model is None:
         return given
     _check_models(options, entry, model, given.get("representation"))
@@ -44,6 +47,10 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
             given[name] = getattr(options, name)
     if options.success_last:
         given["success"] = "last"
+    takes = find_judge(options.judge).options_class.model_fields
+    for name in ("rule", "quorum", "tie"):
+        if getattr(options, name) is not None and name in takes:
+            given[name] = getattr(options, name)
     return given
 
 

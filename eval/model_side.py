@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue
 
+from eval.composed import MEMBER, member_models
 from judges.adapters.base import Adapter
 from judges.adapters.capabilities import Capability, capability
 from judges.adapters.prices import Prices, load_prices
@@ -167,6 +168,7 @@ def make_model_side(options: argparse.Namespace) -> ModelSide:
         for role, model in named.items()
         if model is not None and model != options.model
     }
+    others |= {MEMBER + model: _side(model, options) for model in member_models(options)}
     return replace(_side(options.model, options), others=others)
 
 

@@ -97,6 +97,10 @@ def _judge_options(group: Any) -> None:
         metavar="NAME=VALUE",
         help="an option of this judge, see  python -m judges show NAME; may be repeated",
     )
+    add("--of", metavar="NAME[:MODEL],...", help="the members of --judge panel or cascade")
+    add("--rule", choices=("majority", "unanimous", "mean"), help="of a panel (default: majority)")
+    add("--quorum", type=_count, metavar="N", help="answers a panel needs (default: most members)")
+    add("--tie", choices=("success", "failure"), help="of a panel's votes (default: failure)")
     add("--captioner-model", metavar="NAME", help="describes screenshots (default: --model)")
     add("--describer-model", metavar="NAME", help="describes changes (default: --model)")
     add(
@@ -254,5 +258,9 @@ def _check(options: argparse.Namespace) -> None:
         raise UserError(f"--export: no format {options.export[0]!r}: use agentrewardbench")
     if options.script and options.adapter not in (None, "scripted"):
         raise UserError("--script goes with --adapter scripted")
+    composed = set(options.judge or ()) & {"panel", "cascade"}
+    for name in ("of", "rule", "quorum", "tie"):
+        if getattr(options, name) is not None and not composed:
+            raise UserError(f"--{name} goes with --judge panel or cascade")
     if options.stratified and not options.limit:
         raise UserError("--stratified goes with --limit N")

@@ -52,17 +52,16 @@ def make_plan(
 ) -> Plan:
     """Settle everything. ``judge_options`` come from the model's capabilities, ``calls`` is what
     the manifest says of the model (model, endpoint, parameters). Raises UserError."""
-    entry = find_judge(options.judge)
     source = find_source(options.data, options.annotations)
     labels = primary_labels(source.annotations)
     split = _split(options.split, labels)
     keys = _keys(options, source, labels, split)
     name, judge = make_judge(options.judge, judge_options)
-    judge_id = f"{name}:{options.model}" if entry.needs_model else name
+    judge_id = f"{name}:{options.model}" if options.model else name
     manifest = RunManifest(
         judge=judge_id,
         card=_card(options.judge),
-        prompt_hash=getattr(judge, "prompt_hash", None),
+        prompt_hash=getattr(judge, "prompt_hash", None) or find_judge(options.judge).digest or None,
         options=shown_options(options.judge, judge_options),
         samples=options.samples,
         seed=options.seed,
@@ -123,9 +122,10 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 def _card(judge: str) -> dict[str, Any]:
     from prompts.render import load_prompt  # noqa: PLC0415 - most judges have a prompt folder
 
-    if not find_judge(judge).needs_model:
+    entry = find_judge(judge)
+    if not entry.needs_model or entry.label:
         return {}
-    folder = find_judge(judge).prompt or judge
+    folder = entry.prompt or judge
     return load_prompt(folder).card.model_dump(mode="json")
 
 

@@ -15,6 +15,7 @@ from annotations.model import Labels
 from eval.intervals import wilson
 from eval.metrics import Counts, accuracy, f1, kappa, npv, precision, recall, tnr
 from eval.protocol import MISSING, ProtocolCounts, protocol_counts, protocol_rates
+from eval.remarks import remarks
 from judges.model import Call, Judgment, Status, Usage
 from trajectories.model import Record, TrajectoryKey
 
@@ -102,6 +103,7 @@ class Scores(Record):
     scores: tuple[Score, ...]
     coverage: tuple[Coverage, ...]
     spending: tuple[Spending, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def score(
@@ -139,6 +141,7 @@ def score(
         scores=tuple(scores),
         coverage=tuple(coverage),
         spending=tuple(_spending(judge, by_judge[judge]) for judge in sorted(by_judge)),
+        remarks=tuple(line for judge in sorted(by_judge) for line in remarks(by_judge[judge])),
     )
 
 

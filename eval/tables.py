@@ -71,7 +71,7 @@ def _shown(scores: Scores) -> set[str]:
 
 def notes(scores: Scores, wall_seconds: float | None = None) -> list[str]:
     """Sentences that must stand below the tables: what weakens the numbers, and the wall time."""
-    lines = _few_positives(scores)
+    lines = [*_few_positives(scores), *scores.remarks]
     for found in scores.scores:
         if found.benchmark == OVERALL:
             lines += _left_out(found, _FAILED[scores.missing])

@@ -48,6 +48,7 @@ async def judge_trajectory(
 
 
 FAILURES = (ParseFailure, CallFailed, Skipped, ImageUnreadable, MissingObservation)
+"""What becomes a status: the model's, the provider's and the trajectory's failures."""
 
 
 def _status(error: Exception) -> Status:

@@ -5,13 +5,14 @@ A judge's module is imported when the judge is made, so that ``--help`` needs no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from pydantic import ValidationError
 
+from judges import plugins
 from judges.model import Judge
 from judges.reader import Reader
 from trajectories.errors import UserError
@@ -27,6 +28,9 @@ class Entry:
     reads no page. ``models`` are the options (``judges.reader.Reader``) that give it other models
     than the run's own, such as ``captioner`` for ``--captioner-model``. ``pictures`` is whose
     model must take images whatever the representation: "" nobody's, "judge" or one of ``models``.
+    A user's judge (``judges.plugins``) has a ``label`` that begins its id, and the ``digest`` of
+    its file; without ``options`` its ``judge`` is the judge itself, not a factory.
+    ``composed``: its members, other judges, are named with ``--of``.
     ``prompt`` is the folder under ``prompts/``, where it is not named as the judge is.
     """
 
@@ -40,9 +44,14 @@ class Entry:
     models: tuple[str, ...] = ()
     pictures: str = ""
     prompt: str = ""
+    composed: bool = False
+    label: str = ""
+    digest: str = ""
 
     @property
     def options_class(self) -> type[Record]:
+        if not self.options:
+            return Record
         kind: type[Record] = getattr(import_module(self.module), self.options)
         return kind
 
@@ -144,6 +153,24 @@ JUDGES: Mapping[str, Entry] = {
         id_options=("representation", "per_criterion"),
         representations=("screenshot", "none"),
     ),
+    "panel": Entry(
+        module="judges.composed",
+        judge="Panel",
+        options="PanelOptions",
+        needs_model=False,
+        summary="the members of --of vote: majority, unanimous, or the mean of their scores",
+        id_options=("rule", "of", "quorum", "tie"),
+        composed=True,
+    ),
+    "cascade": Entry(
+        module="judges.composed",
+        judge="Cascade",
+        options="CascadeOptions",
+        needs_model=False,
+        summary="the first of --of, then the second where the first is unsure or positive",
+        id_options=("of", "unsure"),
+        composed=True,
+    ),
     "rule-based": Entry(
         module="judges.baselines",
         judge="rule_based",
@@ -169,10 +196,15 @@ JUDGES: Mapping[str, Entry] = {
 
 
 def find_judge(name: str) -> Entry:
-    """The entry of a judge. Raises UserError for a name that is not there."""
-    if name not in JUDGES:
-        raise UserError(f"--judge {name}: no such judge; there are {', '.join(JUDGES)}")
-    return JUDGES[name]
+    """The entry of a judge: one of ours, of an installed package, or in a file (``path.py``).
+    Raises UserError for a name that is not there."""
+    if name in JUDGES:
+        return JUDGES[name]
+    module = plugins.module_of(name)
+    if module is None:
+        known = [*JUDGES, *plugins.installed()]
+        raise UserError(f"--judge {name}: no such judge; there are {', '.join(known)}")
+    return plugins.describe(name, module, Entry)
 
 
 def check_representation(name: str, representation: str) -> None:
@@ -204,8 +236,9 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
     """
     entry = find_judge(name)
     made = _options(name, entry.options_class, options or {})
-    factory: Callable[[Record], Judge] = getattr(import_module(entry.module), entry.judge)
-    return _id(name, entry, made), factory(made)
+    factory = getattr(import_module(entry.module), entry.judge)
+    judge: Judge = factory(made) if entry.options else factory
+    return _id(entry.label or name, entry, made), judge
 
 
 def _options(name: str, kind: type[Record], options: Mapping[str, Any]) -> Record:

@@ -12,8 +12,8 @@ from judges.reader import Reader
 from judges.registry import JUDGES, check_representation, find_judge, make_judge
 from trajectories.errors import UserError
 
-INCOMPLETE = {"telemetry"}
-"""Judges that cannot be made without an option: a trained model."""
+INCOMPLETE = {"telemetry", "panel", "cascade"}
+"""Judges that cannot be made without an option: a trained model, members."""
 
 
 @pytest.mark.parametrize("name", sorted(JUDGES.keys() - INCOMPLETE))
@@ -39,6 +39,8 @@ def test_the_id_tells_variants_apart(options: dict[str, object], judge_id: str) 
 
 def test_which_judges_need_no_model() -> None:
     assert [name for name, entry in JUDGES.items() if not entry.needs_model] == [
+        "panel",
+        "cascade",
         "rule-based",
         "heuristic",
         "telemetry",

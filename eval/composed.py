@@ -1,0 +1,82 @@
+"""The members of a panel or cascade (``--of``): who they are, and which models they ask."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from judges.registry import find_judge
+from trajectories.errors import UserError
+
+if TYPE_CHECKING:
+    from eval.model_side import ModelSide
+
+MEMBER = "member "
+"""Before a model's name in ``ModelSide.others``: a model that a member asks."""
+
+
+def named_members(options: argparse.Namespace) -> list[tuple[str, str | None]]:
+    """(judge, model) of every member. Raises UserError for one that cannot be a member."""
+    if not options.of:
+        raise UserError(
+            f"--judge {options.judge} needs its members: --of NAME[:MODEL],NAME[:MODEL]"
+        )
+    members = []
+    for text in options.of.split(","):
+        name, _, model = text.strip().partition(":")
+        entry = find_judge(name)
+        if entry.composed:
+            raise UserError(f"--of {text}: a composed judge cannot be a member of another")
+        if model and not entry.needs_model:
+            raise UserError(f"--of {text}: judge {name} asks no model: leave {model} out")
+        members.append((name, model or None))
+    return members
+
+
+def models_of(options: argparse.Namespace, models: Sequence[str]) -> Sequence[str | None]:
+    """With which models a composed judge is run: ``--model``, for members that name none; without
+    such a member, once."""
+    asking = [model for name, model in named_members(options) if find_judge(name).needs_model]
+    if None not in asking:
+        return [next(iter(asking), None)]
+    if not models:
+        raise UserError(
+            f"--judge {options.judge} --of {options.of}: a member asks a model: name it with "
+            "--model, or as NAME:MODEL"
+        )
+    return models
+
+
+def member_models(options: argparse.Namespace) -> list[str]:
+    """The models beside ``--model`` that members ask."""
+    if not find_judge(options.judge).composed:
+        return []
+    named = (model for _, model in named_members(options) if model)
+    return [model for model in dict.fromkeys(named) if model != options.model]
+
+
+def member_options(options: argparse.Namespace, model: ModelSide | None) -> dict[str, Any]:
+    """``of`` for the judge: every member with what its model's window and eyes allow. Raises
+    UserError for a model that lacks what its member needs."""
+    members = []
+    for name, named in named_members(options):
+        entry = find_judge(name)
+        side = model and model.others.get(f"{MEMBER}{named}", model)
+        facts: dict[str, Any] = {}
+        if side:
+            if entry.pictures and not side.known.images:
+                raise UserError(f"--of {name}: {side.model} takes no images, and {name} needs them")
+            reader = side.reader("")
+            facts = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}
+            facts |= dict.fromkeys(entry.models, reader)
+        takes = entry.options_class.model_fields
+        members.append(
+            {
+                "name": name,
+                "model": named,
+                "asks": None if side is model or side is None else side.model,
+                "options": {key: value for key, value in facts.items() if key in takes},
+            }
+        )
+    return {"of": {"members": members}}
