@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from judges.registry import Entry
 
 GROUP = "trajudge.judges"
+# What a mistake in a file raises while the file is loaded.
+_BROKEN = (
+    *(SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError),
+    *(ArithmeticError, LookupError, OSError, RuntimeError),
+)
 
 
 def installed() -> list[str]:
@@ -74,14 +79,7 @@ def _from_file(path: Path) -> ModuleType:
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
-        except (
-            SyntaxError,
-            ImportError,
-            NameError,
-            AttributeError,
-            TypeError,
-            ValueError,
-        ) as error:
+        except _BROKEN as error:
             del sys.modules[name]
             raise UserError(f"--judge {path}: cannot be loaded ({error}): mend the file") from error
         module.__dict__["__digest__"] = digest

@@ -235,13 +235,14 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
     Raises UserError for an unknown name, an unknown option or a value that it does not take.
     """
     entry = find_judge(name)
-    made = _options(name, entry.options_class, options or {})
+    made = read_options(name, entry.options_class, options or {})
     factory = getattr(import_module(entry.module), entry.judge)
     judge: Judge = factory(made) if entry.options else factory
     return _id(entry.label or name, entry, made), judge
 
 
-def _options(name: str, kind: type[Record], options: Mapping[str, Any]) -> Record:
+def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> Record:
+    """``options`` as the judge's own class. Raises UserError for one that it does not take."""
     for option in options:
         if option not in kind.model_fields:
             takes = ", ".join(kind.model_fields) or "none"

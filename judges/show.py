@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from judges.judging import FAILURES
 from judges.model import Judge, Message, Picture, Reply
-from judges.registry import JUDGES, Entry, find_judge, make_judge
+from judges.registry import JUDGES, Entry, find_judge, make_judge, read_options
 from prompts.cards import Card
 from prompts.render import load_prompt
 from trajectories.model import Trajectory
@@ -31,14 +31,15 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     """Card, options and prompts of a judge, as Markdown. Raises UserError for a judge or an
     option that is not there."""
     entry = find_judge(name)
-    judge_id, judge = make_judge(name, options)
+    # A judge without a prompt may not be complete without a trained model or its members.
+    judge_id, judge = make_judge(name, options) if entry.needs_model else (name, None)
     lines = [f"# {judge_id}", "", entry.summary, ""]
     card = _card(name, entry)
     if card is not None:
         told = yaml.safe_dump(card.model_dump(), sort_keys=False, allow_unicode=True, width=90)
         lines += ["## Card", "", told]
-    lines += ["## Options", "", *_options(entry, options), ""]
-    if entry.needs_model:
+    lines += ["## Options", "", *_options(name, entry, options), ""]
+    if judge is not None:
         lines += [f"## Prompts for {trajectory.key}", "", *_asked(judge, trajectory)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -47,16 +48,18 @@ def _row(name: str, entry: Entry) -> Row:
     sees = " or ".join(entry.representations) or "steps"
     card = _card(name, entry)
     if card is None:
-        return (name, "the run's record", "0", entry.summary, "")
+        calls = "its members'" if entry.composed else "0"
+        return (name, "the run's record", calls, entry.summary, "")
     return (name, sees, card.calls, card.scale, card.paper)
 
 
 def _card(name: str, entry: Entry) -> Card | None:
-    return load_prompt(entry.prompt or name).card if entry.needs_model else None
+    has_card = entry.needs_model and not entry.label
+    return load_prompt(entry.prompt or name).card if has_card else None
 
 
-def _options(entry: Entry, given: Mapping[str, Any]) -> Iterator[str]:
-    values = entry.options_class.model_validate(given).model_dump(mode="json")
+def _options(name: str, entry: Entry, given: Mapping[str, Any]) -> Iterator[str]:
+    values = read_options(name, entry.options_class, given).model_dump(mode="json")
     yield from (f"{name} = {value}" for name, value in values.items())
 
 

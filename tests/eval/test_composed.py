@@ -206,7 +206,12 @@ def test_a_judge_from_an_installed_package(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "No such file"), ("x = 1\n", "defines no judge"), ("def (\n", "cannot be loaded")],
+    [
+        (None, "No such file"),
+        ("x = 1\n", "defines no judge"),
+        ("def (\n", "cannot be loaded"),
+        ("1 / 0\n", "division by zero"),
+    ],
 )
 def test_a_file_that_is_no_judge_is_said(
     content: str | None, said: str, capsys: pytest.CaptureFixture[str]
