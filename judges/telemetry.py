@@ -4,7 +4,7 @@ It sees how the run went (steps, budget, tokens, seconds, errors, the shape of t
 a page and never the official reward. What it says is what a judge that reads the trajectory has to
 beat. One way of the reward into these numbers stays: some benchmarks end a run as soon as their
 own check passes, so that a run with steps left which said nothing to the user was mostly rewarded
-(``ended_by_environment``). Without ``budget_exhausted`` and ``steps`` the model cannot see that.
+(``ended_by_environment``). Leaving out ``budget_exhausted`` and ``steps`` hides it only in part.
 """
 
 from __future__ import annotations
