@@ -20,10 +20,14 @@ PLAIN_EVERY = 10.0
 class Progress:
     """Counts judgments as they come and shows them on ``stream`` (standard error).
 
-    ``total`` judgments are due, ``earlier`` of them stood in the journal already.
+    ``total`` judgments are due, ``earlier`` of them stood in the journal already; ``name`` says
+    whose, where several runs follow each other.
     """
 
-    def __init__(self, total: int, earlier: int = 0, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, total: int, earlier: int = 0, stream: TextIO | None = None, *, name: str = ""
+    ) -> None:
+        self.name = name
         self.total = total
         self.earlier = earlier
         self.statuses: Counter[Status] = Counter()
@@ -79,10 +83,11 @@ class Progress:
             for status, count in sorted(self.statuses.items())
             if status is not Status.OK
         ]
+        whose = f"{self.name}: " if self.name else ""
         rate = fresh / max(time.monotonic() - self._started, 1e-9)
         money = f"${self.cost:.2f}" + (" + calls of unknown price" if self.unpriced else "")
         parts = [
-            f"judged {done}/{self.total} ({self.cached} cached, {self.earlier} from before)",
+            f"{whose}judged {done}/{self.total} ({self.cached} cached, {self.earlier} from before)",
             f"failed {', '.join(failed)}" if failed else "none failed",
             money,
             f"{rate:.1f}/s",

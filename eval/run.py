@@ -81,7 +81,10 @@ class Sitting:
         engines = self.model.open_engines(self.spent + journal.spent) if self.model else None
         before = min(self.total, len(done))
         try:
-            with Progress(self.total, before) as progress, self._graceful(engines):
+            with (
+                Progress(self.total, before, name=plan.judge_id) as progress,
+                self._graceful(engines),
+            ):
 
                 def record(judgment: Judgment) -> None:
                     journal.add(judgment)

@@ -61,12 +61,19 @@ def out_of_fold(
     rng: np.random.Generator,
     count: int = 5,
 ) -> NDArray[np.float64]:
-    """P(success) of every row (n,) by a regression that saw nothing of its group."""
+    """P(success) of every row (n,) by a regression that saw nothing of its group.
+
+    Fewer folds where fewer groups have a label of each kind, so that every training part has both.
+    Raises ValueError if only one group has one of the kinds.
+    """
+    from scipy.special import expit  # noqa: PLC0415
+
     found = np.zeros(len(labels))
-    for train, test in folds_of(labels, groups, rng, count):
+    rarest = min(len(set(groups[labels == kind])) for kind in (True, False))
+    for train, test in folds_of(labels, groups, rng, min(count, rarest)):
         means, scales, weights, intercept = _regression(rows[train], labels[train])
         told = np.nan_to_num((rows[test] - means) / scales, nan=0.0)
-        found[test] = 1 / (1 + np.exp(-(told @ weights + intercept)))
+        found[test] = expit(told @ weights + intercept)
     return found
 
 

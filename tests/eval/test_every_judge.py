@@ -1,0 +1,92 @@
+"""Every judge of the list in one grid on the sample, twice: the second time without a call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eval.judge import main
+from eval.run_folder import read_judgments, read_manifest
+from eval.telemetry import main as train
+from judges.registry import JUDGES
+from tests.eval.test_paper_judges import ASSUMED
+from tests.judges.test_insta import REPLY as INSTA
+from tests.judges.test_logprob import logprobs
+from tests.judges.test_over_http import stage_of
+from tests.judges.test_rubric import CRITERIA
+from tests.judges.test_rubric import stage_of as rubric_stage_of
+from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
+from tests.llm_server import LlmServer
+
+COMPOSED = {"panel", "cascade"}
+FINDINGS = {
+    "reasoning": "Step 1 shows it.",
+    "findings": [
+        {"criterion": 1, "steps": [1], "score": 1},
+        {"criterion": 2, "steps": [], "score": 0.5},
+    ],
+    "side_effect_steps": [],
+    "side_effect": False,
+    "outcome": True,
+}
+
+
+def reply(incoming: Incoming) -> str | Outgoing:
+    """What a model that understands every prompt would answer."""
+    prompt = incoming.prompt
+    if incoming.payload.get("logprobs"):
+        return answer(incoming, "Yes", logprobs=logprobs(("Yes", {"Yes": 0.8, "No": 0.2})))
+    if "Self-correction:" in prompt:
+        return INSTA
+    if "You write the rubric" in prompt:
+        return CRITERIA
+    if "how much a screenshot" in prompt:
+        return json.dumps({"relevance": [7, 2]})
+    if '"side_effect_steps"' in prompt:
+        assert rubric_stage_of(incoming) == "verdict"
+        return json.dumps(FINDINGS)
+    if "<loop>" in prompt:
+        return verdict_text(prompt)
+    return ASSUMED[stage_of(incoming)]
+
+
+def test_every_judge_of_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "replies.sqlite"))
+    assert (
+        train(["--data", "sample", "--seeds", "1", "--folds", "2", "--out", "telemetry.json"]) == 0
+    )
+    capsys.readouterr()
+    names = [name for name in JUDGES if name not in COMPOSED | {"telemetry"}]
+    with LlmServer(text=reply, record=0) as server:
+        words = [
+            *("--data", "sample", "--model", "gpt-4o", "--base-url", f"{server.url}/v1"),
+            *("--limit", "6", "--out", "grid"),
+            *(word for name in names for word in ("--judge", name)),
+        ]
+        assert main(words) == 0
+        asked = server.stats.requests
+        assert asked > 6 * len(names)
+        assert server.stats.answered_again == 0
+        shown = capsys.readouterr().out
+        assert main([*words, "--out", "again"]) == 0
+        for name, more in (
+            ("panel", ["--of", "simplified,insta,heuristic"]),
+            ("cascade", ["--of", "heuristic,simplified"]),
+            ("telemetry", ["--judge-option", "model=telemetry.json"]),
+        ):
+            model = words[:6] if name in COMPOSED else words[:2]
+            line = [*model, "--limit", "6", "--judge", name, "--out", name, *more]
+            assert main(line) == 0
+        assert server.stats.requests == asked
+    runs = [*Path("grid").iterdir(), *(Path(name) for name in (*COMPOSED, "telemetry"))]
+    judged = {read_manifest(run)["judge"].split(":")[0].split("-")[0] for run in runs}
+    assert judged == {name.split("-")[0] for name in JUDGES}
+    for run in runs:
+        assert [judgment.status for judgment in read_judgments(run)] == ["ok"] * 6, run
+    rows = shown.split("\n\n")[0].splitlines()[2:]
+    assert len(rows) == len(names) + 1
