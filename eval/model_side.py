@@ -21,7 +21,7 @@ from judges.engine import Asking, Budget, Cache, DryLine, DryRun, Engines, Gate,
 from judges.model import Picture, Request, Text, Usage
 from judges.pictures import ImageLimits
 from judges.reader import Reader
-from trajectories.tokens import ImagePricing, count_tokens, image_tokens
+from trajectories.tokens import ImagePricing, image_tokens, likely_tokens
 
 # What a judgment's reply was seen to take, with room; the budget corrects itself as it goes.
 EXPECTED_OUTPUT = 400
@@ -103,7 +103,7 @@ class ModelSide:
 
     def _tokens(self, parts: tuple[Text | Picture, ...]) -> int:
         return sum(
-            count_tokens(part.text)
+            likely_tokens(part.text)
             if isinstance(part, Text)
             else image_tokens(part.width, part.height, self.pricing)
             for part in parts
@@ -191,7 +191,10 @@ def _side(named: str, options: argparse.Namespace) -> ModelSide:
         Path(options.prices) if options.prices else None,
         built_in=not adapter.endpoint.startswith("http"),
     )
-    return ModelSide(model, adapter, capability(model), parameters, prices, options)
+    known = capability(model)
+    if options.context is not None:
+        known = known.model_copy(update={"context": options.context})
+    return ModelSide(model, adapter, known, parameters, prices, options)
 
 
 def cache_path(named: str | None) -> Path:

@@ -155,6 +155,7 @@ def _call_options(group: Any) -> None:
     add("--concurrency", type=_count, default=32, metavar="N", help="calls at once (default: 32)")
     add("--rpm", type=_positive, metavar="N", help="at most N requests a minute")
     add("--tpm", type=_positive, metavar="N", help="at most N tokens a minute")
+    add("--context", type=_count, metavar="N", help="the model's window in tokens, where not known")
     add("--timeout", type=_positive, default=300.0, metavar="SECONDS", help="of a call")
     add("--max-cost", type=_amount, metavar="DOLLARS", help="stop before the run costs more")
     add("--prices", metavar="FILE", help="a price table that goes before the built-in one")

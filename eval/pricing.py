@@ -96,7 +96,7 @@ def _described(judge: str, found: Prediction) -> str:
         f"{judge}\n"
         f"  judgments     {found.judgments}\n"
         f"  calls         {found.calls}, {found.cached} of them answered by the cache\n"
-        f"  input tokens  {found.usage.input:,} (estimated, on the safe side)\n"
+        f"  input tokens  {found.usage.input:,} (estimated)\n"
         f"  output tokens {found.usage.output:,} (assumed)\n"
         f"  cost          {_money(found.cost)}"
     )

@@ -12,7 +12,7 @@ from judges.engine.budget import Price
 from judges.engine.cache import Cache
 from judges.engine.engine import Engine, Estimate
 from judges.model import Call, Message, Reply, Request, Usage
-from trajectories.tokens import count_tokens
+from trajectories.tokens import likely_tokens
 
 
 class Line(NamedTuple):
@@ -222,4 +222,4 @@ class DryRun:
 
 def _expected(line: DryLine, request: Request, assume: str) -> Usage:
     expected = line.estimate(request)
-    return expected.model_copy(update={"output": count_tokens(assume)}) if assume else expected
+    return expected.model_copy(update={"output": likely_tokens(assume)}) if assume else expected

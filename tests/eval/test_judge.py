@@ -192,6 +192,35 @@ def test_a_dry_run_needs_no_key_and_makes_no_call(capsys: pytest.CaptureFixture[
     assert not Path("run").exists()
 
 
+def test_a_window_that_is_named_cuts_the_prompt_before_the_call() -> None:
+    with LlmServer() as server:
+        assert model(server, "--limit", "2", "--context", "2900") == 0
+        assert server.stats.requests == 2
+    rungs = {call.rung for j in read_judgments(Path("run")) for call in j.calls}
+    assert rungs <= {"pruned", "cut", "elided"}
+
+
+def test_the_price_predicted_is_the_price_of_the_tokens_that_openai_counts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run's replies are as long as the prediction assumes, so the prompts decide."""
+    package = find_spec("litellm")
+    if package is None or find_spec("tiktoken") is None:
+        pytest.skip("the extra litellm, which brings OpenAI's token table, is not installed")
+    tables = Path(str(package.origin)).parent / "litellm_core_utils" / "tokenizers"
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tables))
+    import tiktoken
+
+    encoding = tiktoken.get_encoding("cl100k_base")
+    assert run("--model", "gpt-4o", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    predicted = int(shown.split("input tokens")[1].split()[0].replace(",", ""))
+    with LlmServer(record=100) as server:
+        assert model(server) == 0
+        used = sum(len(encoding.encode(seen.prompt)) for seen in server.seen)
+    assert predicted == pytest.approx(used, rel=0.1)
+
+
 def test_export_writes_what_the_reader_of_published_judgments_reads() -> None:
     with LlmServer() as server:
         assert model(server, "--export", "agentrewardbench", "published") == 0

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajectories.tokens import ImagePricing, count_tokens, fits, image_tokens
+from trajectories.tokens import (
+    ImagePricing,
+    count_tokens,
+    fits,
+    image_tokens,
+    likely_tokens,
+)
 
 ANY = st.text(st.characters(), max_size=200)
 
@@ -20,6 +26,11 @@ def test_a_count_is_at_most_the_bytes(text: str) -> None:
 @given(ANY, ANY)
 def test_more_text_never_counts_less(text: str, more: str) -> None:
     assert count_tokens(text + more) >= max(count_tokens(text), count_tokens(more))
+
+
+@given(ANY)
+def test_what_is_likely_is_less_than_what_is_safe(text: str) -> None:
+    assert 0 <= likely_tokens(text) <= count_tokens(text)
 
 
 @given(ANY, st.integers(0, 400))
