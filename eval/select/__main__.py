@@ -1,0 +1,10 @@
+"""``python -m eval.select``."""
+
+from __future__ import annotations
+
+import sys
+
+from eval.select.command import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""``python -m eval.select RUN…``: choose the judge and threshold that filter trajectories."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trajectories.exits import DONE, FAILURES, user_errors
+
+_DESCRIPTION = """\
+Choose the judge, and the threshold on its score, that filters trajectories for fine-tuning: those
+candidates that meet a target with the confidence asked for, after correcting for how many were
+tried. The candidates are frozen in a file before a label is read.
+
+  python -m eval.select runs/a runs/b --target-precision 0.8 --rollout-price 0.05
+  python -m eval.select runs/a runs/b --target-precision 0.8 --freeze --out plan
+  python -m eval.select runs/a runs/b --candidates plan/candidates.json
+"""
+_EPILOG = "exit codes: 0 a judge qualifies, 1 none does, 2 a mistake in the call or its files"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    made = argparse.ArgumentParser(
+        prog="python -m eval.select",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = made.add_argument
+    add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    add("--judgments", type=Path, metavar="DIR", help="in AgentRewardBench's published layout")
+    add("--annotations", metavar="SPEC", help="labels, KIND:PATH (default: those of the data)")
+    add("--out", type=Path, metavar="DIR", help="default: selections/, named by the plan")
+    add("--freeze", action="store_true", help="only write the plan; no label is read")
+    add("--candidates", type=Path, metavar="FILE", help="a frozen plan, instead of what follows")
+    add("--plot", type=Path, metavar="FILE", help="precision against yield, .png, .svg or .pdf")
+    add("--json", action="store_true", help="print decision.json instead of the text")
+    _plan_options(made.add_argument_group("the plan"))
+    return made
+
+
+def _plan_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    target = group.add_mutually_exclusive_group()
+    target.add_argument(
+        "--target-precision",
+        type=float,
+        metavar="RATE",
+        help="at least this share of the accepted trajectories succeeded",
+    )
+    target.add_argument(
+        "--max-false-positives",
+        type=float,
+        metavar="RATE",
+        help="at most this share of the failed trajectories is accepted",
+    )
+    add("--confidence", type=float, metavar="LEVEL", help="default: 0.95")
+    add("--correction", choices=("fixed-sequence", "max-t"), help="default: fixed-sequence")
+    add(
+        "--every-benchmark",
+        action="store_const",
+        const="every-benchmark",
+        help="the target has to be met on every benchmark, not only overall",
+    )
+    add("--split", choices=("dev", "test", "all"), help="of the annotations (default: all)")
+    add("--only", action="append", metavar="JUDGE", help="only this judge; may be repeated")
+    add("--panel", action="append", metavar="A,B,…", help="the mean of several judges")
+    add("--cascade", action="append", metavar="A,B,…", help="B is asked where A accepts")
+    add(
+        "--threshold",
+        action="append",
+        metavar="JUDGE=T,T,…",
+        help="thresholds on a score (default: 12 at most, spread over the scores from 0.5)",
+    )
+    add("--rollout-price", type=float, metavar="DOLLARS", help="of one trajectory")
+    add("--training-price", type=float, metavar="DOLLARS", help="of one accepted trajectory")
+    add(
+        "--judgment-price",
+        action="append",
+        metavar="[JUDGE=]DOLLARS",
+        help="of one trajectory (default: what the runs paid)",
+    )
+    add("--seed", type=int, metavar="N", help="of the resampling (default: 0)")
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Freeze, read the labels, decide, write; the exit code."""
+    options = parser().parse_args(arguments)
+    from eval.select.decide import decide  # noqa: PLC0415
+    from eval.select.evidence import gather  # noqa: PLC0415
+    from eval.select.inputs import read_all_judgments, read_all_labels  # noqa: PLC0415
+    from eval.select.output import FILES, decision_json, write_decision  # noqa: PLC0415
+    from eval.select.plan import FILE, freeze  # noqa: PLC0415
+    from eval.select.planning import make_plan, open_plan  # noqa: PLC0415
+    from eval.select.plot import check_plot, plot  # noqa: PLC0415
+    from eval.select.text import text  # noqa: PLC0415
+
+    if options.plot:
+        check_plot(options.plot)
+    judgments = read_all_judgments(options.runs, options.judgments)
+    plan = open_plan(options) if options.candidates else make_plan(options, judgments)
+    folder = options.out or Path("selections") / plan.hash[:8]
+    freeze(folder / FILE, plan)
+    if options.freeze:
+        sys.stdout.write(
+            f"{folder / FILE}: {len(plan.candidates)} candidates in {len(plan.families)} families "
+            "are frozen; no label was read\n"
+        )
+        return DONE
+    # Nothing above this line has seen a label.
+    labels = read_all_labels(options.runs, options.judgments, options.annotations)
+    decision = decide(plan, gather(plan, judgments, labels))
+    write_decision(folder, decision)
+    if options.plot:
+        plot(decision, options.plot)
+    sys.stdout.write(decision_json(decision) if options.json else text(decision))
+    if not options.json:
+        sys.stdout.write(f"\nwritten to {folder}: {FILE}, {', '.join(FILES)}\n")
+    return FAILURES if decision.chosen is None else DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+"""From a frozen plan and the evidence to a decision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from eval.select.decision import Compared, Decision, Finding, Place, Rate, Verdict
+from eval.select.evidence import Evidence, bound, targeted
+from eval.select.labels_needed import labels_needed
+from eval.select.measure import Limited, Measured, measure
+from eval.select.plan import Plan
+from eval.select.rates import design_effects
+from eval.select.transport import transport
+from eval.select.yields import Ratio, dollars, indistinguishable, spending
+
+FEW_POSITIVES = 20
+
+
+def decide(plan: Plan, evidence: Evidence) -> Decision:
+    """Test every candidate and choose. The same plan and evidence give the same decision."""
+    rng = np.random.default_rng(plan.seed)
+    tested = measure(plan, evidence, rng)
+    findings = [_finding(plan, evidence, tested, i) for i in range(len(plan.candidates))]
+    priced = all(f.clean_per_dollar is not None for f in findings if f.accepted_share)
+    chosen = _best(findings, priced)
+    nearest = _nearest(findings, tested) if chosen is None else None
+    ends = {"chosen": chosen, "nearest": nearest}
+    tied = _tied(plan, evidence, tested, findings, **ends, priced=priced, rng=rng)
+    one = chosen if chosen is not None else nearest
+    return Decision(
+        plan=plan,
+        plan_hash=plan.hash,
+        trajectories=len(evidence.success),
+        successes=int(evidence.success.sum()),
+        benchmarks=tuple(evidence.benchmarks),
+        findings=tuple(f.model_copy(update={"tied": i in tied}) for i, f in enumerate(findings)),
+        chosen=chosen,
+        nearest=nearest,
+        compared=_compared(chosen, priced),
+        transport=None if one is None else transport(evidence, one, plan.target, plan.confidence),
+        notes=tuple(_notes(plan, evidence, findings)),
+    )
+
+
+def _finding(plan: Plan, evidence: Evidence, tested: Measured, i: int) -> Finding:
+    family, threshold = plan.candidates[i]
+    labelled = int(evidence.judged[:, i].sum())
+    share = float(evidence.accepted[:, i].sum() / labelled) if labelled else None
+    places = _places(tested, i)
+    with_trials = [place for place in places if place.rate.trials]
+    worst = min(with_trials, key=lambda place: place.rate.low or 0.0, default=None)
+    verdict = _verdict(plan, tested, i)
+    return Finding(
+        family=family.name,
+        rule=family.rule,
+        threshold=threshold,
+        labelled=labelled,
+        accepted_share=share,
+        rate=tested.target.rate(i),
+        p_value=float(tested.target.p[i]),
+        verdict=verdict,
+        qualifies_overall=bool(tested.overall[i]),
+        qualifies_everywhere=bool(tested.everywhere[i]),
+        precision=tested.precision.rate(i),
+        recall=tested.recall.rate(i),
+        places=places,
+        worst=worst.benchmark if worst else None,
+        untested=tuple(place.benchmark for place in places if not place.rate.trials),
+        design_effect=float(design_effects(tested.target.sums)[i]),
+        more_labels=_more_labels(plan, tested.target, i, verdict),
+        price=evidence.prices[i],
+        **_clean(plan, evidence.prices[i], share, tested.precision.rate(i)),
+    )
+
+
+def _places(tested: Measured, i: int) -> tuple[Place, ...]:
+    return tuple(
+        Place(
+            benchmark=name,
+            labelled=int(tested.labelled[name][i]),
+            rate=place.rate(i),
+            p_value=float(place.p[i]),
+        )
+        for name, place in tested.places.items()
+        if tested.labelled[name][i]
+    )
+
+
+def _clean(
+    plan: Plan, price: float | None, share: float | None, precision: Rate
+) -> dict[str, float | None]:
+    """Clean trajectories per rollout and per dollar, at the estimate and at the lower limit."""
+    spent = dollars(plan.prices, price, share or 0.0)
+    clean: dict[str, float | None] = {}
+    for end, rate in (("", precision.estimate), ("_low", precision.low)):
+        each = None if share is None or rate is None else share * rate
+        clean[f"clean_per_rollout{end}"] = each
+        clean[f"clean_per_dollar{end}"] = None if each is None or not spent else each / spent
+    return clean
+
+
+def _verdict(plan: Plan, tested: Measured, i: int) -> Verdict:
+    passed = tested.overall if plan.scope == "overall" else tested.everywhere
+    limit = bound(plan.target)
+    if passed[i]:
+        return "qualifies"
+    places = [tested.target]
+    if plan.scope == "every-benchmark":
+        places += [place for name, place in tested.places.items() if tested.labelled[name][i]]
+    if any(place.high[i] < limit for place in places):
+        return "below the target"
+    return "undecided" if tested.testable[i] else "too few"
+
+
+def _more_labels(plan: Plan, target: Limited, i: int, verdict: Verdict) -> int | None:
+    estimate = target.sums.estimate[i]
+    if verdict in ("qualifies", "below the target") or np.isnan(estimate):
+        return None
+    needed = labels_needed(bound(plan.target), float(estimate), alpha=target.level)
+    if needed is None:
+        return None
+    needed = math.ceil(needed * float(design_effects(target.sums)[i]))
+    return max(needed - int(target.sums.trials[i]), 1)
+
+
+def _compared(chosen: int | None, priced: bool) -> Compared:
+    if chosen is None:
+        return "rate"
+    return "clean trajectories per dollar" if priced else "clean trajectories per rollout"
+
+
+def _best(findings: list[Finding], priced: bool) -> int | None:
+    """The qualifying candidate with the most clean trajectories at the lower limit."""
+    able = [i for i, found in enumerate(findings) if found.verdict == "qualifies"]
+    return max(able, key=lambda i: (_yield(findings[i], priced), -i), default=None)
+
+
+def _yield(found: Finding, priced: bool) -> float:
+    low = found.clean_per_dollar_low if priced else found.clean_per_rollout_low
+    return low or 0.0
+
+
+def _nearest(findings: list[Finding], tested: Measured) -> int | None:
+    """Where none qualifies: the highest lower limit among those with trials enough to pass."""
+    able = [i for i, found in enumerate(findings) if tested.testable[i]]
+    able = able or [i for i, found in enumerate(findings) if found.rate.trials]
+    return max(able, key=lambda i: (findings[i].rate.low or 0.0, -i), default=None)
+
+
+def _tied(
+    plan: Plan,
+    evidence: Evidence,
+    tested: Measured,
+    findings: list[Finding],
+    *,
+    chosen: int | None,
+    nearest: int | None,
+    priced: bool,
+    rng: np.random.Generator,
+) -> list[int]:
+    """Who cannot be told from the chosen candidate by its yield, or where none is chosen from the
+    nearest by the rate under test."""
+    alpha = 1 - plan.confidence
+    if chosen is not None:
+        others = [i for i, f in enumerate(findings) if f.verdict == "qualifies" and i != chosen]
+        clean = evidence.accepted & evidence.success[:, None]
+        spent = spending(evidence, plan.prices if priced else None)
+        ratio = Ratio(clean, spent)
+        return indistinguishable(evidence, ratio, chosen, others, rng=rng, alpha=alpha)
+    if nearest is None:
+        return []
+    others = [i for i in range(len(findings)) if tested.testable[i] and i != nearest]
+    ratio = Ratio(*targeted(evidence, plan.target))
+    return indistinguishable(evidence, ratio, nearest, others, rng=rng, alpha=alpha)
+
+
+def _notes(plan: Plan, evidence: Evidence, findings: list[Finding]) -> list[str]:
+    """What a reader must know before using the decision."""
+    notes = []
+    if evidence.unsure:
+        notes.append(f"{evidence.unsure} trajectories are left out: the experts were unsure")
+    successes = int(evidence.success.sum())
+    if successes < FEW_POSITIVES:
+        notes.append(f"only {successes} true successes: read the limits, not the estimates")
+    total = len(evidence.success)
+    partial = {f.family: f.labelled for f in findings if f.labelled < total}
+    for family, labelled in partial.items():
+        notes.append(f"{family} judged {labelled} of the {total} trajectories: tested on those")
+    unpriced = {f.family for f in findings if f.price is None}
+    if plan.prices.rollout is None:
+        notes.append("no price of a rollout was given: the yield is per rollout, not per dollar")
+    elif unpriced:
+        names = ", ".join(sorted(unpriced))
+        notes.append(f"the price of {names} is not known: the yield is per rollout")
+    return notes

@@ -1,0 +1,95 @@
+"""The decision as a record: what ``decision.json`` holds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from eval.select.plan import Plan, Rule
+from eval.select.transport import Transport
+from trajectories.model import Record
+
+Verdict = Literal["qualifies", "below the target", "undecided", "too few"]
+
+Compared = Literal["clean trajectories per dollar", "clean trajectories per rollout", "rate"]
+
+
+class Rate(Record):
+    """``hits`` of ``trials``, None without a trial. ``low`` and ``high`` are one-sided limits,
+    each holding with probability 1 - ``level``, tasks as clusters."""
+
+    hits: int
+    trials: int
+    estimate: float | None
+    low: float | None
+    high: float | None
+    level: float
+
+
+class Place(Record):
+    """The rate under test on one benchmark."""
+
+    benchmark: str
+    labelled: int
+    rate: Rate
+    p_value: float
+
+
+class Finding(Record):
+    """One candidate.
+
+    ``rate`` is the one that the target bounds from below: precision, or the true-negative rate.
+    Its limits are at the level that the correction leaves to this candidate. ``precision`` is the
+    expected purity of the accepted set, ``recall`` the share of true successes kept.
+    ``worst`` is the benchmark with the lowest limit; on ``untested`` ones it accepts nothing.
+    ``more_labels``: of trials of the rate (accepted trajectories, or failures) until a test of
+    power 0.8 decides, were the estimate true; None where it is decided, or too close to call.
+    ``clean`` counts accepted true successes: per rollout, and per dollar where prices are known,
+    each with the value at the lower limit of precision.
+    """
+
+    family: str
+    rule: Rule
+    threshold: float
+    labelled: int
+    accepted_share: float | None
+    rate: Rate
+    p_value: float
+    verdict: Verdict
+    qualifies_overall: bool
+    qualifies_everywhere: bool
+    precision: Rate
+    recall: Rate
+    places: tuple[Place, ...]
+    worst: str | None
+    untested: tuple[str, ...]
+    design_effect: float
+    more_labels: int | None
+    price: float | None
+    clean_per_rollout: float | None
+    clean_per_rollout_low: float | None
+    clean_per_dollar: float | None
+    clean_per_dollar_low: float | None
+    tied: bool = False
+
+    @property
+    def name(self) -> str:
+        """As it is written in a sentence."""
+        return f"{self.family} at threshold {self.threshold:.4g}"
+
+
+class Decision(Record):
+    """``chosen`` and ``nearest`` are positions in ``findings``: the best candidate that qualifies,
+    or where none does the one with the highest limit. Those ``tied`` with it could not be told
+    from it: in ``compared``, paired over the same trajectories, Holm-corrected."""
+
+    plan: Plan
+    plan_hash: str
+    trajectories: int
+    successes: int
+    benchmarks: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    chosen: int | None
+    nearest: int | None
+    compared: Compared
+    transport: Transport | None
+    notes: tuple[str, ...]

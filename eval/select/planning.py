@@ -1,0 +1,155 @@
+"""From the command line to a plan."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval.select.plan import Family, Plan, Prices, Rule, Target, read_plan
+from eval.select.scores import family, judge_scores, judgments_hash, measured_prices
+from judges.model import Judgment
+from trajectories.errors import UserError
+
+_PLAN_OPTIONS = (
+    "target_precision",
+    "max_false_positives",
+    "confidence",
+    "correction",
+    "every_benchmark",
+    "split",
+    "only",
+    "panel",
+    "cascade",
+    "threshold",
+    "rollout_price",
+    "training_price",
+    "judgment_price",
+    "seed",
+)
+
+
+def open_plan(options: argparse.Namespace) -> Plan:
+    """The plan that ``--candidates`` names. Raises UserError if an option contradicts it."""
+    for name in _PLAN_OPTIONS:
+        if getattr(options, name) is not None:
+            raise UserError(
+                f"--{name.replace('_', '-')} belongs to the plan, which --candidates "
+                f"{options.candidates} has frozen: leave one of them out"
+            )
+    return read_plan(options.candidates)
+
+
+def make_plan(options: argparse.Namespace, judgments: Sequence[Judgment]) -> Plan:
+    """A plan from the options; thresholds and measured prices from the judgments, no label.
+
+    Raises UserError for an unknown judge, and for a value out of its range.
+    """
+    prices = measured_prices(judgments)
+    chosen = _known_judges(options.only or sorted(prices), prices, "--only")
+    fields: dict[str, Any] = {
+        "confidence": options.confidence,
+        "correction": options.correction,
+        "scope": options.every_benchmark,
+        "split": options.split,
+        "seed": options.seed,
+    }
+    _check_range("--confidence", options.confidence, 0.5, 1)
+    return Plan(
+        target=_target(options),
+        prices=_prices(options, prices),
+        families=_families(options, chosen, judgments),
+        judgments=judgments_hash(judgments),
+        **{name: value for name, value in fields.items() if value is not None},
+    )
+
+
+def _target(options: argparse.Namespace) -> Target:
+    _check_range("--target-precision", options.target_precision, 0, 1)
+    _check_range("--max-false-positives", options.max_false_positives, 0, 1)
+    if options.target_precision is not None:
+        return Target(kind="precision", rate=options.target_precision)
+    if options.max_false_positives is not None:
+        return Target(kind="false-positive-rate", rate=options.max_false_positives)
+    raise UserError("no target: give --target-precision RATE or --max-false-positives RATE")
+
+
+def _check_range(option: str, value: float | None, low: float, high: float) -> None:
+    if value is not None and not low < value < high:
+        raise UserError(f"{option} {value:g}: give a number between {low:g} and {high:g}")
+
+
+def _families(
+    options: argparse.Namespace, chosen: Sequence[str], judgments: Sequence[Judgment]
+) -> tuple[Family, ...]:
+    scored = judge_scores(judgments)
+    rules = [Rule(judges=(judge,)) for judge in chosen]
+    for kind in ("panel", "cascade"):
+        for names in getattr(options, kind) or ():
+            members = [name.strip() for name in names.split(",") if name.strip()]
+            if len(set(members)) < 2 or len(set(members)) < len(members):
+                raise UserError(f"--{kind} {names}: name two judges or more, each once, as A,B")
+            _known_judges(members, scored, f"--{kind}")
+            rules.append(Rule(kind=kind, judges=tuple(members)))
+    families = [family(rule, scored) for rule in rules]
+    named = _thresholds(options.threshold or (), {each.name for each in families})
+    return tuple(
+        each.model_copy(update={"thresholds": named.get(each.name, each.thresholds)})
+        for each in families
+    )
+
+
+def _thresholds(given: Sequence[str], names: set[str]) -> dict[str, tuple[float, ...]]:
+    """``JUDGE=T,T,…`` -> thresholds, strict to loose."""
+    found = {}
+    for entry in given:
+        name, equals, values = entry.rpartition("=")
+        numbers = [_number("--threshold", entry, value) for value in values.split(",")]
+        if not equals or not all(0 < number <= 1 for number in numbers):
+            raise UserError(
+                f"--threshold {entry}: write JUDGE=T,T with numbers above 0 and at most 1"
+            )
+        if name not in names:
+            raise UserError(
+                f"--threshold {entry}: no candidate {name!r}: there are {', '.join(sorted(names))}"
+            )
+        found[name] = tuple(sorted(set(numbers), reverse=True))
+    return found
+
+
+def _prices(options: argparse.Namespace, measured: Mapping[str, float | None]) -> Prices:
+    judgments = dict(measured)
+    for entry in options.judgment_price or ():
+        name, equals, value = entry.rpartition("=")
+        amount = _amount("--judgment-price", _number("--judgment-price", entry, value))
+        judges = _known_judges([name], measured, "--judgment-price") if equals else list(judgments)
+        judgments.update(dict.fromkeys(judges, amount))
+    rollout, training = options.rollout_price, options.training_price
+    return Prices(
+        rollout=None if rollout is None else _amount("--rollout-price", rollout),
+        training=0.0 if training is None else _amount("--training-price", training),
+        judgments=judgments,
+    )
+
+
+def _known_judges(names: Sequence[str], known: Mapping[str, object], option: str) -> Sequence[str]:
+    for name in names:
+        if name not in known:
+            raise UserError(
+                f"{option} {name}: no judgments of that judge are given: there are those of "
+                f"{', '.join(sorted(known))}"
+            )
+    return list(dict.fromkeys(names))
+
+
+def _number(option: str, entry: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"{option} {entry}: {text!r} is not a number") from None
+
+
+def _amount(option: str, value: float) -> float:
+    if not 0 <= value < float("inf"):
+        raise UserError(f"{option} {value:g}: give an amount of dollars of at least 0")
+    return value

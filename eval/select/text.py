@@ -1,0 +1,226 @@
+"""The decision in words: what to do first, then what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import fill
+
+from eval.figures import UNDEFINED, benchmark_name, percent
+from eval.select.decision import Decision, Finding, Rate
+from eval.select.plan import Plan
+from eval.select.transport import Transport
+
+_HEAD = (
+    "judge",
+    "threshold",
+    "accepted",
+    "precision [at least]",
+    "successes kept [at least]",
+    "clean/100 rollouts",
+    "clean/$",
+    "worst benchmark [at least]",
+    "verdict",
+)
+_CORRECTIONS = {
+    "fixed-sequence": "fixed-sequence Learn-then-Test",
+    "max-t": "a max-T bootstrap of whole tasks",
+}
+
+
+def text(decision: Decision) -> str:
+    """Everything, as plain text with a newline at the end."""
+    parts = [_wrapped(part) for part in (_conclusion(decision), _carrying(decision)) if part]
+    rows = [_row(found) for found in decision.findings]
+    parts.append("Candidates\n" + "\n".join(_aligned([_HEAD, *rows])))
+    parts.append(_wrapped([" ".join(_how_to_read(decision))]))
+    if decision.notes:
+        parts.append(_wrapped([f"note: {note}" for note in decision.notes]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _wrapped(lines: Sequence[str]) -> str:
+    """Sentences within 100 columns; indented facts as they are."""
+    return "\n".join(
+        line if line.startswith(" ") else fill(line, 100, break_long_words=False) for line in lines
+    )
+
+
+def _conclusion(decision: Decision) -> list[str]:
+    plan = decision.plan
+    if decision.chosen is not None:
+        found = decision.findings[decision.chosen]
+        return [
+            f"Decision: filter with {found.name}.",
+            f"It meets the target, {_target(plan)}, {_assurance(plan)}.",
+            *_facts(found),
+            *_other_scope(plan, found),
+            *_ties(decision),
+        ]
+    lines = [
+        "Decision: no judge qualifies.",
+        f"None was shown to meet the target, {_target(plan)}, {_assurance(plan)}.",
+    ]
+    if decision.nearest is None:
+        return [*lines, "None accepted a labelled trajectory, so there is nothing to decide on."]
+    found = decision.findings[decision.nearest]
+    return [*lines, f"Nearest: {found.name}.", *_facts(found), *_missing(found), *_ties(decision)]
+
+
+def _target(plan: Plan) -> str:
+    if plan.target.kind == "precision":
+        what = f"at least {percent(plan.target.rate)} % of what it accepts are true successes"
+    else:
+        what = f"it accepts at most {percent(plan.target.rate)} % of the failures"
+    return what + (" on every benchmark" if plan.scope == "every-benchmark" else "")
+
+
+def _assurance(plan: Plan) -> str:
+    families, count = len(plan.families), len(plan.candidates)
+    return (
+        f"with {percent(plan.confidence)} % confidence, corrected for {_of(count, 'candidate')} "
+        f"in {_of(families, 'family', 'families')} ({_CORRECTIONS[plan.correction]})"
+    )
+
+
+def _facts(found: Finding) -> Iterator[str]:
+    yield f"  expected purity of the accepted set  {_said(found.precision)}"
+    if found.rate != found.precision:
+        failures = found.rate
+        accepted = failures.trials - failures.hits
+        most = UNDEFINED if failures.low is None else percent(1 - failures.low)
+        shown = f"{accepted} of {failures.trials}, at most {most} %"
+        yield f"  failures accepted                    {shown}"
+    yield f"  share of the true successes kept     {_said(found.recall)}"
+    clean, least = found.clean_per_rollout, found.clean_per_rollout_low
+    if clean is not None and least is not None:
+        shown = f"{100 * clean:.1f}, at least {100 * least:.1f}"
+        yield f"  clean trajectories per 100 rollouts  {shown}"
+    clean, least = found.clean_per_dollar, found.clean_per_dollar_low
+    if clean is not None and least is not None:
+        yield f"  clean trajectories per dollar        {clean:.3g}, at least {least:.3g}"
+    for place in found.places:
+        worst = "  <- worst" if place.benchmark == found.worst and len(found.places) > 1 else ""
+        yield f"  on {benchmark_name(place.benchmark):<34}{_said(place.rate)}{worst}"
+
+
+def _other_scope(plan: Plan, found: Finding) -> Iterator[str]:
+    """What was shown beyond, or short of, the scope that the plan asked for."""
+    if plan.scope == "every-benchmark":
+        return
+    if found.qualifies_everywhere:
+        yield "The target is met on every benchmark tested, too, with the same confidence."
+    else:
+        yield (
+            "Overall means over this mix of benchmarks: that the target is met on each of them "
+            "was not shown."
+        )
+
+
+def _missing(found: Finding) -> Iterator[str]:
+    rate = found.rate
+    if found.verdict == "below the target":
+        yield "It was shown to miss the target: more labels would not help."
+    elif found.more_labels is None:
+        yield "Its rate is too close to the target for any reasonable number of labels to decide."
+    else:
+        what = "accepted trajectories" if rate == found.precision else "failed trajectories"
+        share = found.accepted_share if rate == found.precision else None
+        rollouts = f" (about {found.more_labels / share:.0f} rollouts)" if share else ""
+        yield (
+            f"About {found.more_labels} more labels of {what}{rollouts} would decide it with "
+            f"probability 0.8, were the rate truly {percent(rate.estimate)} %."
+        )
+
+
+def _ties(decision: Decision) -> Iterator[str]:
+    tied = [found.name for found in decision.findings if found.tied]
+    compared = "the rate under test" if decision.compared == "rate" else decision.compared
+    if tied:
+        yield f"Tied with it, not distinguishable in {compared}: {', '.join(tied)}."
+    elif len(decision.findings) > 1 and decision.chosen is not None:
+        yield f"No other candidate that qualifies is tied with it in {compared}."
+
+
+def _carrying(decision: Decision) -> list[str]:
+    found = decision.transport
+    if found is None:
+        return []
+    return list(_transport(found, decision.chosen is not None))
+
+
+def _transport(found: Transport, chosen: bool) -> Iterator[str]:
+    if found.allowed:
+        yield f"Carrying it to another benchmark: not ruled out, for {found.reason}."
+        if chosen and found.least_success_rate is not None:
+            yield (
+                f"The target would hold there where at least "
+                f"{percent(found.least_success_rate)} % of the rollouts succeed."
+            )
+    else:
+        yield f"Carrying it to another benchmark: refused, for {found.reason}."
+        rates = found.false_positive_rate.rates
+        each = ", ".join(f"{benchmark_name(name)} {k}/{n}" for name, (k, n) in rates.items())
+        yield f"Failures accepted: {each or 'none known'}."
+    if found.accepted_to_label is not None:
+        yield f"Label {found.accepted_to_label} accepted trajectories there to certify it afresh."
+
+
+def _row(found: Finding) -> tuple[str, ...]:
+    worst = next((p for p in found.places if p.benchmark == found.worst), None)
+    place = f"{benchmark_name(worst.benchmark)} {_cell(worst.rate)}" if worst else UNDEFINED
+    clean, dollars = found.clean_per_rollout, found.clean_per_dollar
+    return (
+        found.family,
+        f"{found.threshold:.4g}",
+        f"{found.precision.trials}/{found.labelled}",
+        _cell(found.precision),
+        _cell(found.recall),
+        UNDEFINED if clean is None else f"{100 * clean:.1f}",
+        UNDEFINED if dollars is None else f"{dollars:.3g}",
+        place,
+        found.verdict + (", tied" if found.tied else ""),
+    )
+
+
+def _how_to_read(decision: Decision) -> Iterator[str]:
+    plan, findings = decision.plan, decision.findings
+    level = findings[0].rate.level
+    yield (
+        f"{decision.trajectories} labelled trajectories, {decision.successes} true successes. "
+        "Limits are one-sided, each for its candidate alone, tasks as clusters:"
+    )
+    yield (
+        f"those of the rate under test at {percent(1 - level)} %, as the correction has it, "
+        f"the others at {percent(plan.confidence)} %."
+    )
+    for found in findings:
+        if found.untested:
+            names = ", ".join(map(benchmark_name, found.untested))
+            yield f"{found.name} accepts nothing on {names}: nothing is shown there."
+
+
+def _said(rate: Rate) -> str:
+    counted = f"({rate.hits} of {rate.trials})"
+    if rate.estimate is None:
+        return f"{UNDEFINED}  {counted}"
+    if rate.hits and not rate.low:
+        return f"{percent(rate.estimate)} %, too few tasks for a limit  {counted}"
+    return f"{percent(rate.estimate)} %, at least {percent(rate.low)} %  {counted}"
+
+
+def _cell(rate: Rate) -> str:
+    if rate.estimate is None:
+        return UNDEFINED
+    low = UNDEFINED if rate.hits and not rate.low else percent(rate.low)
+    return f"{percent(rate.estimate)} [{low}]"
+
+
+def _of(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
