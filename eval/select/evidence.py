@@ -16,6 +16,7 @@ from eval.select.scores import accepts, judge_scores, price, rule_scores
 from eval.stats.cluster_bootstrap import Clusters
 from eval.stats.interval import Bools, Ints
 from judges.model import Judgment
+from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
 
 
@@ -59,12 +60,20 @@ class Evidence:
 
 
 def gather(plan: Plan, judgments: Sequence[Judgment], labels: Labels) -> Evidence:
-    """The evidence on every candidate over the trajectories that any judge of the plan judged."""
+    """The evidence on every candidate over the trajectories that any judge of the plan judged.
+
+    Raises UserError if none of them is labelled.
+    """
     scored = {use: judge_scores(judgments, use) for use in {f.rule.use for f in plan.families}}
     named = {judge for family in plan.families for judge in family.rule.judges}
     split = {k for k, a in labels.items() if plan.split in ("all", a.split)}
     keys = sorted({j.key for j in judgments if j.judge in named} & split, key=lambda k: k.order)
     known = [key for key in keys if labels[key].success is not None]
+    if not known:
+        raise UserError(
+            f"none of the judged trajectories has an expert label of success (split {plan.split}): "
+            "name labels with --annotations KIND:PATH"
+        )
     tasks = {task: number for number, task in enumerate(sorted({_task(k) for k in known}))}
     judged, accepted, prices = [], [], []
     for family in plan.families:

@@ -76,6 +76,11 @@ def accepts(scores: Floats, threshold: float) -> Bools:
     return np.asarray(np.nan_to_num(scores, nan=-1.0) >= threshold - _TOLERANCE)
 
 
+def accepts_score(score: float, threshold: float) -> bool:
+    """The same for one score."""
+    return score >= threshold - _TOLERANCE
+
+
 def price(
     rule: Rule,
     scored: Mapping[str, JudgeScores],

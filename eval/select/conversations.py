@@ -1,0 +1,82 @@
+"""Trajectories as conversations for fine-tuning an agent: one line of JSON a trajectory.
+
+``{"messages": [...], "provenance": {...}}``. ``messages`` is a list of ``{"role", "content"}``, as
+chat fine-tuning takes it: one ``system`` turn; then for every step with an action a ``user`` turn
+(the first begins with the goal; then url, page error and accessibility tree) and an ``assistant``
+turn (``<think>`` the reasoning, where there is any, ``<action>`` the action). Screenshots are left
+out. ``provenance`` says which trajectory it is and who accepted it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+from trajectories.model import Observation, Step, Trajectory
+
+Page = Literal["pruned", "full", "none"]
+
+_ACTION = re.compile(r"<action>.*?</action>", re.DOTALL)
+_TAGS = re.compile(r"</?(?:think|action)>")
+
+SYSTEM = (
+    "You are an agent that works in a web browser. The user gives you a goal and then, step by "
+    "step, the page as you see it. Answer each time with your reasoning inside <think></think>, "
+    "if you need any, and with exactly one action inside <action></action>."
+)
+
+
+def messages(
+    trajectory: Trajectory, *, page: Page = "pruned", system: str = SYSTEM
+) -> list[dict[str, str]]:
+    """The conversation; of the two accessibility trees the one asked for, or else the other.
+
+    Empty where no step has an action: there is nothing to learn from.
+    """
+    acted = [step for step in trajectory.steps if step.action]
+    turns = [{"role": "system", "content": system}] if acted else []
+    for step in acted:
+        goal = f"Goal: {trajectory.goal.strip()}\n\n" if len(turns) == 1 else ""
+        turns.append({"role": "user", "content": goal + _user(step, page)})
+        turns.append({"role": "assistant", "content": _assistant(step)})
+    return turns
+
+
+def _user(step: Step, page: Page) -> str:
+    seen = step.observation
+    lines = [f"Step {step.index + 1}"]
+    if seen.url:
+        lines.append(f"URL: {seen.url}")
+    if seen.page_error:
+        lines.append(f"Error of the last action: {seen.page_error}")
+    if tree := _tree(seen, page):
+        lines.append(f"Page:\n{tree}")
+    return "\n".join(lines)
+
+
+def _tree(seen: Observation, page: Page) -> str | None:
+    if page == "none":
+        return None
+    trees = (seen.axtree_pruned, seen.axtree)
+    return next((tree for tree in (trees if page == "pruned" else trees[::-1]) if tree), None)
+
+
+def _assistant(step: Step) -> str:
+    # Agents often write the action, in tags of their own, into what is recorded as reasoning.
+    thought = _TAGS.sub("", _ACTION.sub("", step.reasoning or "")).strip()
+    before = f"<think>\n{thought}\n</think>\n" if thought else ""
+    return f"{before}<action>\n{step.action}\n</action>"
+
+
+def provenance(trajectory: Trajectory, accepted: dict[str, Any]) -> dict[str, Any]:
+    """Which trajectory, its own official reward, and ``accepted``: by whom, at what score."""
+    key = trajectory.key
+    return {
+        "benchmark": key.benchmark,
+        "agent": key.agent,
+        "task_id": key.task_id,
+        "attempt": key.attempt,
+        "raw_task_id": trajectory.raw_task_id,
+        "official_reward": trajectory.official_reward,
+        **accepted,
+    }

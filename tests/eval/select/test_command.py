@@ -1,0 +1,187 @@
+"""``python -m eval.select``: the plan comes before the labels, the decision after."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from annotations import store
+from eval.run_folder import JUDGMENTS, LABELS, judgment_line, write_labels, write_manifest
+from eval.select.command import main
+from eval.select.output import read_decision
+from tests.eval.cases import key, label, said
+
+
+def make_run(folder: Path, judge: str = "good", *, wrong: int = 2, tasks: int = 120) -> Path:
+    """A judge that accepts what succeeded (every other task) and ``wrong`` failures beside."""
+    folder.mkdir()
+    judgments = [said(n, n % 2 == 0 or n < 2 * wrong, judge=judge) for n in range(tasks)]
+    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
+    write_labels(folder, [label(n, n % 2 == 0, split="test") for n in range(tasks)])
+    write_manifest(folder, {"protocol": "default"})
+    return folder
+
+
+def select(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+def test_a_good_judge_is_chosen_and_everything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = make_run(tmp_path / "good")
+    poor = make_run(tmp_path / "poor", "poor", wrong=40)
+    out = tmp_path / "out"
+    assert select(good, poor, "--target-precision", 0.8, "--out", out) == 0
+    printed = capsys.readouterr().out
+    assert "Decision: filter with good at threshold 1." in printed
+    assert printed.startswith((out / "decision.txt").read_text())
+    found = read_decision(out)
+    assert found.chosen == 0
+    assert [f.family for f in found.findings] == ["good", "poor"]
+    assert json.loads((out / "candidates.json").read_text())["target"]["rate"] == 0.8
+
+
+def test_json_is_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, out = make_run(tmp_path / "good"), tmp_path / "out"
+    assert select(good, "--target-precision", 0.8, "--out", out, "--json") == 0
+    assert capsys.readouterr().out == (out / "decision.json").read_text()
+
+
+def test_freezing_reads_no_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, out = make_run(tmp_path / "good"), tmp_path / "out"
+    kept = (good / LABELS).read_bytes()
+    (good / LABELS).write_bytes(b"not to be read\n")
+    assert select(good, "--target-precision", 0.8, "--out", out, "--freeze") == 0
+    assert "1 candidates in 1 families are frozen" in capsys.readouterr().out
+    assert not (out / "decision.json").exists()
+    (good / LABELS).write_bytes(kept)
+    assert select(good, "--candidates", out / "candidates.json", "--out", out) == 0
+    assert read_decision(out).chosen == 0
+
+
+def test_a_folder_keeps_its_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, out = make_run(tmp_path / "good"), tmp_path / "out"
+    assert select(good, "--target-precision", 0.8, "--out", out) == 0
+    assert select(good, "--target-precision", 0.8, "--out", out) == 0
+    assert select(good, "--target-precision", 0.7, "--out", out) == 2
+    assert "holds another plan" in capsys.readouterr().err
+
+
+def test_nobody_qualifies_gives_exit_code_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    poor = make_run(tmp_path / "poor", "poor", wrong=40)
+    assert select(poor, "--target-precision", 0.9, "--out", tmp_path / "out") == 1
+    assert "Decision: no judge qualifies." in capsys.readouterr().out
+
+
+def test_panels_cascades_thresholds_and_prices_reach_the_plan(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name, name, wrong=2) for name in ("a", "b")]
+    out = tmp_path / "out"
+    options = ["--panel", "a,b", "--cascade", "b,a", "--threshold", "a + b=0.5,1", "--only", "a"]
+    prices = ["--rollout-price", 0.1, "--judgment-price", "b=0.02", "--training-price", 0.5]
+    code = select(*runs, "--target-precision", 0.8, "--out", out, *options, *prices)
+    assert code == 0
+    made = read_decision(out)
+    assert [(f.family, f.threshold) for f in made.findings] == [
+        ("a", 1.0),
+        ("a + b", 1.0),
+        ("a + b", 0.5),
+        ("b then a", 1.0),
+    ]
+    assert made.plan.prices.judgments == {"a": 0.0, "b": 0.02}
+    assert made.findings[3].price == pytest.approx(0.02)
+    assert made.compared == "clean trajectories per dollar"
+
+
+def test_a_plot_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    good = make_run(tmp_path / "good")
+    for suffix, magic in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+        files = [tmp_path / f"{n}{suffix}" for n in (1, 2)]
+        for file in files:
+            options = ["--target-precision", 0.8, "--out", tmp_path / "out", "--plot", file]
+            assert select(good, *options) == 0
+        assert files[0].read_bytes().startswith(magic)
+        assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "no target"),
+        (["--target-precision", "1.2"], "--target-precision 1.2"),
+        (["--target-precision", "0.8", "--confidence", "0.2"], "--confidence 0.2"),
+        (["--max-false-positives", "0"], "--max-false-positives 0"),
+        (["--target-precision", "0.8", "--only", "x"], "--only x"),
+        (["--target-precision", "0.8", "--panel", "good"], "two judges or more"),
+        (["--target-precision", "0.8", "--cascade", "good,x"], "--cascade x"),
+        (["--target-precision", "0.8", "--threshold", "good=2"], "--threshold good=2"),
+        (["--target-precision", "0.8", "--threshold", "x=0.5"], "no candidate 'x'"),
+        (["--target-precision", "0.8", "--threshold", "good=a"], "'a' is not a number"),
+        (["--target-precision", "0.8", "--rollout-price", "-1"], "--rollout-price -1"),
+        (["--target-precision", "0.8", "--judgment-price", "x=1"], "--judgment-price x"),
+        (["--candidates", "none.json"], "cannot be read"),
+        (["--candidates", "none.json", "--seed", "3"], "--seed belongs to the plan"),
+        (["--target-precision", "0.8", "--plot", "a.gif"], ".png"),
+        (["--target-precision", "0.8", "--split", "dev"], "no"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    good = make_run(tmp_path / "good")
+    assert select(good, "--out", tmp_path / "out", *options) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_no_run_and_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert select("--target-precision", 0.8) == 2
+    assert "no judgments to select from" in capsys.readouterr().err
+    assert select(tmp_path / "none", "--target-precision", 0.8) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_unsure_and_unlabelled_trajectories_are_left_out(tmp_path: Path) -> None:
+    good, out = make_run(tmp_path / "good"), tmp_path / "out"
+    labels = tmp_path / "labels.jsonl"
+    store.write(labels, [label(n, None if n < 10 else n % 2 == 0) for n in range(100)])
+    select(good, "--target-precision", 0.8, "--out", out, "--annotations", f"trajudge:{labels}")
+    found = read_decision(out)
+    assert found.trajectories == 90
+    assert "10 trajectories are left out" in found.notes[0]
+    assert key(0) not in {label.key for label in store.load(labels) if label.success is not None}
+
+
+def test_help_imports_nothing_slow() -> None:
+    code = (
+        "import sys; from eval.select.command import parser; parser().format_help(); "
+        "from eval.accept import parser; parser().format_help(); "
+        "print([m for m in ('pydantic', 'numpy', 'scipy', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.real_data
+def test_the_published_judges_of_the_benchmark(
+    real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = real_data / "agentrewardbench", tmp_path / "out"
+    options = ["--judgments", folder, "--split", "test", "--target-precision", 0.7, "--out", out]
+    assert select(*options) == 0
+    found = read_decision(out)
+    judge = next(f for f in found.findings if f.family == "webjudge-7b")
+    assert (judge.precision.hits, judge.precision.trials) == (125, 159)
+    assert judge.verdict == "qualifies"
+    assert found.transport is not None
+    assert not found.transport.allowed
+    assert "refused" in capsys.readouterr().out

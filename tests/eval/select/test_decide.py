@@ -1,0 +1,159 @@
+"""The decision: who qualifies, who is chosen, who ties, and what is missing where nobody does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eval.select.decide import decide
+from eval.select.plan import Prices, Target
+from eval.select.text import text
+from tests.eval.select.world import evidence, plan
+
+
+def stacked(*judges: tuple[int, int, int], total: int = 400) -> tuple[list[bool], list[list[bool]]]:
+    """Each judge as (accepted true successes, accepted failures, offset into the successes); half
+    of the trajectories succeed."""
+    half = total // 2
+    success = [True] * half + [False] * half
+    accepted = [
+        [o <= i < o + tp or half <= i < half + fp for i in range(total)] for tp, fp, o in judges
+    ]
+    return success, [list(row) for row in zip(*accepted, strict=True)]
+
+
+def test_the_one_that_yields_most_among_those_that_qualify_is_chosen() -> None:
+    success, accepted = stacked((60, 2, 0), (150, 10, 0), (190, 120, 0))
+    found = decide(plan((1.0,), (1.0,), (1.0,)), evidence(success, accepted))
+    assert [f.verdict for f in found.findings] == ["qualifies", "qualifies", "below the target"]
+    assert found.chosen == 1
+    chosen = found.findings[1]
+    assert chosen.precision.estimate == pytest.approx(150 / 160)
+    assert chosen.recall.estimate == pytest.approx(150 / 200)
+    assert chosen.rate.low is not None
+    assert chosen.rate.low >= 0.8
+    assert chosen.clean_per_rollout == pytest.approx(150 / 400)
+    assert "Decision: filter with judge 2 at threshold 1." in text(found)
+    assert not any(f.tied for f in found.findings)
+
+
+def test_dollars_decide_where_prices_are_known() -> None:
+    success, accepted = stacked((120, 5, 0), (150, 5, 0))
+    made = evidence(success, accepted)
+    dear = made.__class__(**{**vars(made), "prices": (0.001, 5.0)})
+    prices = Prices(rollout=0.1, training=0.01)
+    found = decide(plan((1.0,), (1.0,), prices=prices), dear)
+    assert found.compared == "clean trajectories per dollar"
+    assert found.chosen == 0
+    cost = 0.1 + 0.001 + 125 / 400 * 0.01
+    assert found.findings[0].clean_per_dollar == pytest.approx(120 / 400 / cost)
+
+
+def test_an_unknown_price_falls_back_to_rollouts_and_says_so() -> None:
+    success, accepted = stacked((120, 5, 0))
+    made = evidence(success, accepted, price=None)
+    found = decide(plan((1.0,), prices=Prices(rollout=0.1)), made)
+    assert found.compared == "clean trajectories per rollout"
+    assert any("price of judge 1 is not known" in note for note in found.notes)
+
+
+def test_candidates_that_nobody_can_tell_apart_are_tied() -> None:
+    success, accepted = stacked((150, 8, 0), (150, 8, 3), (60, 2, 0))
+    found = decide(plan((1.0,), (1.0,), (1.0,)), evidence(success, accepted))
+    tied = [f.family for f in found.findings if f.tied]
+    assert len(tied) == 1
+    assert tied[0] in ("judge 1", "judge 2")
+    assert "Tied with it" in text(found)
+
+
+def test_nobody_qualifies_is_said_with_the_labels_that_would_decide() -> None:
+    success, accepted = stacked((26, 4, 0))
+    found = decide(plan((1.0,)), evidence(success, accepted))
+    assert (found.chosen, found.nearest) == (None, 0)
+    assert found.findings[0].verdict == "undecided"
+    more = found.findings[0].more_labels
+    assert more is not None
+    assert more > 50
+    said = text(found)
+    assert "no judge qualifies" in said
+    assert f"About {more} more labels of accepted trajectories" in " ".join(said.split())
+
+
+def test_a_judge_that_is_shown_to_miss_needs_no_more_labels() -> None:
+    success, accepted = stacked((50, 60, 0))
+    found = decide(plan((1.0,)), evidence(success, accepted))
+    assert found.findings[0].verdict == "below the target"
+    assert "more labels would not help" in text(found)
+
+
+def test_too_few_accepted_is_not_a_failure_of_the_judge() -> None:
+    success, accepted = stacked((5, 0, 0))
+    found = decide(plan((1.0,)), evidence(success, accepted))
+    assert found.findings[0].verdict == "too few"
+    assert found.findings[0].more_labels == 14 - 5
+
+
+def test_every_benchmark_has_to_carry_it_where_that_is_asked() -> None:
+    success, accepted = stacked((180, 12, 0))
+    # The second benchmark holds all the false positives beside few successes.
+    benchmark = ["webarena" if i < 160 or i >= 212 else "workarena" for i in range(400)]
+    made = evidence(success, accepted, benchmark=benchmark)
+    overall = decide(plan((1.0,)), made)
+    assert overall.chosen == 0
+    assert not overall.findings[0].qualifies_everywhere
+    assert overall.findings[0].worst == "workarena"
+    assert "was not shown" in text(overall)
+    strict = decide(plan((1.0,), scope="every-benchmark"), made)
+    assert strict.chosen is None
+
+
+def test_false_positives_may_be_the_target() -> None:
+    success, accepted = stacked((100, 4, 0), (150, 60, 0))
+    target = Target(kind="false-positive-rate", rate=0.1)
+    found = decide(plan((1.0,), (1.0,), target=target), evidence(success, accepted))
+    assert found.chosen == 0
+    assert found.findings[0].rate.hits == 196
+    assert found.findings[0].precision.trials == 104
+    assert found.findings[1].verdict == "below the target"
+    assert "4 of 200, at most" in text(found)
+
+
+@pytest.mark.parametrize(
+    ("success", "accepted", "task"),
+    [
+        ([True] * 30, [False] * 30, None),
+        ([False] * 30, [True] * 30, None),
+        ([True] * 30, [True] * 30, [0] * 30),
+        ([True], [True], None),
+    ],
+    ids=["nothing accepted", "no success", "one task", "one trajectory"],
+)
+@pytest.mark.parametrize("correction", ["fixed-sequence", "max-t"])
+def test_degenerate_evidence_qualifies_nobody_and_is_worded(
+    success: list[bool], accepted: list[bool], task: list[int] | None, correction: str
+) -> None:
+    made = evidence(success, accepted, task=task)
+    found = decide(plan((1.0,), correction=correction), made)
+    assert found.chosen is None
+    assert "no judge qualifies" in text(found)
+    assert "nan" not in text(found)
+
+
+@pytest.mark.parametrize("correction", ["fixed-sequence", "max-t"])
+def test_the_same_plan_and_evidence_give_the_same_decision(correction: str) -> None:
+    rng = np.random.default_rng(4)
+    success = rng.random(300) < 0.5
+    accepted = np.where(success[:, None], rng.random((300, 4)) < 0.8, rng.random((300, 4)) < 0.05)
+    made = evidence(success, accepted, task=rng.integers(0, 80, 300))
+    chosen = plan((0.9, 0.5), (0.9, 0.5), correction=correction)
+    assert decide(chosen, made) == decide(chosen, made)
+
+
+def test_judges_on_other_trajectories_are_compared_where_both_judged() -> None:
+    success, accepted = stacked((150, 8, 0), (150, 8, 0))
+    judged = [[True, i % 2 == 0] for i in range(400)]
+    both = np.asarray(accepted) & np.asarray(judged)
+    found = decide(plan((1.0,), (1.0,)), evidence(success, both, judged=judged))
+    assert found.findings[1].labelled == 200
+    assert found.findings[0].tied or found.findings[1].tied
+    assert any("judged 200 of the 400" in note for note in found.notes)

@@ -1,0 +1,81 @@
+"""Whether a choice may be carried to another benchmark."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from eval.select.evidence import Evidence
+from eval.select.plan import Target
+from eval.select.rates import cluster_sums, lower_limits, rate_sums, upper_limits
+from eval.select.transport import homogeneity, transport
+from tests.eval.select.world import evidence
+
+TARGET = Target(rate=0.7)
+
+
+def world(false: dict[str, float], true: float = 0.9, n: int = 300, seed: int = 0) -> Evidence:
+    """Every benchmark with half its trajectories successful."""
+    rng = np.random.default_rng(seed)
+    benchmark = np.repeat(sorted(false), n)
+    success = np.tile([True, False], len(benchmark) // 2)
+    share = np.where(success, true, [false[name] for name in benchmark])
+    return evidence(success, rng.random(len(success)) < share, benchmark=benchmark)
+
+
+def test_chi_square_is_the_textbook_one() -> None:
+    rng = np.random.default_rng(1)
+    benchmark = rng.choice(["a", "b", "c"], 200)
+    trials, hits = rng.random(200) < 0.7, rng.random(200) < 0.4
+    found = homogeneity(hits, trials, benchmark)
+    table = [
+        [((benchmark == b) & trials & (hits == side)).sum() for b in "abc"]
+        for side in (True, False)
+    ]
+    expected = stats.chi2_contingency(np.array(table), correction=False)
+    assert found.chi_square == pytest.approx(expected.statistic)
+    assert found.p_value == pytest.approx(expected.pvalue)
+    assert found.rates["a"] == (table[0][0], table[0][0] + table[1][0])
+
+
+def test_refused_where_false_positive_rates_differ_with_the_labels_to_buy() -> None:
+    found = transport(world({"webarena": 0.02, "workarena": 0.25}), 0, TARGET, 0.95)
+    assert not found.allowed
+    assert "false-positive rate differs" in found.reason
+    assert found.least_success_rate is None
+    assert found.accepted_to_label is not None
+    assert found.accepted_to_label > 10
+
+
+def test_allowed_where_nothing_differs_down_to_a_success_rate() -> None:
+    made = world({"webarena": 0.1, "workarena": 0.1})
+    found = transport(made, 0, TARGET, 0.95)
+    assert found.allowed
+    share = found.least_success_rate
+    assert share is not None
+
+    def limit(of: object, trials: object) -> tuple[float, float]:
+        clusters = cluster_sums(np.c_[of], np.c_[trials], made.task, made.benchmark)
+        rates = rate_sums(clusters)
+        return float(lower_limits(rates, 0.025)[0]), float(upper_limits(rates, 0.025)[0])
+
+    success, accepted = made.success, made.accepted[:, 0]
+    true = limit(accepted & success, success)[0]
+    false = limit(accepted & ~success, ~success)[1]
+    assert true * share / (true * share + false * (1 - share)) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("names", [["webarena"], []])
+def test_one_benchmark_says_nothing_about_another(names: list[str]) -> None:
+    found = transport(world(dict.fromkeys(names or ["a"], 0.1)), 0, TARGET, 0.95)
+    assert not found.allowed
+    assert "single benchmark" in found.reason
+
+
+def test_true_positive_rates_that_differ_refuse_as_well() -> None:
+    made = world({"a": 0.1, "b": 0.1})
+    drop = made.success & (made.benchmark == "b")
+    made.accepted[drop, 0] &= np.arange(drop.sum()) % 2 == 0
+    found = transport(made, 0, TARGET, 0.95)
+    assert "true-positive rate differs" in found.reason

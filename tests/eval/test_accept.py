@@ -1,0 +1,253 @@
+"""``python -m eval.accept``: who is kept, in which form, and why the others are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.accept import main
+from eval.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
+from eval.select.command import main as select_main
+from judges.model import Status
+from tests.eval.cases import failed, key, label, said
+from trajectories import store
+from trajectories.model import Observation, Step, Trajectory
+
+
+def trajectory(task: object, benchmark: str = "webarena", *, acts: bool = True) -> Trajectory:
+    place = key(task, benchmark)
+    seen = Observation(url="http://shop/", axtree="full tree", axtree_pruned="pruned tree")
+    steps = [
+        Step(index=0, observation=seen, reasoning="I look.", action="click('1')" if acts else None),
+        Step(index=1, observation=Observation(page_error="no such element"), action="stop()"),
+        Step(index=2, observation=seen),
+    ]
+    return Trajectory(
+        key=place,
+        raw_task_id=place.task_id,
+        goal=" Buy a mug ",
+        steps=tuple(steps if acts else steps[:1]),
+        official_reward=1.0,
+    )
+
+
+def make_run(folder: Path, trajectories: list[Trajectory], judgments: list[Any]) -> Path:
+    data = store.write(folder / "data", trajectories)
+    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
+    write_labels(folder, [])
+    write_manifest(folder, {"data": f"trajudge:{data}"})
+    return folder
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def accept(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    made = [trajectory(n, acts=n != 4) for n in range(5)]
+    judgments = [
+        said(0, True, score=0.9),
+        said(1, True, score=0.6),
+        failed(2, Status.REFUSED),
+        said(4, True, score=1.0),
+    ]
+    return make_run(tmp_path / "run", made, judgments)
+
+
+def test_everything_ends_in_one_file_or_the_other_with_its_reason(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert accept("--judge", "judge", "--threshold", 0.8, "--run", run, "--out", out) == 0
+    (accepted,) = lines(out / "accepted.jsonl")
+    assert accepted["provenance"] == {
+        "benchmark": "webarena",
+        "agent": "agent",
+        "task_id": "webarena.0",
+        "attempt": 0,
+        "raw_task_id": "webarena.0",
+        "official_reward": 1.0,
+        "judge": "judge",
+        "score": 0.9,
+        "threshold": 0.8,
+        "decision": None,
+    }
+    rejected = {line["key"]["task_id"]: line for line in lines(out / "rejected.jsonl")}
+    assert {task: line["kind"] for task, line in rejected.items()} == {
+        "webarena.1": "below the threshold",
+        "webarena.2": "judgment failed",
+        "webarena.3": "not judged",
+        "webarena.4": "no action",
+    }
+    assert "refused: because" in rejected["webarena.2"]["reason"]
+    summary = json.loads((out / "acceptance.json").read_text())
+    assert summary["counts"] == {
+        "accepted": 1,
+        "below the threshold": 1,
+        "judgment failed": 1,
+        "no action": 1,
+        "not judged": 1,
+    }
+    printed = capsys.readouterr().out
+    assert "1 accepted" in printed
+    assert "its purity is not known" in printed
+
+
+def test_a_trajectory_is_one_conversation(run: Path, tmp_path: Path) -> None:
+    out, system = tmp_path / "out", tmp_path / "system.txt"
+    system.write_text("Be an agent.")
+    options = ["--judge", "judge", "--threshold", 0.8, "--run", run, "--out", out]
+    assert accept(*options, "--system", system) == 0
+    assert lines(out / "accepted.jsonl")[0]["messages"] == [
+        {"role": "system", "content": "Be an agent."},
+        {
+            "role": "user",
+            "content": "Goal: Buy a mug\n\nStep 1\nURL: http://shop/\nPage:\npruned tree",
+        },
+        {
+            "role": "assistant",
+            "content": "<think>\nI look.\n</think>\n<action>\nclick('1')\n</action>",
+        },
+        {"role": "user", "content": "Step 2\nError of the last action: no such element"},
+        {"role": "assistant", "content": "<action>\nstop()\n</action>"},
+    ]
+    for page, tree in (("full", "full tree"), ("none", "URL: http://shop/")):
+        assert accept(*options, "--page", page) == 0
+        content = lines(out / "accepted.jsonl")[0]["messages"][1]["content"]
+        assert content.endswith(tree)
+
+
+def test_the_same_input_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    outs = [tmp_path / "one", tmp_path / "two"]
+    for out in outs:
+        accept("--judge", "judge", "--threshold", 0.5, "--run", run, "--out", out)
+    for name in ("accepted.jsonl", "rejected.jsonl", "acceptance.json"):
+        assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes()
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.95])
+def test_a_dataset_holds_the_same(run: Path, tmp_path: Path, threshold: float) -> None:
+    from datasets import load_from_disk
+
+    out, folder = tmp_path / "out", tmp_path / "dataset"
+    options = ["--judge", "judge", "--threshold", threshold, "--run", run, "--out", out]
+    code = accept(*options, "--dataset", folder)
+    expected = lines(out / "accepted.jsonl")
+    assert code == (0 if expected else 1)
+    assert load_from_disk(str(folder)).to_list() == expected
+    assert accept(*options, "--dataset", folder) == 2
+
+
+def test_the_judge_is_asked_now_where_there_is_no_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    options = ["--judge", "heuristic", "--threshold", 1, "--data", "sample", "--out", out]
+    assert accept(*options, "--limit", 10) == 0
+    assert (out / "run" / JUDGMENTS).is_file()
+    summary = json.loads((out / "acceptance.json").read_text())
+    assert summary["data"] == "sample"
+    judged = sum(n for kind, n in summary["counts"].items() if kind != "not judged")
+    assert judged == 10
+    capsys.readouterr()
+
+
+def decided(tmp_path: Path, benchmark: str) -> Path:
+    """A decision for ``judge``, certified on one benchmark alone."""
+    run = tmp_path / "labelled"
+    tasks = range(80)
+    judgments = [said(n, n % 2 == 0, benchmark=benchmark) for n in tasks]
+    make_run(run, [], judgments)
+    write_labels(run, [label(n, n % 2 == 0, benchmark=benchmark) for n in tasks])
+    out = tmp_path / "selection"
+    assert select_main([str(run), "--target-precision", "0.8", "--out", str(out)]) == 0
+    return out
+
+
+def test_a_decision_is_applied_where_it_was_shown_to_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decision = decided(tmp_path, "webarena")
+    made = [trajectory(1), trajectory(1, "workarena")]
+    run = make_run(tmp_path / "new", made, [said(1, True), said(1, True, benchmark="workarena")])
+    out = tmp_path / "out"
+    assert accept("--decision", decision, "--run", run, "--out", out) == 0
+    (accepted,) = lines(out / "accepted.jsonl")
+    assert accepted["provenance"]["benchmark"] == "webarena"
+    assert len(accepted["provenance"]["decision"]) == 64
+    (rejected,) = lines(out / "rejected.jsonl")
+    assert rejected["kind"] == "benchmark not covered"
+    assert accept("--decision", decision, "--run", run, "--out", out, "--any-benchmark") == 0
+    assert len(lines(out / "accepted.jsonl")) == 2
+    assert "purity is not known" not in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_half_characters_do_not_stop_it(tmp_path: Path) -> None:
+    made = trajectory(0)
+    step = made.steps[0].model_copy(update={"reasoning": "half \ud83d"})
+    from eval.select.acceptance import Choice, apply, ruling
+    from eval.select.plan import Rule
+
+    choice = Choice("judge", Rule(judges=("judge",)), 1.0)
+    broken = made.model_copy(update={"steps": (step,)})
+    found = apply([broken], ruling(choice, [said(0, True)]), choice, tmp_path)
+    assert found["accepted"] == 1
+    assert "\ufffd" in (tmp_path / "accepted.jsonl").read_text(encoding="utf-8")
+
+
+def test_an_action_recorded_as_reasoning_is_not_learned_twice() -> None:
+    from eval.select.conversations import messages
+
+    said_twice = "<think>\nso\n</think>\n<action>\nclick('1')\n</action>"
+    step = Step(index=0, reasoning=said_twice, action="click('1')")
+    made = trajectory(0).model_copy(update={"steps": (step,)})
+    assert messages(made)[2]["content"] == said_twice
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "either --decision DIR, or --judge"),
+        (["--judge", "judge"], "--threshold"),
+        (["--judge", "judge", "--threshold", "3"], "at most 1"),
+        (["--judge", "judge", "--threshold", "1"], "no judgments to apply it to"),
+        (["--decision", "none"], "cannot be read"),
+        (["--decision", "none", "--threshold", "1"], "part of the decision"),
+        (["--judge", "x", "--threshold", "1", "--run", "RUN"], "no judgments of 'x'"),
+        (["--judge", "judge", "--threshold", "1", "--run", "RUN", "--wrong"], "--wrong"),
+        (["--judge", "judge", "--threshold", "1", "--run", "RUN", "--data", "none"], "none"),
+        (["--judge", "judge", "--threshold", "1", "--run", "RUN", "--system", "none"], "--system"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    words: str,
+) -> None:
+    given = [str(run) if word == "RUN" else word for word in options]
+    assert accept(*given, "--out", tmp_path / "out") == 2
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+    assert not (tmp_path / "out" / "accepted.jsonl").exists()
+
+
+def test_no_judge_qualified_leaves_nothing_to_apply(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "labelled", [], [said(n, True) for n in range(20)])
+    write_labels(run, [label(n, False) for n in range(20)])
+    out = tmp_path / "selection"
+    assert select_main([str(run), "--target-precision", "0.8", "--out", str(out)]) == 1
+    assert accept("--decision", out, "--run", run, "--out", tmp_path / "out") == 2
+    assert "no judge qualified" in capsys.readouterr().err
