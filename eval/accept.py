@@ -73,9 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     judgments, choice = _judgments(options, rest, choice)
     data = _data(options)
     found = apply(open_source(data), ruling(choice, judgments), choice, options.out, **format_)
+    _summarise(options, choice, data, dict(sorted(found.items())))
     if options.dataset:
         write_dataset(options.out / ACCEPTED, options.dataset)
-    _summarise(options, choice, data, dict(sorted(found.items())))
     return DONE if found[OK] else FAILURES
 
 

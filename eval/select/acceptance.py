@@ -157,8 +157,13 @@ def write(file: Path, content: bytes) -> None:
 def write_dataset(accepted: Path, folder: Path) -> None:
     """``accepted.jsonl`` as a ``datasets`` dataset on disk (``datasets.load_from_disk``).
 
-    Raises UserError if the folder is not empty or cannot be written.
+    Raises UserError if there is none, or if the folder is not empty or cannot be written.
     """
+    if not accepted.stat().st_size:
+        raise UserError(
+            f"--dataset {folder}: nothing was accepted, and an empty dataset cannot be loaded: see "
+            f"{accepted.with_name(REJECTED)}"
+        )
     import datasets  # noqa: PLC0415 - slow to import
     from datasets import Dataset, Features, Value  # noqa: PLC0415
 
@@ -181,13 +186,10 @@ def write_dataset(accepted: Path, folder: Path) -> None:
         raise UserError(f"--dataset {folder}: is not empty: name a new folder")
     try:
         with TemporaryDirectory() as cache:
-            if accepted.stat().st_size:
-                rows = {"path": str(accepted)}
-                made = Dataset.from_generator(
-                    read_accepted, gen_kwargs=rows, features=features, cache_dir=cache
-                )
-            else:
-                made = Dataset.from_dict({name: [] for name in features}, features=features)
+            rows = {"path": str(accepted)}
+            made = Dataset.from_generator(
+                read_accepted, gen_kwargs=rows, features=features, cache_dir=cache
+            )
             made.save_to_disk(str(folder))
     except OSError as error:
         raise UserError(f"--dataset {folder}: cannot be written ({error})") from error
