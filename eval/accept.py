@@ -177,7 +177,8 @@ def _summarise(
     import orjson  # noqa: PLC0415
 
     from eval.manifest import code_version  # noqa: PLC0415
-    from eval.select.acceptance import ACCEPTED, OK, REJECTED, SUMMARY, write  # noqa: PLC0415
+    from eval.select.acceptance import ACCEPTED, OK, REJECTED, SUMMARY  # noqa: PLC0415
+    from eval.select.files import write_whole  # noqa: PLC0415
 
     summary = {
         "judge": choice.name,
@@ -191,7 +192,7 @@ def _summarise(
         "counts": counts,
         "version": code_version(),
     }
-    write(options.out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
+    write_whole(options.out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
     rejected = {kind: count for kind, count in counts.items() if kind != OK}
     why = ", ".join(f"{count} {kind}" for kind, count in rejected.items()) or "none"
     sys.stdout.write(

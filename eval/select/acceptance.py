@@ -146,14 +146,6 @@ def _put(file: IO[bytes], line: dict[str, Any]) -> None:
     file.write(content + b"\n")
 
 
-def write(file: Path, content: bytes) -> None:
-    """Raises UserError if it cannot be written."""
-    try:
-        file.write_bytes(content)
-    except OSError as error:
-        raise UserError(f"{file}: cannot be written ({error.strerror})") from error
-
-
 def write_dataset(accepted: Path, folder: Path) -> None:
     """``accepted.jsonl`` as a ``datasets`` dataset on disk (``datasets.load_from_disk``).
 

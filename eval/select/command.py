@@ -68,6 +68,12 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
     )
     add("--split", choices=("dev", "test", "all"), help="of the annotations (default: all)")
     add("--only", action="append", metavar="JUDGE", help="only this judge; may be repeated")
+    add(
+        "--joint-only",
+        action="store_const",
+        const=True,
+        help="only the panels and cascades: one score named beforehand is tested more sharply",
+    )
     add("--panel", action="append", metavar="A,B,…", help="the mean of several judges")
     add("--cascade", action="append", metavar="A,B,…", help="B is asked where A accepts")
     add(
@@ -98,19 +104,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from eval.select.plan import FILE, freeze  # noqa: PLC0415
     from eval.select.planning import make_plan, open_plan  # noqa: PLC0415
     from eval.select.plot import check_plot, plot  # noqa: PLC0415
-    from eval.select.text import text  # noqa: PLC0415
+    from eval.select.scores import judgments_hash  # noqa: PLC0415
+    from eval.select.text import counted, text  # noqa: PLC0415
 
     if options.plot:
         check_plot(options.plot)
     judgments = read_all_judgments(options.runs, options.judgments)
     plan = open_plan(options) if options.candidates else make_plan(options, judgments)
+    if plan.judgments not in ("", judgments_hash(judgments)):
+        sys.stderr.write("the judgments are not those that the plan was made from\n")
     folder = options.out or Path("selections") / plan.hash[:8]
     freeze(folder / FILE, plan)
     if options.freeze:
-        sys.stdout.write(
-            f"{folder / FILE}: {len(plan.candidates)} candidates in {len(plan.families)} families "
-            "are frozen; no label was read\n"
-        )
+        sys.stdout.write(f"{folder / FILE}: frozen, {counted(plan)}; no label was read\n")
         return DONE
     # Nothing above this line has seen a label.
     labels = read_all_labels(options.runs, options.judgments, options.annotations)

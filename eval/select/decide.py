@@ -69,7 +69,7 @@ def _finding(plan: Plan, evidence: Evidence, tested: Measured, i: int) -> Findin
         worst=worst.benchmark if worst else None,
         untested=tuple(place.benchmark for place in places if not place.rate.trials),
         design_effect=float(design_effects(tested.target.sums)[i]),
-        more_labels=_more_labels(plan, tested.target, i, verdict),
+        more_labels=_more_labels(plan, tested, i, verdict),
         price=evidence.prices[i],
         **_clean(plan, evidence.prices[i], share, tested.precision.rate(i)),
     )
@@ -114,15 +114,27 @@ def _verdict(plan: Plan, tested: Measured, i: int) -> Verdict:
     return "undecided" if tested.testable[i] else "too few"
 
 
-def _more_labels(plan: Plan, target: Limited, i: int, verdict: Verdict) -> int | None:
-    estimate = target.sums.estimate[i]
-    if verdict in ("qualifies", "below the target") or np.isnan(estimate):
+def _more_labels(plan: Plan, tested: Measured, i: int, verdict: Verdict) -> int | None:
+    if verdict in ("qualifies", "below the target"):
         return None
-    needed = labels_needed(bound(plan.target), float(estimate), alpha=target.level)
+    parts = [tested.target]
+    if plan.scope == "every-benchmark":
+        parts = [place for name, place in tested.places.items() if tested.labelled[name][i]]
+    missing = [_missing(plan, part, i) for part in parts if not part.p[i] <= part.level]
+    known = [each for each in missing if each is not None]
+    return sum(known) if missing and len(known) == len(missing) else None
+
+
+def _missing(plan: Plan, part: Limited, i: int) -> int | None:
+    """Labels beyond those at hand, were the estimate true; None where no number decides."""
+    estimate = float(part.sums.estimate[i])
+    if math.isnan(estimate):
+        return None
+    needed = labels_needed(bound(plan.target), estimate, alpha=part.level)
     if needed is None:
         return None
-    needed = math.ceil(needed * float(design_effects(target.sums)[i]))
-    return max(needed - int(target.sums.trials[i]), 1)
+    needed = math.ceil(needed * float(design_effects(part.sums)[i]))
+    return max(needed - int(part.sums.trials[i]), 1)
 
 
 def _compared(chosen: int | None, priced: bool) -> Compared:

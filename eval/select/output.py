@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
-from pydantic import ValidationError
 
 from eval.select.decision import Decision
+from eval.select.files import read_record, write_whole
 from eval.select.text import text
-from trajectories.errors import UserError
 
 FILES = ("decision.json", "decision.txt")
 
@@ -24,26 +23,10 @@ def decision_json(decision: Decision) -> str:
 def write_decision(folder: Path, decision: Decision) -> None:
     """Write both files. Raises UserError if the folder cannot be written."""
     for name, content in zip(FILES, (decision_json(decision), text(decision)), strict=True):
-        part = folder / f"{name}.part"
-        try:
-            part.write_text(content, encoding="utf-8")
-            part.replace(folder / name)
-        except OSError as error:
-            raise UserError(f"{folder / name}: cannot be written ({error.strerror})") from error
+        write_whole(folder / name, content.encode())
 
 
 def read_decision(path: Path) -> Decision:
     """``decision.json``, or the folder that holds it. Raises UserError."""
     file = path / FILES[0] if path.is_dir() else path
-    try:
-        return Decision.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise UserError(
-            f"{file}: cannot be read ({error.strerror}): name what eval.select wrote"
-        ) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise UserError(
-            f"{file}: is no decision ({where}: {first['msg']}): name what eval.select wrote"
-        ) from error
+    return read_record(file, Decision, "name the folder that eval.select wrote")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 import orjson
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
+from eval.select.files import read_record, write_whole
 from trajectories.errors import UserError
 from trajectories.model import Record
 
@@ -120,20 +121,7 @@ class Plan(Record):
 
 def read_plan(path: Path) -> Plan:
     """A frozen plan. Raises UserError naming file, field and value."""
-    try:
-        return Plan.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UserError(
-            f"{path}: cannot be read ({error.strerror}): name a file that --freeze wrote"
-        ) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the plan"
-        value = repr(first["input"])
-        raise UserError(
-            f"{path}: {where} is {value:.80} ({first['msg']}): mend it, or freeze a plan with "
-            "--freeze"
-        ) from error
+    return read_record(path, Plan, "name a plan that --freeze wrote, or mend it")
 
 
 def freeze(path: Path, plan: Plan) -> None:
@@ -141,18 +129,11 @@ def freeze(path: Path, plan: Plan) -> None:
 
     Raises UserError if it does, or if it cannot be written.
     """
-    if path.exists():
-        if read_plan(path) != plan:
-            raise UserError(
-                f"{path}: holds another plan, and a frozen plan is not changed: choose another "
-                "folder with --out, or use it as it is with --candidates"
-            )
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(path.name + ".part")
+    if not path.exists():
         content = orjson.dumps(plan.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
-        part.write_bytes(content + b"\n")
-        part.replace(path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}): check --out") from error
+        write_whole(path, content + b"\n")
+    elif read_plan(path) != plan:
+        raise UserError(
+            f"{path}: holds another plan, and a frozen plan is not changed: choose another "
+            "folder with --out, or use it as it is with --candidates"
+        )

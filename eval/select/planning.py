@@ -19,6 +19,7 @@ _PLAN_OPTIONS = (
     "every_benchmark",
     "split",
     "only",
+    "joint_only",
     "panel",
     "cascade",
     "threshold",
@@ -83,7 +84,7 @@ def _families(
     options: argparse.Namespace, chosen: Sequence[str], judgments: Sequence[Judgment]
 ) -> tuple[Family, ...]:
     scored = judge_scores(judgments)
-    rules = [Rule(judges=(judge,)) for judge in chosen]
+    rules = [] if options.joint_only else [Rule(judges=(judge,)) for judge in chosen]
     for kind in ("panel", "cascade"):
         for names in getattr(options, kind) or ():
             members = [name.strip() for name in names.split(",") if name.strip()]
@@ -91,6 +92,8 @@ def _families(
                 raise UserError(f"--{kind} {names}: name two judges or more, each once, as A,B")
             _known_judges(members, scored, f"--{kind}")
             rules.append(Rule(kind=kind, judges=tuple(members)))
+    if not rules:
+        raise UserError("--joint-only leaves no candidate: name a --panel or --cascade")
     families = [family(rule, scored) for rule in rules]
     named = _thresholds(options.threshold or (), {each.name for each in families})
     return tuple(

@@ -63,7 +63,13 @@ def _conclusion(decision: Decision) -> list[str]:
     if decision.nearest is None:
         return [*lines, "None accepted a labelled trajectory, so there is nothing to decide on."]
     found = decision.findings[decision.nearest]
-    return [*lines, f"Nearest: {found.name}.", *_facts(found), *_missing(found), *_ties(decision)]
+    return [
+        *lines,
+        f"Nearest: {found.name}.",
+        *_facts(found),
+        *_missing(plan, found),
+        *_ties(decision),
+    ]
 
 
 def _target(plan: Plan) -> str:
@@ -75,10 +81,18 @@ def _target(plan: Plan) -> str:
 
 
 def _assurance(plan: Plan) -> str:
+    return (
+        f"with {percent(plan.confidence)} % confidence, corrected for {counted(plan)} "
+        f"({_CORRECTIONS[plan.correction]})"
+    )
+
+
+def counted(plan: Plan) -> str:
+    """How many candidates a plan holds, in words."""
     families, count = len(plan.families), len(plan.candidates)
     return (
-        f"with {percent(plan.confidence)} % confidence, corrected for {_of(count, 'candidate')} "
-        f"in {_of(families, 'family', 'families')} ({_CORRECTIONS[plan.correction]})"
+        f"{count} {'candidate' if count == 1 else 'candidates'} in {families} "
+        f"{'family' if families == 1 else 'families'}"
     )
 
 
@@ -116,19 +130,29 @@ def _other_scope(plan: Plan, found: Finding) -> Iterator[str]:
         )
 
 
-def _missing(found: Finding) -> Iterator[str]:
-    rate = found.rate
+def _missing(plan: Plan, found: Finding) -> Iterator[str]:
+    rate, accepted = found.rate, plan.target.kind == "precision"
     if found.verdict == "below the target":
         yield "It was shown to miss the target: more labels would not help."
-    elif found.more_labels is None:
-        yield "Its rate is too close to the target for any reasonable number of labels to decide."
-    else:
-        what = "accepted trajectories" if rate == found.precision else "failed trajectories"
-        share = found.accepted_share if rate == found.precision else None
-        rollouts = f" (about {found.more_labels / share:.0f} rollouts)" if share else ""
+    elif found.more_labels is not None:
+        what = "accepted trajectories" if accepted else "failed trajectories"
+        where, rollouts = " on the benchmarks that are open", ""
+        if plan.scope == "overall":
+            where, share = "", found.accepted_share if accepted else None
+            rollouts = f" (about {found.more_labels / share:.0f} rollouts)" if share else ""
         yield (
-            f"About {found.more_labels} more labels of {what}{rollouts} would decide it with "
-            f"probability 0.8, were the rate truly {percent(rate.estimate)} %."
+            f"About {found.more_labels} more labels of {what}{where}{rollouts} would decide it "
+            f"with probability 0.8, were the rate truly {percent(rate.estimate)} %."
+        )
+    elif found.p_value <= rate.level and plan.scope == "overall":
+        yield (
+            "It was not tested, for a stricter threshold of the same judge failed first: name "
+            "fewer thresholds in another plan, on other labels."
+        )
+    else:
+        yield (
+            "No reasonable number of labels would decide it: the rate is too close to the target, "
+            "or nothing is accepted on a benchmark."
         )
 
 
@@ -213,10 +237,6 @@ def _cell(rate: Rate) -> str:
         return UNDEFINED
     low = UNDEFINED if rate.hits and not rate.low else percent(rate.low)
     return f"{percent(rate.estimate)} [{low}]"
-
-
-def _of(count: int, one: str, many: str = "") -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

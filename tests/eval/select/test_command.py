@@ -57,7 +57,7 @@ def test_freezing_reads_no_label(tmp_path: Path, capsys: pytest.CaptureFixture[s
     kept = (good / LABELS).read_bytes()
     (good / LABELS).write_bytes(b"not to be read\n")
     assert select(good, "--target-precision", 0.8, "--out", out, "--freeze") == 0
-    assert "1 candidates in 1 families are frozen" in capsys.readouterr().out
+    assert "frozen, 1 candidate in 1 family" in capsys.readouterr().out
     assert not (out / "decision.json").exists()
     (good / LABELS).write_bytes(kept)
     assert select(good, "--candidates", out / "candidates.json", "--out", out) == 0
@@ -99,6 +99,25 @@ def test_panels_cascades_thresholds_and_prices_reach_the_plan(tmp_path: Path) ->
     assert made.compared == "clean trajectories per dollar"
 
 
+def test_one_panel_named_beforehand_may_be_the_only_candidate(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path / name, name) for name in ("a", "b")]
+    out = tmp_path / "out"
+    options = ["--panel", "a,b", "--joint-only", "--out", out]
+    assert select(*runs, "--target-precision", 0.8, *options) == 0
+    assert [f.family for f in read_decision(out).findings] == ["a + b"]
+
+
+def test_other_judgments_than_the_plans_are_pointed_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, out = make_run(tmp_path / "first"), tmp_path / "out"
+    assert select(first, "--target-precision", 0.8, "--out", out, "--freeze") == 0
+    assert capsys.readouterr().err == ""
+    second = make_run(tmp_path / "second", wrong=3)
+    assert select(second, "--candidates", out / "candidates.json", "--out", out) == 0
+    assert "not those that the plan was made from" in capsys.readouterr().err
+
+
 def test_a_plot_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     good = make_run(tmp_path / "good")
@@ -126,6 +145,7 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
         (["--target-precision", "0.8", "--threshold", "good=a"], "'a' is not a number"),
         (["--target-precision", "0.8", "--rollout-price", "-1"], "--rollout-price -1"),
         (["--target-precision", "0.8", "--judgment-price", "x=1"], "--judgment-price x"),
+        (["--target-precision", "0.8", "--joint-only"], "no candidate"),
         (["--candidates", "none.json"], "cannot be read"),
         (["--candidates", "none.json", "--seed", "3"], "--seed belongs to the plan"),
         (["--target-precision", "0.8", "--plot", "a.gif"], ".png"),

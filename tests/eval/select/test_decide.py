@@ -104,7 +104,17 @@ def test_every_benchmark_has_to_carry_it_where_that_is_asked() -> None:
     assert overall.findings[0].worst == "workarena"
     assert "was not shown" in text(overall)
     strict = decide(plan((1.0,), scope="every-benchmark"), made)
-    assert strict.chosen is None
+    assert strict.findings[0].verdict == "below the target"
+
+
+def test_labels_are_asked_for_on_the_benchmarks_that_are_open() -> None:
+    success, accepted = stacked((180, 12, 0))
+    benchmark = ["webarena" if i < 110 or i >= 212 else "workarena" for i in range(400)]
+    made = evidence(success, accepted, benchmark=benchmark)
+    found = decide(plan((1.0,), scope="every-benchmark"), made)
+    assert found.findings[0].verdict == "undecided"
+    assert found.findings[0].more_labels is not None
+    assert "on the benchmarks that are open" in " ".join(text(found).split())
 
 
 def test_false_positives_may_be_the_target() -> None:
@@ -157,3 +167,12 @@ def test_judges_on_other_trajectories_are_compared_where_both_judged() -> None:
     assert found.findings[1].labelled == 200
     assert found.findings[0].tied or found.findings[1].tied
     assert any("judged 200 of the 400" in note for note in found.notes)
+
+
+def test_a_threshold_behind_a_failure_was_not_tested_and_says_so() -> None:
+    """The strict set is impure, the loose one good: the sequence stops before it."""
+    success, accepted = stacked((25, 6, 0), (180, 9, 0))
+    found = decide(plan((0.9, 0.5)), evidence(success, accepted))
+    assert [f.verdict for f in found.findings] == ["undecided", "undecided"]
+    assert found.nearest == 1
+    assert "a stricter threshold of the same judge failed first" in " ".join(text(found).split())

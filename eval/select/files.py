@@ -1,0 +1,39 @@
+"""Records read whole, files written whole or not at all; what goes wrong is one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from trajectories.errors import UserError
+from trajectories.model import Record
+
+R = TypeVar("R", bound=Record)
+
+
+def read_record(path: Path, record: type[R], mend: str) -> R:
+    """A JSON file as a record. Raises UserError naming file, field and value, and the ``mend``."""
+    try:
+        return record.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}): {mend}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        value = f"{first['input']!r:.80}"
+        raise UserError(f"{path}: {where} is {value} ({first['msg']}): {mend}") from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Raises UserError if it cannot be written."""
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be written ({error.strerror}): choose another folder"
+        ) from error
