@@ -106,8 +106,12 @@ def _choice(options: argparse.Namespace) -> Choice:
     found = decision.findings[decision.chosen]
     shown = frozenset(place.benchmark for place in found.places if place.rate.trials)
     free = options.any_benchmark or (decision.transport is not None and decision.transport.allowed)
-    covered = None if free else shown
-    return Choice(found.family, found.rule, found.threshold, covered, decision.plan_hash)
+    covered, caution = None if free else shown, ""
+    if len(found.places) > 1 and not found.qualifies_everywhere:
+        names = ", ".join(f"{place.benchmark} {place.labelled}" for place in found.places)
+        caution = f"the target was shown to be met over this mix of benchmarks alone: {names}"
+    family, threshold = found.family, found.threshold
+    return Choice(family, found.rule, threshold, covered, decision.plan_hash, caution)
 
 
 def _system(file: Path | None) -> dict[str, str]:
@@ -200,8 +204,8 @@ def _summarise(
         f"({options.out / ACCEPTED}), {sum(rejected.values())} rejected: {why} "
         f"({options.out / REJECTED})\n"
     )
-    if choice.decision is None:
-        sys.stdout.write("no decision stands behind this choice: its purity is not known\n")
+    if choice.caution:
+        sys.stdout.write(choice.caution + "\n")
 
 
 if __name__ == "__main__":

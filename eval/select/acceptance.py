@@ -28,13 +28,15 @@ SUMMARY = "acceptance.json"
 
 class Choice(NamedTuple):
     """What accepts: a rule at a threshold. ``benchmarks`` are those that it was shown to hold on,
-    None: any. ``decision`` is the hash of the plan that it was chosen under."""
+    None: any. ``decision`` is the hash of the plan that it was chosen under; ``caution`` is what
+    the user should know of its guarantee."""
 
     name: str
     rule: Rule
     threshold: float
     benchmarks: frozenset[str] | None = None
     decision: str | None = None
+    caution: str = "no decision stands behind this choice: its purity is not known"
 
 
 class Ruling(NamedTuple):

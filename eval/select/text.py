@@ -7,6 +7,7 @@ from textwrap import fill
 
 from eval.figures import UNDEFINED, benchmark_name, percent
 from eval.select.decision import Decision, Finding, Rate
+from eval.select.evidence import bound
 from eval.select.plan import Plan
 from eval.select.transport import Transport
 
@@ -39,9 +40,12 @@ def text(decision: Decision) -> str:
 
 
 def _wrapped(lines: Sequence[str]) -> str:
-    """Sentences within 100 columns; indented facts as they are."""
+    """Sentences within 100 columns, a number with its unit; indented facts as they are."""
     return "\n".join(
-        line if line.startswith(" ") else fill(line, 100, break_long_words=False) for line in lines
+        line
+        if line.startswith(" ")
+        else fill(line.replace(" %", "\0%"), 100, break_long_words=False).replace("\0", " ")
+        for line in lines
     )
 
 
@@ -82,7 +86,7 @@ def _target(plan: Plan) -> str:
 
 def _assurance(plan: Plan) -> str:
     return (
-        f"with {percent(plan.confidence)} % confidence, corrected for {counted(plan)} "
+        f"with {_level(plan.confidence)} % confidence, corrected for {counted(plan)} "
         f"({_CORRECTIONS[plan.correction]})"
     )
 
@@ -136,13 +140,17 @@ def _missing(plan: Plan, found: Finding) -> Iterator[str]:
         yield "It was shown to miss the target: more labels would not help."
     elif found.more_labels is not None:
         what = "accepted trajectories" if accepted else "failed trajectories"
-        where, rollouts = " on the benchmarks that are open", ""
-        if plan.scope == "overall":
-            where, share = "", found.accepted_share if accepted else None
-            rollouts = f" (about {found.more_labels / share:.0f} rollouts)" if share else ""
+        meets = (rate.estimate or 0.0) > bound(plan.target)
+        shown = f"show that it {'meets' if meets else 'misses'} the target"
+        rates = f"the rate truly {percent(rate.estimate)} %"
+        if plan.scope == "every-benchmark":
+            shown, rates = "decide it", "the rates truly those seen"
+            what += " on the benchmarks that are open"
+        elif accepted and found.accepted_share:
+            what += f" (about {found.more_labels / found.accepted_share:.0f} rollouts)"
         yield (
-            f"About {found.more_labels} more labels of {what}{where}{rollouts} would decide it "
-            f"with probability 0.8, were the rate truly {percent(rate.estimate)} %."
+            f"About {found.more_labels} more labels of {what} would {shown} with probability 0.8, "
+            f"were {rates}."
         )
     elif found.p_value <= rate.level and plan.scope == "overall":
         yield (
@@ -214,8 +222,8 @@ def _how_to_read(decision: Decision) -> Iterator[str]:
         "Limits are one-sided, each for its candidate alone, tasks as clusters:"
     )
     yield (
-        f"those of the rate under test at {percent(1 - level)} %, as the correction has it, "
-        f"the others at {percent(plan.confidence)} %."
+        f"those of the rate under test at {_level(1 - level)} %, as the correction has it, "
+        f"the others at {_level(plan.confidence)} %."
     )
     for found in findings:
         if found.untested:
@@ -237,6 +245,10 @@ def _cell(rate: Rate) -> str:
         return UNDEFINED
     low = UNDEFINED if rate.hits and not rate.low else percent(rate.low)
     return f"{percent(rate.estimate)} [{low}]"
+
+
+def _level(confidence: float) -> str:
+    return f"{100 * confidence:.4g}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -46,7 +46,8 @@ class Transport(Record):
 
 
 def homogeneity(hits: Bools, trials: Bools, benchmark: NDArray[np.str_]) -> Homogeneity:
-    """Arrays (N,); a rate of 0 or 1 everywhere differs nowhere (p = 1)."""
+    """Arrays (N,); a rate of 0 or 1 everywhere differs nowhere (p = 1). Trajectories of one task
+    count as independent, which errs on the side of refusing."""
     names = [str(name) for name in np.unique(benchmark[trials])]
     n = np.array([(trials & (benchmark == name)).sum() for name in names], dtype=np.int64)
     k = np.array([(hits & trials & (benchmark == name)).sum() for name in names], dtype=np.int64)

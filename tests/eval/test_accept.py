@@ -163,16 +163,26 @@ def test_the_judge_is_asked_now_where_there_is_no_run(
     capsys.readouterr()
 
 
-def decided(tmp_path: Path, benchmark: str) -> Path:
-    """A decision for ``judge``, certified on one benchmark alone."""
+def decided(tmp_path: Path, *benchmarks: str) -> Path:
+    """A decision for ``judge``, made on these benchmarks."""
     run = tmp_path / "labelled"
-    tasks = range(80)
-    judgments = [said(n, n % 2 == 0, benchmark=benchmark) for n in tasks]
-    make_run(run, [], judgments)
-    write_labels(run, [label(n, n % 2 == 0, benchmark=benchmark) for n in tasks])
+    places = [(n, benchmark) for benchmark in benchmarks for n in range(80 // len(benchmarks))]
+    make_run(run, [], [said(n, n % 2 == 0, benchmark=where) for n, where in places])
+    write_labels(run, [label(n, n % 2 == 0, benchmark=where) for n, where in places])
     out = tmp_path / "selection"
-    assert select_main([str(run), "--target-precision", "0.8", "--out", str(out)]) == 0
+    assert select_main([str(run), "--target-precision", "0.9", "--out", str(out)]) == 0
     return out
+
+
+def test_a_target_that_was_shown_over_a_mix_is_said_to_hold_for_the_mix(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decision = decided(tmp_path, "webarena", "visualwebarena")
+    run = make_run(tmp_path / "new", [trajectory(1)], [said(1, True)])
+    capsys.readouterr()
+    assert accept("--decision", decision, "--run", run, "--out", tmp_path / "out") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.endswith("mix of benchmarks alone: visualwebarena 40, webarena 40")
 
 
 def test_a_decision_is_applied_where_it_was_shown_to_hold(

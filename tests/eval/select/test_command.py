@@ -130,6 +130,18 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
         assert files[0].read_bytes() == files[1].read_bytes()
 
 
+def test_a_plot_without_its_library_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; from eval.select.command import main; "
+        f"sys.exit(main([{str(make_run(tmp_path / 'good'))!r}, '--target-precision', '0.8', "
+        f"'--out', {str(tmp_path / 'out')!r}, '--plot', 'a.png']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "trajudge[plots]" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -76,7 +76,9 @@ def test_nobody_qualifies_is_said_with_the_labels_that_would_decide() -> None:
     assert more > 50
     said = text(found)
     assert "no judge qualifies" in said
-    assert f"About {more} more labels of accepted trajectories" in " ".join(said.split())
+    words = " ".join(said.split())
+    assert f"About {more} more labels of accepted trajectories" in words
+    assert "would show that it meets the target with probability 0.8" in words
 
 
 def test_a_judge_that_is_shown_to_miss_needs_no_more_labels() -> None:
