@@ -40,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     add("--plot", type=Path, metavar="FILE", help="precision against yield, .png, .svg or .pdf")
     add("--json", action="store_true", help="print decision.json instead of the text")
     _plan_options(made.add_argument_group("the plan"))
+    _candidate_options(made.add_argument_group("the plan's candidates and prices"))
     return made
 
 
@@ -67,6 +68,11 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
         help="the target has to be met on every benchmark, not only overall",
     )
     add("--split", choices=("dev", "test", "all"), help="of the annotations (default: all)")
+    add("--seed", type=int, metavar="N", help="of the resampling (default: 0)")
+
+
+def _candidate_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
     add("--only", action="append", metavar="JUDGE", help="only this judge; may be repeated")
     add(
         "--joint-only",
@@ -90,7 +96,6 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
         metavar="[JUDGE=]DOLLARS",
         help="of one trajectory (default: what the runs paid)",
     )
-    add("--seed", type=int, metavar="N", help="of the resampling (default: 0)")
 
 
 @user_errors
