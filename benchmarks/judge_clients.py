@@ -66,7 +66,7 @@ async def through_judge(words: list[str], jobs: list[Job], concurrency: int) -> 
         folder = Path(name)
         always = ["--model", "gpt-4o", "--max-tokens", "500", "--cache", str(folder / "cache")]
         options = parse([*always, "--concurrency", str(concurrency), *words])
-        (options.model,) = options.model
+        (options.model,), (options.judge,) = options.model, options.judge
         model = make_model_side(options)
         judge_id, judge = make_judge(
             "simplified", {"max_prompt_tokens": model.max_prompt_tokens, "images": model.images}
