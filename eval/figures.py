@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from annotations.agentrewardbench import BENCHMARKS
-from eval.scoring import OVERALL, Score
+from eval.scores import ALL_AGENTS, OVERALL, Limits, Rate, Score, ScoreRate
 
 UNDEFINED = "–"
 
@@ -19,7 +19,41 @@ def percent(rate: float | None) -> str:
 
 def precision_cell(found: Score) -> str:
     """Without an accepted trajectory there is neither precision nor interval."""
-    if found.precision_low is None or found.precision_high is None:
+    return cell(found, "precision") if "precision" in found.intervals else UNDEFINED
+
+
+def cell(found: Score, rate: Rate | ScoreRate) -> str:
+    """A rate with its interval, where it has one; in percent."""
+    return with_limits(getattr(found, rate), found.intervals.get(rate))
+
+
+def with_limits(value: float | None, limits: Limits | None) -> str:
+    if limits is None:
+        return percent(value)
+    return f"{percent(value)} [{100 * limits[0]:.1f}, {100 * limits[1]:.1f}]"
+
+
+def agent_name(agent: str) -> str:
+    return "All" if agent == ALL_AGENTS else agent
+
+
+def number_cell(found: Score, rate: Rate | ScoreRate) -> str:
+    """A coefficient, which is no share, with its interval."""
+    value, limits = getattr(found, rate), found.intervals.get(rate)
+    if value is None:
         return UNDEFINED
-    limits = f"[{100 * found.precision_low:.1f}, {100 * found.precision_high:.1f}]"
-    return f"{percent(found.precision)} {limits}"
+    return f"{value:.2f}" + (f" [{limits[0]:.2f}, {limits[1]:.2f}]" if limits else "")
+
+
+def signed_cell(value: float | None, low: float | None, high: float | None) -> str:
+    """A difference in percentage points, with its limits."""
+    if value is None:
+        return UNDEFINED
+    shown = f"{100 * value:+.1f}"
+    return (
+        shown if low is None or high is None else f"{shown} [{100 * low:+.1f}, {100 * high:+.1f}]"
+    )
+
+
+def probability(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

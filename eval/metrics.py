@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -86,3 +88,10 @@ def kappa(counts: Counts) -> float | None:
     """Cohen's kappa between judge and expert, in its closed form for two classes."""
     tp, fp, fn, tn = counts.tp, counts.fp, counts.fn, counts.tn
     return ratio(2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn))
+
+
+def mcc(counts: Counts) -> float | None:
+    """Matthews' correlation coefficient; None where judge or expert gave one value throughout."""
+    tp, fp, fn, tn = counts.tp, counts.fp, counts.fn, counts.tn
+    margins = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    return (tp * tn - fp * fn) / sqrt(margins) if margins else None

@@ -3,10 +3,10 @@ first, and the precision on every benchmark beside it."""
 
 from __future__ import annotations
 
-from eval.figures import UNDEFINED, benchmark_name, percent, precision_cell
-from eval.scoring import OVERALL, Score, Scores
+from eval.figures import UNDEFINED, benchmark_name, cell, percent, precision_cell
+from eval.scores import ALL_AGENTS, OVERALL, Score, Scores
 
-_HEAD = ("judge", "precision [95 %]", "recall", "F1", "n")
+_HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n")
 
 
 def overview(scores: Scores) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -15,7 +15,11 @@ def overview(scores: Scores) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     The rule-based baseline, which is the same beside all judges of the same trajectories, comes
     once at the end.
     """
-    found = {(s.judge, s.baseline, s.benchmark): s for s in scores.scores if s.label == "success"}
+    found = {
+        (s.judge, s.baseline, s.benchmark): s
+        for s in scores.scores
+        if s.label == "success" and s.agent == ALL_AGENTS
+    }
     benchmarks = list(dict.fromkeys(name for _, _, name in found if name != OVERALL))
     if len(benchmarks) == 1:
         benchmarks = []
@@ -27,11 +31,12 @@ def overview(scores: Scores) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         places = [found.get((judge, baseline, benchmark)) for benchmark in benchmarks]
         row = (name, *_whole(found[judge, baseline, OVERALL]), *map(_place, places))
         rows[row] = None
-    return (*_HEAD, *map(benchmark_name, benchmarks)), list(rows)
+    columns = (f"{benchmark_name(benchmark)} [95 %]" for benchmark in benchmarks)
+    return (*_HEAD, *columns), list(rows)
 
 
 def _whole(score: Score) -> tuple[str, ...]:
-    return precision_cell(score), percent(score.recall), percent(score.f1), str(score.n)
+    return precision_cell(score), percent(score.recall), cell(score, "f1"), str(score.n)
 
 
 def _place(score: Score | None) -> str:

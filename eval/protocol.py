@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from eval.metrics import Counts
 from trajectories.model import Record
 
@@ -40,18 +43,17 @@ class ProtocolRates(Record):
     tnr: float
 
 
-def protocol_counts(labels: Sequence[int], verdicts: Sequence[int]) -> ProtocolCounts:
-    """Counts over labels in {0, 1} and verdicts in {0, 1, -1 = missing}."""
-    pairs = list(zip(labels, verdicts, strict=True))
+def protocol_counts(labels: ArrayLike, verdicts: ArrayLike) -> ProtocolCounts:
+    """Counts over labels in {0, 1} and verdicts in {0, 1, -1 = missing}, both of shape (n,)."""
+    truth, said = np.asarray(labels, dtype=np.int8), np.asarray(verdicts, dtype=np.int8)
+    if truth.shape != said.shape:
+        raise ValueError(f"labels have shape {truth.shape}, verdicts {said.shape}")
+    cells = np.bincount(3 * truth + said + 1, minlength=6).tolist()
+    missing_negative, tn, fp, missing_positive, fn, tp = cells
     return ProtocolCounts(
-        counts=Counts(
-            tp=pairs.count((1, 1)),
-            fp=pairs.count((0, 1)),
-            fn=pairs.count((1, 0)),
-            tn=pairs.count((0, 0)),
-        ),
-        missing_positive=pairs.count((1, MISSING)),
-        missing_negative=pairs.count((0, MISSING)),
+        counts=Counts(tp=tp, fp=fp, fn=fn, tn=tn),
+        missing_positive=missing_positive,
+        missing_negative=missing_negative,
     )
 
 

@@ -5,34 +5,41 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from judges.model import Call, Judgment, Status, Usage, Verdict
 from judges.parsing import ParseFailure, parse_status_line, parse_tags
 from trajectories.errors import UserError
-from trajectories.model import Record, TrajectoryKey
+from trajectories.model import TrajectoryKey
 
 # A browser that downloads a file twice writes "name(1).json".
 _DUPLICATE = re.compile(r"\(\d+\)$")
 _ERROR = "_error"
+_SUFFIX = ".json"
 _TAGS = ("<reasoning>", "<success>")
 _MAX_BYTES = 200_000_000
 
 
-class PublishedJudgment(Record):
-    """A judgment, its file's official reward, and ``judge_model_name``: the model that judged
+class PublishedJudgment(NamedTuple):
+    """A judgment with what else its file tells.
+
+    ``official_reward`` is the trajectory's, ``judge_model_name`` the model that judged
     (``response.model`` may name another). The judge's id is its folder's name, because one model
-    judges under several configurations."""
+    judges under several configurations; ``representation`` says whether it saw the final
+    accessibility tree, and the final screenshot.
+    """
 
     judgment: Judgment
     raw_task_id: str
     judge_model_name: str
     official_reward: float | None
+    representation: tuple[bool, bool] | None = None
 
 
 class _Message(msgspec.Struct):
@@ -67,14 +74,24 @@ class _Info(msgspec.Struct):
     summary_info: _Summary = msgspec.field(default_factory=_Summary)
 
 
+class _Arguments(msgspec.Struct):
+    use_axtree: bool | None = None
+    use_screenshot: bool | None = None
+
+
 class _File(msgspec.Struct):
     judge_model_name: str = ""
+    judge_args: _Arguments | None = None
     response: _Response | None = None
     error: Any = None
     trajectory_info: _Info = msgspec.field(default_factory=_Info)
 
 
 _DECODER = msgspec.json.Decoder(_File)
+# Most of a file is the chat messages, which lie between what is needed: enough of its two ends.
+_HEAD = 16_384
+_TAIL = 8_192
+_LARGE_KEY, _LAST_KEY = b'"chat_messages"', b'"trajectory_info"'
 
 
 def read_published(folder: Path) -> Iterator[PublishedJudgment]:
@@ -85,11 +102,17 @@ def read_published(folder: Path) -> Iterator[PublishedJudgment]:
     """
     root = folder / "judgments" if (folder / "judgments").is_dir() else folder
     judges = sorted(path for path in root.glob("*/*/*") if path.is_dir())
+    # One key object for all judges of a trajectory: it is made and compared once.
+    keys: dict[tuple[str, str, str], TrajectoryKey] = {}
     found = False
     for judge in judges:
+        benchmark, agent = judge.parts[-3:-1]
         for task_id, path in _one_file_a_task(judge).items():
             found = True
-            yield _read(path, task_id)
+            place = (benchmark, agent, task_id)
+            if place not in keys:
+                keys[place] = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
+            yield _read(path, keys[place], task_id)
     if not found:
         raise UserError(
             f"{folder}: holds no judgments in the layout BENCHMARK/AGENT/JUDGE/TASK_ID.json; "
@@ -100,33 +123,64 @@ def read_published(folder: Path) -> Iterator[PublishedJudgment]:
 def _one_file_a_task(judge: Path) -> dict[str, Path]:
     """Raw task id -> its file: an answer before an error, an original before a duplicate."""
     candidates = []
-    for path in judge.glob("*.json"):
-        name = _DUPLICATE.sub("", path.stem)
-        task_id = _DUPLICATE.sub("", name.removesuffix(_ERROR))
-        candidates.append((task_id, name.endswith(_ERROR), len(path.name), path.name))
+    for file in os.listdir(judge):  # noqa: PTH208 - names are enough, and many times quicker
+        if not file.endswith(_SUFFIX):
+            continue
+        name = _without_copy(file.removesuffix(_SUFFIX))
+        task_id = _without_copy(name.removesuffix(_ERROR))
+        candidates.append((task_id, name.endswith(_ERROR), len(file), file))
     files: dict[str, Path] = {}
     for task_id, _, _, name in sorted(candidates):
         files.setdefault(task_id, judge / name)
     return files
 
 
-def _read(path: Path, task_id: str) -> PublishedJudgment:
-    benchmark, agent, judge = path.parts[-4:-1]
+def _without_copy(name: str) -> str:
+    return _DUPLICATE.sub("", name) if name.endswith(")") else name
+
+
+def _read(path: Path, key: TrajectoryKey, task_id: str) -> PublishedJudgment:
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise ValueError(f"larger than {_MAX_BYTES} bytes")
-        file = _DECODER.decode(path.read_bytes())
+        file = _fields(path)
         ended = _judged(file)
     except (OSError, ValueError, RecursionError, msgspec.DecodeError) as error:
         file = _File()
         ended = {"status": Status.SKIPPED, "detail": f"{path}: cannot be read: {error}"}
-    key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
     return PublishedJudgment(
-        judgment=Judgment(key=key, judge=judge, **ended),
+        judgment=Judgment(key=key, judge=path.parent.name, **ended),
         raw_task_id=task_id,
         judge_model_name=file.judge_model_name,
         official_reward=file.trajectory_info.summary_info.cum_reward,
+        representation=_representation(file.judge_args),
     )
+
+
+def _fields(path: Path) -> _File:
+    """The needed fields, of a large file from its two ends where they hold them.
+
+    What is cut out begins and ends before a key, so the rest is JSON only if both are keys of the
+    whole object; otherwise all of the file is decoded.
+    """
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > _MAX_BYTES:
+            raise ValueError(f"larger than {_MAX_BYTES} bytes")
+        if size > _HEAD + _TAIL:
+            head, tail = file.read(_HEAD), os.pread(file.fileno(), _TAIL, size - _TAIL)
+            cut, go_on = head.find(_LARGE_KEY), tail.rfind(_LAST_KEY)
+            if cut > 0 and go_on > 0:
+                try:
+                    return _DECODER.decode(head[:cut] + tail[go_on:])
+                except msgspec.DecodeError:
+                    pass
+            file.seek(0)
+        return _DECODER.decode(file.readall())
+
+
+def _representation(said: _Arguments | None) -> tuple[bool, bool] | None:
+    if said is None or said.use_axtree is None or said.use_screenshot is None:
+        return None
+    return said.use_axtree, said.use_screenshot
 
 
 def _judged(file: _File) -> dict[str, Any]:
@@ -146,7 +200,7 @@ def _judged(file: _File) -> dict[str, Any]:
         if verdict
         else f"no verdict in the reply, which ended with {choice.finish_reason}",
         "calls": (_call(choice, text, file.response.usage or _Usage()),),
-        **(verdict or Verdict()).model_dump(),
+        **dict(verdict or Verdict()),
     }
 
 

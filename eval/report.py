@@ -10,7 +10,8 @@ from pathlib import Path
 from eval.plan import Plan
 from eval.results import results_csv, results_json
 from eval.run_folder import writing
-from eval.scoring import Missing, Scores, score
+from eval.scores import Missing, Scores
+from eval.scoring import score
 from eval.tables import plain, renderable
 from judges.model import Judgment
 from trajectories.model import TrajectoryKey

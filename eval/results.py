@@ -6,15 +6,12 @@ import csv
 from io import StringIO
 from typing import Any
 
-from eval.scoring import Score, Scores
+from eval.scores import RATES, SCORE_RATES, Score, Scores
 
-_RATES = ("precision", "precision_low", "precision_high", "recall", "f1")
-_MORE_RATES = ("accuracy", "npv", "tnr", "kappa")
-_NUMBERS = ("n", "positives", "missing", "unsure", "without_reward")
+_NUMBERS = ("n", "positives", "missing", "unsure", "without_reward", "scored")
 COLUMNS = (
-    *("judge", "evaluator", "benchmark", "label"),
-    *_RATES,
-    *_MORE_RATES,
+    *("judge", "evaluator", "benchmark", "agent", "label"),
+    *(f"{rate}{end}" for rate in (*RATES, *SCORE_RATES) for end in ("", "_low", "_high")),
     *("tp", "fp", "fn", "tn"),
     *_NUMBERS,
     "missing_policy",
@@ -26,7 +23,7 @@ _EXECUTION: dict[str, Any] = {
 
 
 def results_json(scores: Scores) -> str:
-    """All scores, coverage and spending but its seconds, which are this execution's;
+    """All that was scored but its seconds, which are this execution's;
     ``Scores.model_validate_json`` reads it back."""
     return scores.model_dump_json(indent=2, exclude=_EXECUTION) + "\n"
 
@@ -43,6 +40,8 @@ def results_csv(scores: Scores) -> str:
 
 
 def _row(found: Score) -> dict[str, object]:
-    fields = found.model_dump(exclude={"counts", "baseline"})
+    fields = found.model_dump(exclude={"counts", "baseline", "intervals"})
+    for rate, (low, high) in found.intervals.items():
+        fields |= {f"{rate}_low": low, f"{rate}_high": high}
     evaluator = "rule-based" if found.baseline else "judge"
     return fields | found.counts.model_dump() | {"evaluator": evaluator}

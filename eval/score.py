@@ -1,4 +1,4 @@
-"""``python -m eval.score RUN…``: the tables of a run again, from its folder, without a call."""
+"""``python -m eval.score RUN…``: what judges are worth, from folders of runs, without a call."""
 
 from __future__ import annotations
 
@@ -6,113 +6,134 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from trajectories.exits import DONE, Parser, user_errors
+from trajectories.exits import Parser, user_errors
 
-if TYPE_CHECKING:
-    from eval.scoring import Missing, Scores
+_DESCRIPTION = """\
+Score runs, or published judgments, again without a call: every rate with its interval, judges
+against each other, tables as in the paper, plots, and the cases that a judge got wrong.
 
-_DESCRIPTION = "Print the tables of runs, or of published judgments, again without a call."
+  python -m eval.score runs/*
+  python -m eval.score --judgments DIR --split test --protocol agentrewardbench --table 1
+  python -m eval.score RUN --mismatches wrong.jsonl --explain gpt-4o
+"""
 
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    options = Parser(prog="trajudge score", description=_DESCRIPTION)
+    options = Parser(
+        prog="trajudge score",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
-    options.add_argument(
+    _what(options.add_argument_group("what is scored"))
+    _output(options.add_argument_group("output"))
+    _errors(options.add_argument_group("wrong verdicts"))
+    return options
+
+
+def _what(group: Any) -> None:
+    add = group.add_argument
+    add(
         "--judgments",
         type=Path,
         metavar="DIR",
         help="judgments in AgentRewardBench's published layout",
     )
-    options.add_argument(
+    add(
         "--annotations",
         metavar="SPEC",
         help="labels, KIND:PATH (default: those of the run; for --judgments the installed "
         "package agent-reward-bench)",
     )
-    options.add_argument(
-        "--split", choices=("dev", "test", "all"), default="all", help="of the annotations"
-    )
-    options.add_argument(
+    add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
+    add(
         "--missing",
         choices=("negative", "exclude", "agentrewardbench"),
         help="what a failed judgment counts as (default: negative, not accepted)",
     )
-    options.add_argument(
+    add(
         "--protocol",
         choices=("default", "agentrewardbench"),
         help="agentrewardbench: the paper's arithmetic; implies its --missing (default: the run's)",
     )
-    options.add_argument("--csv", action="store_true", help="print results.csv instead of tables")
-    options.add_argument("--json", action="store_true", help="print results.json instead of tables")
-    return options
+    add("--by", choices=("agent",), help="agent: also agent by agent")
+    add(
+        "--resamples",
+        type=_whole,
+        default=2_000,
+        metavar="N",
+        help="of the bootstrap over tasks (default: 2000; 0: none)",
+    )
+    add("--seed", type=_whole, default=0, metavar="N", help="of the bootstrap (default: 0)")
+
+
+def _output(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--table",
+        action="append",
+        type=int,
+        choices=(1, 2, 3, 6, 7, 8),
+        help="print this table of the paper instead of all; may be repeated",
+    )
+    add(
+        "--format",
+        choices=("table", "csv", "markdown", "latex"),
+        default="table",
+        help="of the tables (default: table)",
+    )
+    add("--csv", action="store_true", help="print results.csv instead of tables")
+    add("--json", action="store_true", help="print results.json instead of tables")
+    add("--plots", type=Path, metavar="DIR", help="write plots, PNG and SVG")
+    add("--submission", type=Path, metavar="FILE", help="write the leaderboard's fields, hashed")
+
+
+def _errors(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--mismatches",
+        type=Path,
+        metavar="FILE",
+        help="write false positives and negatives with goal, last steps and reasoning (JSON Lines)",
+    )
+    add(
+        "--data",
+        action="append",
+        metavar="KIND:PATH",
+        help="trajectories of --mismatches (default: those of the runs); may be repeated",
+    )
+    add("--explain", metavar="MODEL", help="sort --mismatches by the paper's kinds with this model")
+    add("--adapter", choices=("openai", "anthropic", "litellm", "scripted"), help="of --explain")
+    add("--base-url", metavar="URL", help="of --explain")
+    add("--script", metavar="FILE", help="replies for the scripted adapter, of --explain")
+    add("--prices", metavar="FILE", help="a price table, of --explain")
+    add("--max-cost", metavar="DOLLARS", help="of --explain")
+    add("--cache", metavar="FILE", help="where replies are kept, of --explain")
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 0")
+    return value
 
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Score what the command line names and print it; the exit code."""
+    """Score what the command line names; the exit code."""
     options = parser().parse_args(arguments)
-    from trajectories.errors import UserError  # noqa: PLC0415
+    from trajectories.errors import UserError  # noqa: PLC0415 - --help needs none of these
 
     if not options.runs and options.judgments is None:
         raise UserError("nothing to score: give the folder of a run, or --judgments DIR")
-    scores = _score(options)
-    if options.csv or options.json:
-        from eval.results import results_csv, results_json  # noqa: PLC0415
+    if options.explain and options.mismatches is None:
+        raise UserError("--explain sorts wrong verdicts: name their file with --mismatches FILE")
+    from eval.score_report import report  # noqa: PLC0415
 
-        sys.stdout.write(results_csv(scores) if options.csv else results_json(scores))
-    elif sys.stdout.isatty():
-        from rich.console import Console  # noqa: PLC0415
-
-        from eval.tables import renderable  # noqa: PLC0415
-
-        Console().print(renderable(scores))
-    else:
-        from eval.tables import plain  # noqa: PLC0415
-
-        sys.stdout.write(plain(scores))
-    return DONE
-
-
-def _score(options: argparse.Namespace) -> Scores:
-    from eval.scoring import score  # noqa: PLC0415
-    from eval.sources import combine, read_published_folder, read_run  # noqa: PLC0415
-
-    sources = [read_run(run) for run in options.runs]
-    if options.judgments is not None:
-        sources.append(
-            read_published_folder(options.judgments, with_labels=not options.annotations)
-        )
-    combined = combine(sources)
-    if options.annotations:
-        from annotations import open_annotations, primary_labels  # noqa: PLC0415
-
-        combined.labels = primary_labels(open_annotations(options.annotations))
-    if options.split != "all":
-        combined.restrict(options.split)
-    return score(
-        combined.judgments,
-        combined.labels,
-        rewards=combined.rewards,
-        missing=_policy(options, combined.protocols),
-    )
-
-
-def _policy(options: argparse.Namespace, protocols: set[str]) -> Missing:
-    """What the command line says, else what all the runs were made with."""
-    from trajectories.errors import UserError  # noqa: PLC0415
-
-    if options.missing is not None:
-        return options.missing  # type: ignore[no-any-return]
-    if options.protocol is None and len(protocols) > 1:
-        raise UserError(
-            f"the runs were scored under several protocols ({', '.join(sorted(protocols))}): "
-            "choose one with --protocol"
-        )
-    protocol = options.protocol or next(iter(protocols), "default")
-    return "agentrewardbench" if protocol == "agentrewardbench" else "negative"
+    return report(options)
 
 
 if __name__ == "__main__":

@@ -1,109 +1,62 @@
-"""Judgments against expert labels: what a judge is worth, per benchmark and label.
+"""Judgments against expert labels: what a judge is worth, per benchmark, agent and label.
 
-A failed judgment is never dropped in silence: ``missing`` states what it counts as, and every
-score says how many there were.
+``score`` is the whole of it; the records that it gives are those of ``eval.scores``.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from annotations.model import Labels
-from eval.intervals import wilson
-from eval.metrics import Counts, accuracy, f1, kappa, npv, precision, recall, tnr
-from eval.protocol import MISSING, ProtocolCounts, protocol_counts, protocol_rates
+from eval.comparing import compare
+from eval.metrics import accuracy, f1, kappa, mcc, npv, precision, recall, tnr
+from eval.observations import Observations, asked_labels, observe, one_per_trajectory
+from eval.protocol import ProtocolCounts, protocol_counts, protocol_rates
 from eval.remarks import remarks
+from eval.scores import (
+    ALL_AGENTS,
+    LABELS,
+    OVERALL,
+    RULE_BASED,
+    Coverage,
+    Label,
+    Missing,
+    Score,
+    Scores,
+    Spending,
+    StageLedger,
+)
+from eval.stats.interval import Bools
+from eval.success_rates import success_rate_of
+from eval.uncertainty import Bootstrap, Scored, with_intervals
 from judges.model import Call, Judgment, Status, Usage
-from trajectories.model import Record, TrajectoryKey
+from trajectories.model import TrajectoryKey
 
-Label = Literal["success", "side_effect", "repetition"]
-Missing = Literal["negative", "exclude", "agentrewardbench"]
-LABELS: tuple[Label, ...] = get_args(Label)
-OVERALL = "overall"
-RULE_BASED = "rule-based"
-
-# There was a reply, without the verdict: AgentRewardBench counts the missing tag as 0.
-_REPLY_WITHOUT_VERDICT = {Status.OK, Status.UNPARSABLE, Status.TRUNCATED}
+__all__ = ["OVERALL", "Label", "Missing", "Score", "Scores", "one_per_trajectory", "score"]
 
 
-class Score(Record):
-    """One judge (or the rule-based ``baseline`` on the same trajectories) on one label.
+class Group(NamedTuple):
+    """What a row of a table is about: a benchmark or all, an agent or all."""
 
-    ``n`` trajectories were scored, ``positives`` of them labelled positive; ``missing`` of the
-    ``n`` judgments failed (under ``exclude``: beside the ``n``). Left out and counted: ``unsure``
-    labels and, for the baseline, trajectories ``without_reward``. Rates are fractions, None where
-    undefined; ``precision_low`` and ``precision_high`` are Wilson's 95 % limits.
-    """
-
-    judge: str
-    baseline: bool = False
     benchmark: str
-    label: Label
-    n: int
-    positives: int
-    counts: Counts
-    missing: int = 0
-    unsure: int = 0
-    without_reward: int = 0
-    precision: float | None
-    precision_low: float | None
-    precision_high: float | None
-    recall: float | None
-    f1: float | None
-    accuracy: float | None
-    npv: float | None
-    tnr: float | None
-    kappa: float | None
+    agent: str
 
+    def mask(self, seen: Observations) -> Bools:
+        """Which observations belong to it."""
+        chosen = np.ones(len(seen), dtype=bool)
+        if self.benchmark != OVERALL:
+            chosen &= seen.benchmark == self.benchmark
+        if self.agent != ALL_AGENTS:
+            chosen &= seen.agent == self.agent
+        return chosen
 
-class Coverage(Record):
-    """How the judgments of one judge ended: ``statuses`` sum to ``judged``. Beside them the
-    trajectories of the run that were not judged, and the judged ones without annotation."""
-
-    judge: str
-    benchmark: str
-    judged: int
-    statuses: dict[Status, int]
-    unjudged: int
-    unlabelled: int
-
-
-class Ledger(Record):
-    """What calls used. ``cost`` in US dollars over the calls whose price is known, None if there
-    is none; ``unpriced`` calls come on top. ``seconds`` is the latency of those that were sent,
-    added up."""
-
-    calls: int
-    usage: Usage
-    cost: float | None
-    unpriced: int
-    seconds: float = 0.0
-
-
-class StageLedger(Ledger):
-    """One stage of a judge: caption, describe, verdict, ..."""
-
-    stage: str
-
-
-class Spending(Ledger):
-    """What one judge used; ``stages`` in the order in which it asks."""
-
-    judge: str
-    stages: tuple[StageLedger, ...]
-
-
-class Scores(Record):
-    """Everything that the tables show, in a stable order."""
-
-    missing: Missing
-    scores: tuple[Score, ...]
-    coverage: tuple[Coverage, ...]
-    spending: tuple[Spending, ...]
-    remarks: tuple[str, ...] = ()
+    def covers(self, benchmark: str, agent: str) -> bool:
+        return self.benchmark in (OVERALL, benchmark) and self.agent in (ALL_AGENTS, agent)
 
 
 def score(
@@ -112,8 +65,10 @@ def score(
     *,
     rewards: Mapping[TrajectoryKey, float | None],
     missing: Missing = "negative",
+    by_agent: bool = False,
+    bootstrap: Bootstrap | None = None,
 ) -> Scores:
-    """Score every judge on every benchmark and overall.
+    """Score every judge on every benchmark and overall; ``by_agent`` also agent by agent.
 
     ``rewards`` holds the official reward of every trajectory of the run (None: unknown). Several
     samples of one judge on one trajectory are one observation: their majority.
@@ -122,149 +77,137 @@ def score(
     taken it); ``exclude``, not at all; ``agentrewardbench``, as the paper has it: a reply without
     the tag is 0, no valid reply is -1, and its arithmetic (``eval.protocol``) gives the rates.
     """
+    bootstrap = bootstrap or Bootstrap()
+    # The judgments' own key objects: equal keys that are one object are found without comparing.
+    own = {key: key for key in rewards}
+    labels = {own.get(key, key): label for key, label in labels.items()}
     by_judge: dict[str, list[Judgment]] = defaultdict(list)
     for judgment in judgments:
         by_judge[judgment.judge].append(judgment)
-    scores: list[Score] = []
-    coverage: list[Coverage] = []
+    found: list[Scored] = []
+    rates, coverage, success = [], [], {}
     for judge in sorted(by_judge):
         verdicts = one_per_trajectory(by_judge[judge])
-        asked = _asked_labels(verdicts)
-        for benchmark, keys in _by_benchmark({j.key for j in verdicts} | set(rewards)).items():
-            here = [j for j in verdicts if j.key in keys]
-            coverage.append(_coverage(judge, benchmark, here, keys, labels))
-            if here:
-                for label in asked:
-                    scores += _score_label(benchmark, label, here, labels, rewards, missing=missing)
+        keys = {j.key for j in verdicts} | set(rewards)
+        observed = {
+            label: observe(verdicts, label, labels, rewards, missing)
+            for label in asked_labels(verdicts)
+        }
+        success[judge] = observed["success"]
+        tally = _Tally(verdicts, keys, labels)
+        for group in groups(keys, by_agent=True):
+            detailed = by_agent or group.agent == ALL_AGENTS
+            if detailed:
+                coverage.append(tally.coverage(judge, group))
+            if not tally.count("judged", group):
+                continue
+            cut = observed["success"].where(group.mask(observed["success"]))
+            rates.append(success_rate_of(judge, *group, cut, missing))
+            for label in observed if detailed else ():
+                cut = observed[label].where(group.mask(observed[label]))
+                place = {"judge": judge, **group._asdict(), "label": label}
+                place["unsure"] = tally.count(label, group)
+                found += _score_label(place, cut, missing)
     return Scores(
         missing=missing,
-        scores=tuple(scores),
+        resamples=bootstrap.resamples,
+        seed=bootstrap.seed,
+        scores=tuple(with_intervals(found, bootstrap)),
+        success_rates=tuple(rates),
+        comparison=compare(success, missing, bootstrap),
         coverage=tuple(coverage),
         spending=tuple(_spending(judge, by_judge[judge]) for judge in sorted(by_judge)),
         remarks=tuple(line for judge in sorted(by_judge) for line in remarks(by_judge[judge])),
     )
 
 
-def one_per_trajectory(judgments: Iterable[Judgment]) -> list[Judgment]:
-    """One judgment a trajectory, in the order of keys: of several samples the strict majority of
-    those that answered, label by label; a tie is a no."""
-    samples: dict[TrajectoryKey, list[Judgment]] = defaultdict(list)
-    for judgment in judgments:
-        samples[judgment.key].append(judgment)
-    return [_majority(samples[key]) for key in sorted(samples, key=lambda key: key.order)]
-
-
-def _majority(samples: Sequence[Judgment]) -> Judgment:
-    answered = [judgment for judgment in samples if judgment.status is Status.OK]
-    if len(samples) == 1 or not answered:
-        return samples[0]
-    merged: dict[str, bool | None] = {}
-    for label in LABELS:
-        votes = [vote for j in answered if (vote := getattr(j, label)) is not None]
-        merged[label] = 2 * sum(votes) > len(votes) if votes else None
-    return answered[0].model_copy(update=merged)
-
-
-def _asked_labels(verdicts: Sequence[Judgment]) -> list[Label]:
-    """Success, and what this judge answered at least once."""
+def groups(keys: Iterable[TrajectoryKey], *, by_agent: bool) -> list[Group]:
+    """Known benchmarks in the paper's order, others by name, then all of them; of each first all
+    agents, then one by one where it has several (or where ``overall`` has)."""
+    agents: dict[str, set[str]] = defaultdict(set)
+    for key in keys:
+        agents[benchmark_of(key)].add(key.agent)
+    known = [benchmark for benchmark in BENCHMARKS if benchmark in agents]
+    ordered = [*known, *sorted(set(agents) - set(known)), OVERALL]
+    agents[OVERALL] = set().union(*agents.values())
     return [
-        label
-        for label in LABELS
-        if label == "success" or any(getattr(j, label) is not None for j in verdicts)
+        Group(benchmark, agent)
+        for benchmark in ordered
+        for agent in (ALL_AGENTS, *(sorted(agents[benchmark]) if by_agent else ()))
     ]
 
 
-def _by_benchmark(keys: Iterable[TrajectoryKey]) -> dict[str, set[TrajectoryKey]]:
-    """Known benchmarks in the paper's order, others by name, all of them under ``overall``."""
-    groups: dict[str, set[TrajectoryKey]] = defaultdict(set)
-    for key in keys:
-        groups[benchmark_of(key)].add(key)
-    known = [benchmark for benchmark in BENCHMARKS if benchmark in groups]
-    ordered = [*known, *sorted(set(groups) - set(known))]
-    return {b: groups[b] for b in ordered} | {OVERALL: set().union(*groups.values())}
+class _Tally:
+    """Counts of one judge: how judgments ended, what was not judged, which labels are unsure."""
 
+    def __init__(
+        self, judgments: Sequence[Judgment], keys: Iterable[TrajectoryKey], labels: Labels
+    ) -> None:
+        self._cells: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for key in keys:
+            self._cells[benchmark_of(key), key.agent]["all"] += 1
+        for judgment in judgments:
+            cell = self._cells[benchmark_of(judgment.key), judgment.key.agent]
+            cell["judged"] += 1
+            cell[f"status {judgment.status}"] += 1
+            annotation = labels.get(judgment.key)
+            if annotation is None:
+                cell["unlabelled"] += 1
+                continue
+            for label in LABELS:
+                if getattr(annotation, label) is None:
+                    cell[label] += 1
 
-def _score_label(
-    benchmark: str,
-    label: Label,
-    judgments: Sequence[Judgment],
-    labels: Labels,
-    rewards: Mapping[TrajectoryKey, float | None],
-    *,
-    missing: Missing,
-) -> list[Score]:
-    """The judge's score and, for success, the baseline's on the trajectories it was scored on."""
-    judge = judgments[0].judge
-    annotated = [j for j in judgments if j.key in labels]
-    known = [j for j in annotated if getattr(labels[j.key], label) is not None]
-    failed = sum(not _answered(j, label) for j in known)
-    scored = [j for j in known if missing != "exclude" or _answered(j, label)]
-    truth = [int(getattr(labels[j.key], label)) for j in scored]
-    found = protocol_counts(truth, [_verdict(j, label, missing) for j in scored])
-    unsure = len(annotated) - len(known)
-    place = {"judge": judge, "benchmark": benchmark, "label": label, "unsure": unsure}
-    scores = [Score(**place, missing=failed, **_rates(found, missing))]
-    if label == "success" and judge != RULE_BASED:
-        pairs = [
-            (expert, int(reward > 0.5))
-            for expert, judgment in zip(truth, scored, strict=True)
-            if (reward := rewards.get(judgment.key)) is not None
-        ]
-        rule = protocol_counts([t for t, _ in pairs], [v for _, v in pairs])
-        without = len(scored) - len(pairs)
-        scores.append(
-            Score(**place, baseline=True, without_reward=without, **_rates(rule, missing))
+    def count(self, what: str, group: Group) -> int:
+        """How many judgments of the group are ``judged``, ``unlabelled``, unsure of a label."""
+        return sum(found[what] for cell, found in self._cells.items() if group.covers(*cell))
+
+    def coverage(self, judge: str, group: Group) -> Coverage:
+        judged = self.count("judged", group)
+        ended = {status: self.count(f"status {status}", group) for status in Status}
+        return Coverage(
+            judge=judge,
+            benchmark=group.benchmark,
+            agent=group.agent,
+            judged=judged,
+            statuses={status: n for status, n in ended.items() if n},
+            unjudged=self.count("all", group) - judged,
+            unlabelled=self.count("unlabelled", group),
         )
-    return scores
 
 
-def _answered(judgment: Judgment, label: Label) -> bool:
-    return judgment.status is Status.OK and getattr(judgment, label) is not None
-
-
-def _verdict(judgment: Judgment, label: Label, missing: Missing) -> int:
-    """1, 0, or -1 for what the paper's protocol calls a missing response."""
-    if _answered(judgment, label):
-        return int(getattr(judgment, label))
-    if missing == "agentrewardbench" and judgment.status not in _REPLY_WITHOUT_VERDICT:
-        return MISSING
-    return 0
+def _score_label(place: Mapping[str, object], seen: Observations, missing: Missing) -> list[Scored]:
+    """The judge's score and, for success, the baseline's on the trajectories it was scored on."""
+    failed = int((~seen.answered).sum())
+    if missing == "exclude":
+        seen = seen.where(seen.answered)
+    found = protocol_counts(seen.truth, seen.verdict)
+    score = Score.model_validate({**place, "missing": failed, **_rates(found, missing)})
+    scored = [Scored(score, seen, found.missing_negative)]
+    if place["label"] == "success" and place["judge"] != RULE_BASED:
+        rewarded = ~np.isnan(seen.reward)
+        rule = seen.where(rewarded).ruled()
+        counts = protocol_counts(rule.truth, rule.verdict)
+        more = {"baseline": True, "without_reward": int((~rewarded).sum())}
+        score = Score.model_validate({**place, **more, **_rates(counts, missing)})
+        scored.append(Scored(score, rule, 0))
+    return scored
 
 
 def _rates(found: ProtocolCounts, missing: Missing) -> dict[str, object]:
     """The numbers of a Score."""
     counts = found.counts
-    limits = wilson(counts.tp, counts.accepted)
     rates: dict[str, object] = {
         "n": found.n,
         "positives": counts.positives + found.missing_positive,
         "counts": counts,
-        "precision_low": limits.low if limits else None,
-        "precision_high": limits.high if limits else None,
         "kappa": kappa(counts),
+        "mcc": mcc(counts),
     }
     if missing == "agentrewardbench":
         return rates | protocol_rates(found).model_dump()
     plain = (precision, recall, f1, accuracy, npv, tnr)
     return rates | {rate.__name__: rate(counts) for rate in plain}
-
-
-def _coverage(
-    judge: str,
-    benchmark: str,
-    judgments: Sequence[Judgment],
-    keys: set[TrajectoryKey],
-    labels: Labels,
-) -> Coverage:
-    ended = Counter(j.status for j in judgments)
-    return Coverage(
-        judge=judge,
-        benchmark=benchmark,
-        judged=len(judgments),
-        statuses={status: ended[status] for status in Status if ended[status]},
-        unjudged=len(keys) - len(judgments),
-        unlabelled=sum(j.key not in labels for j in judgments),
-    )
 
 
 def _spending(judge: str, judgments: Iterable[Judgment]) -> Spending:

@@ -15,16 +15,29 @@ from judges.model import Judgment
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
 
+_REPRESENTATIONS = {
+    "both": (True, True),
+    "axtree": (True, False),
+    "screenshot": (False, True),
+    "none": (False, False),
+}
+
 
 @dataclass
 class Source:
-    """Judgments with the labels and official rewards that belong to them."""
+    """Judgments with the labels and official rewards that belong to them.
+
+    ``representations`` says whether a judge saw the final accessibility tree and screenshot,
+    where that is known; ``data`` are the specifications that open the trajectories.
+    """
 
     name: str
     judgments: list[Judgment]
     rewards: dict[TrajectoryKey, float | None]
     labels: Labels = field(default_factory=dict)
     protocols: set[str] = field(default_factory=set)
+    representations: dict[str, tuple[bool, bool]] = field(default_factory=dict)
+    data: list[str] = field(default_factory=list)
 
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``."""
@@ -37,12 +50,17 @@ def read_run(folder: Path) -> Source:
     """A run's folder. Raises UserError if it is none."""
     if not (folder / MANIFEST).is_file():
         raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
+    manifest = read_manifest(folder)
+    judgments = with_seconds(read_judgments(folder), folder)
+    shown = _REPRESENTATIONS.get(str(dict(manifest.get("options") or {}).get("representation")))
     return Source(
         name=str(folder),
-        judgments=with_seconds(read_judgments(folder), folder),
+        judgments=judgments,
         rewards=read_rewards(folder),
         labels=read_labels(folder),
-        protocols={str(read_manifest(folder).get("protocol", "default"))},
+        protocols={str(manifest.get("protocol", "default"))},
+        representations={j.judge: shown for j in judgments} if shown else {},
+        data=[str(manifest["data"])] if manifest.get("data") else [],
     )
 
 
@@ -53,12 +71,14 @@ def read_published_folder(folder: Path, *, with_labels: bool = True) -> Source:
     for item in found:
         if rewards.get(item.judgment.key) is None:
             rewards[item.judgment.key] = item.official_reward
+    shown = {i.judgment.judge: i.representation for i in found if i.representation}
     labels: Labels = {}
     if with_labels:
         beside = agentrewardbench.detect(folder)
         spec = f"{agentrewardbench.KIND}:{folder}" if beside else agentrewardbench.KIND
         labels = primary_labels(open_annotations(spec))
-    return Source(str(folder), [item.judgment for item in found], rewards, labels)
+    judgments = [item.judgment for item in found]
+    return Source(str(folder), judgments, rewards, labels, representations=shown)
 
 
 def combine(sources: Sequence[Source]) -> Source:
@@ -68,10 +88,18 @@ def combine(sources: Sequence[Source]) -> Source:
     whole = Source("", [], {}, {}, set())
     labels: dict[TrajectoryKey, Annotation] = {}
     for source in sources:
-        for judgment in source.judgments:
-            shared = owners[judgment.judge] > 1
-            name = f"{judgment.judge} ({source.name})" if shared else judgment.judge
-            whole.judgments.append(judgment.model_copy(update={"judge": name}))
+        names = {
+            judge: f"{judge} ({source.name})" if owners[judge] > 1 else judge
+            for judge in {j.judge for j in source.judgments}
+        }
+        whole.judgments += [
+            j if names[j.judge] == j.judge else j.model_copy(update={"judge": names[j.judge]})
+            for j in source.judgments
+        ]
+        whole.representations |= {
+            names[judge]: shown for judge, shown in source.representations.items()
+        }
+        whole.data += [spec for spec in source.data if spec not in whole.data]
         for key, reward in source.rewards.items():
             if whole.rewards.get(key) is None:
                 whole.rewards[key] = reward

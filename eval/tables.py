@@ -7,119 +7,146 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eval.figures import benchmark_name, percent, precision_cell
+from eval.figures import (
+    UNDEFINED,
+    agent_name,
+    benchmark_name,
+    cell,
+    number_cell,
+    percent,
+    precision_cell,
+    probability,
+    signed_cell,
+)
+from eval.notes import is_labelled, notes, shown_benchmarks
 from eval.overview import overview
-from eval.scoring import LABELS, OVERALL, Coverage, Label, Ledger, Score, Scores, Spending
-from trajectories.terminal import one_line
+from eval.rendering import Table, render, rich_table
+from eval.scores import (
+    ALL_AGENTS,
+    LABEL_TITLES,
+    LABELS,
+    Comparison,
+    Coverage,
+    Difference,
+    Ledger,
+    Rate,
+    Score,
+    ScoreRate,
+    Scores,
+    Spending,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-FEW_POSITIVES = 20
-
-_TITLES: dict[Label, str] = {
-    "success": "Success",
-    "side_effect": "Side effect",
-    "repetition": "Repetition",
+_HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n", "positives")
+_MORE: dict[Rate, str] = {
+    "accuracy": "accuracy",
+    "npv": "NPV",
+    "tnr": "TNR",
+    "kappa": "κ",
+    "mcc": "MCC",
 }
-_HEAD = ("benchmark", "judge", "precision [95 %]", "recall", "F1", "n", "positives")
+_OF_SCORES: dict[ScoreRate, str] = {
+    "roc_auc": "ROC-AUC",
+    "average_precision": "average precision",
+    "brier": "Brier",
+    "calibration_error": "calibration error",
+}
 _COVERAGE_HEAD = ("benchmark", "judge", "judged", "by status", "not judged", "no annotation")
 _SPENDING_HEAD = (
     *("judge", "calls", "input tokens", "cached", "images"),
     *("output tokens", "reasoning", "cost", "seconds"),
 )
-_FOLDED = {"judge", "by status", "cost"}
-_FAILED = {
-    "negative": "counted as not accepted",
-    "exclude": "left out",
-    "agentrewardbench": "counted as AgentRewardBench does",
-}
-
-Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+_DIFFERENCE_HEAD = ("first", "second", "difference [95 %]", "p (Holm)", "n")
+_MCNEMAR_HEAD = ("first", "second", "only first right", "only second right", "p (Holm)", "n")
+_RANKING_HEAD = ("metric", "best first", "not told apart")
+_METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
 def tables(scores: Scores) -> list[Table]:
-    """(title, head, rows) of every table: the judges, if there are several; each label that
-    experts gave; coverage, spending."""
+    """The judges, if there are several, and who is told apart from whom; each label that experts
+    gave, and what else is measured; coverage, spending."""
     found: list[Table] = []
-    shown = _shown(scores)
-    if len(scores.spending) > 1 and any(map(_labelled, scores.scores)):
-        found.append(("Judges", *overview(scores)))
+    shown = shown_benchmarks(scores)
+    if len(scores.spending) > 1 and any(map(is_labelled, scores.scores)):
+        found.append(Table("Judges", *overview(scores), names=1))
+        found += comparison_tables(scores.comparison)
+    by_agent = any(s.agent != ALL_AGENTS for s in scores.scores)
     for label in LABELS:
-        of_label = [s for s in scores.scores if s.label == label and s.benchmark in shown]
-        if any(_labelled(s) for s in of_label):
-            found.append((_TITLES[label], _HEAD, [_score_row(s) for s in of_label]))
-    coverage = [_coverage_row(c) for c in scores.coverage if c.benchmark in shown]
-    found.append(("Coverage", _COVERAGE_HEAD, coverage))
-    spending = [row for spent in scores.spending for row in _spending_rows(spent)]
-    found.append(("Spending", _SPENDING_HEAD, spending))
-    return [
-        (title, head, [tuple(map(one_line, row)) for row in rows]) for title, head, rows in found
+        rows = [s for s in scores.scores if s.label == label and s.benchmark in shown]
+        if any(map(is_labelled, rows)):
+            found.append(_label_table(LABEL_TITLES[label], rows, by_agent))
+            found += _more(LABEL_TITLES[label], rows)
+    coverage = [
+        _coverage_row(c) for c in scores.coverage if c.benchmark in shown and c.agent == ALL_AGENTS
     ]
+    found.append(Table("Coverage", _COVERAGE_HEAD, coverage))
+    found.append(
+        Table(
+            "Spending",
+            _SPENDING_HEAD,
+            [row for spent in scores.spending for row in _spending_rows(spent)],
+            names=1,
+        )
+    )
+    return found
 
 
-def _labelled(found: Score) -> bool:
-    """Whether an expert's label stands behind the row, judged or not."""
-    return bool(found.n or found.missing or found.unsure)
-
-
-def _shown(scores: Scores) -> set[str]:
-    """One benchmark alone is shown once, not as overall a second time."""
-    benchmarks = {found.benchmark for found in scores.coverage}
-    return benchmarks - {OVERALL} if len(benchmarks) == 2 else benchmarks
-
-
-def notes(scores: Scores, wall_seconds: float | None = None) -> list[str]:
-    """Sentences that must stand below the tables: what weakens the numbers, and the wall time."""
-    lines = [*_few_positives(scores), *scores.remarks]
-    for found in scores.scores:
-        if found.benchmark == OVERALL:
-            lines += _left_out(found, _FAILED[scores.missing])
-    if wall_seconds is not None:
-        lines.append(f"wall time: {wall_seconds:.1f} s")
-    return [one_line(line) for line in lines]
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """Differences with intervals for every pair, and the judges in order with their ties."""
+    found = []
+    for ranking in comparison.rankings:
+        name = _METRICS[ranking.metric]
+        rows = [_difference_row(d) for d in comparison.differences if d.metric == ranking.metric]
+        found.append(Table(f"Difference in {name}", _DIFFERENCE_HEAD, rows))
+    tests = [
+        (
+            test.first,
+            test.second,
+            str(test.only_first_right),
+            str(test.only_second_right),
+            probability(test.p_holm),
+            str(test.n),
+        )
+        for test in comparison.discordances
+    ]
+    if tests:
+        found.append(Table("Accuracy (McNemar's exact test)", _MCNEMAR_HEAD, tests))
+    ranked = [
+        (
+            _METRICS[r.metric],
+            " > ".join(r.judges),
+            "; ".join(" = ".join(tie) for tie in r.ties) or "all are told apart",
+        )
+        for r in comparison.rankings
+    ]
+    if ranked:
+        found.append(Table("Who is told apart from whom", _RANKING_HEAD, ranked, names=3))
+    return found
 
 
 def renderable(scores: Scores, wall_seconds: float | None = None) -> RenderableType:
     """All tables and notes for a rich console."""
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.console import Group  # noqa: PLC0415
-    from rich.table import Table as RichTable  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    parts: list[RenderableType] = []
-    for title, head, rows in tables(scores):
-        table = RichTable(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for index, name in enumerate(head):
-            # Only names may be folded on a narrow terminal, never a number.
-            table.add_column(
-                name,
-                justify="left" if index < 2 else "right",
-                overflow="fold",
-                no_wrap=name not in _FOLDED,
-            )
-        for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
-        parts.append(table)
+    parts: list[RenderableType] = [rich_table(table) for table in tables(scores)]
     parts += [Text(note) for note in notes(scores, wall_seconds)]
     return Group(*parts)
 
 
 def plain(scores: Scores, wall_seconds: float | None = None) -> str:
     """All tables and notes as text with aligned columns, for files and pipes."""
-    blocks = []
-    for title, head, rows in tables(scores):
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if index < 2 else cell.rjust(width)
-                for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in (head, *rows)
-        ]
-        blocks.append("\n".join([title, *lines]))
-    blocks.append("\n".join(notes(scores, wall_seconds)))
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    blocks = [render(tables(scores), "table"), *notes(scores, wall_seconds)]
+    return "\n".join(blocks).rstrip("\n") + "\n"
+
+
+def _label_table(title: str, rows: list[Score], by_agent: bool) -> Table:
+    if not by_agent:
+        return Table(title, ("benchmark", *_HEAD), [_score_row(s) for s in rows])
+    cells = [(row[0], agent_name(s.agent), *row[1:]) for s in rows for row in [_score_row(s)]]
+    return Table(title, ("benchmark", "agent", *_HEAD), cells, names=3)
 
 
 def _score_row(found: Score) -> tuple[str, ...]:
@@ -129,9 +156,45 @@ def _score_row(found: Score) -> tuple[str, ...]:
         "  rule-based" if found.baseline else found.judge,
         precision_cell(found),
         percent(found.recall),
-        percent(found.f1),
+        cell(found, "f1"),
         str(found.n),
         str(found.positives),
+    )
+
+
+def _more(title: str, rows: list[Score]) -> list[Table]:
+    """What else was measured, over all shown benchmarks: of verdicts, and of scores."""
+    last = rows[-1].benchmark
+    whole = [s for s in rows if s.benchmark == last and s.agent == ALL_AGENTS]
+    cells = [
+        (
+            *_score_row(s)[:2],
+            cell(s, "recall"),
+            *(cell(s, rate) for rate in ("accuracy", "npv", "tnr")),
+            *(number_cell(s, rate) for rate in ("kappa", "mcc")),
+        )
+        for s in whole
+    ]
+    head = ("benchmark", "judge", "recall", *_MORE.values())
+    found = [Table(f"{title}, further metrics [95 %]", head, cells)]
+    scored = [
+        (*_score_row(s)[:2], *(number_cell(s, rate) for rate in _OF_SCORES), str(s.scored))
+        for s in whole
+        if s.scored
+    ]
+    if scored:
+        head = ("benchmark", "judge", *_OF_SCORES.values(), "n")
+        found.append(Table(f"{title}, scores [95 %]", head, scored))
+    return found
+
+
+def _difference_row(found: Difference) -> tuple[str, ...]:
+    return (
+        found.first,
+        found.second,
+        signed_cell(found.difference, found.low, found.high),
+        UNDEFINED if found.p_holm is None else probability(found.p_holm),
+        str(found.n),
     )
 
 
@@ -140,7 +203,7 @@ def _coverage_row(found: Coverage) -> tuple[str, ...]:
         benchmark_name(found.benchmark),
         found.judge,
         str(found.judged),
-        ", ".join(f"{status} {n}" for status, n in found.statuses.items()) or "–",
+        ", ".join(f"{status} {n}" for status, n in found.statuses.items()) or UNDEFINED,
         str(found.unjudged),
         str(found.unlabelled),
     )
@@ -175,33 +238,3 @@ def _spending_row(name: str, spent: Ledger) -> tuple[str, ...]:
         cost if spent.calls else "$0",
         f"{spent.seconds:.1f}",
     )
-
-
-def _few_positives(scores: Scores) -> list[str]:
-    """A warning for every label and benchmark with too few positives, its judges together."""
-    judges: dict[tuple[str, str, int], list[str]] = {}
-    shown = _shown(scores)
-    for found in scores.scores:
-        few = found.positives < FEW_POSITIVES and found.benchmark in shown
-        if few and not found.baseline and _labelled(found):
-            cell = (_TITLES[found.label], benchmark_name(found.benchmark), found.positives)
-            judges.setdefault(cell, []).append(found.judge)
-    return [
-        f"warning: {title} on {benchmark} has {positives} positives, fewer than "
-        f"{FEW_POSITIVES}, for {', '.join(names)}: read the intervals, not the points"
-        for (title, benchmark, positives), names in judges.items()
-    ]
-
-
-def _left_out(found: Score, policy: str) -> list[str]:
-    """What one overall row does not count, or counts by policy."""
-    name, where = found.judge, _TITLES[found.label]
-    if found.baseline:
-        what = f"{found.without_reward} trajectories without official reward left out"
-        return [f"rule-based beside {name}: {what}"] if found.without_reward else []
-    lines = []
-    if found.missing:
-        lines.append(f"{name}, {where}: {found.missing} failed judgments {policy}")
-    if found.unsure:
-        lines.append(f"{name}, {where}: {found.unsure} labels unsure, left out")
-    return lines

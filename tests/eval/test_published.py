@@ -316,3 +316,40 @@ def test_every_stored_text_holds_a_verdict_and_duplicates_count_once(real_data: 
     assert {item.judgment.status for item in items} == {Status.OK}
     assert len({item.judgment.key for item in items}) == 926
     assert {item.judge_model_name for item in items} == {"webjudge-7B", "gpt-4o-2024-11-20"}
+
+
+@pytest.mark.parametrize(
+    "trap",
+    [
+        {},
+        {"goal": 'a goal with "chat_messages": {} and "trajectory_info": {} in it'},
+        {"goal": "long " * 10_000},
+        {"judge_args": {"use_axtree": True, "chat_messages": "x" * 40_000}},
+    ],
+    ids=["plain", "keys in a text", "a head without the key", "the key further down"],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_large_file_read_from_its_ends_gives_what_the_whole_gives(
+    tmp_path: Path, trap: dict[str, object], indent: int | None
+) -> None:
+    text = "<reasoning>Fine.</reasoning><success>Successful</success><side>No</side>"
+    file: dict[str, object] = {
+        "judge_model_name": "m",
+        "judge_args": {"use_axtree": True, "use_screenshot": False},
+        "response": {
+            "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+        },
+        "chat_messages": {"regular": ['"trajectory_info": {', "é" * 30_000], "pruned": []},
+        "trajectory_info": {"valid": True, "summary_info": {"cum_reward": 0.5}},
+    }
+    file = {"goal": "g", **file, **trap}
+    small = {**file, "goal": "g", "chat_messages": {}, "judge_args": {"use_axtree": True}}
+    for name, content in (("large", file), ("small", small)):
+        folder = tmp_path / name / "webarena" / "agent" / "judge"
+        folder.mkdir(parents=True)
+        (folder / "webarena.1.json").write_text(json.dumps(content, indent=indent))
+    (large,), (whole,) = (read_published(tmp_path / name) for name in ("large", "small"))
+    assert large.judgment == whole.judgment
+    assert large.judgment.success is True
+    assert large.official_reward == 0.5

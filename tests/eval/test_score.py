@@ -58,7 +58,7 @@ def test_a_run_is_scored_from_its_folder(
     assert "50.0 [9.5, 90.5]" in text
     assert "rule-based" in text
     assert main([str(run), "--csv"]) == 0
-    assert capsys.readouterr().out.startswith("judge,evaluator,benchmark,label,precision,")
+    assert capsys.readouterr().out.startswith("judge,evaluator,benchmark,agent,label,precision,")
 
 
 def test_missing_and_protocol_come_from_the_command_line_or_the_run(

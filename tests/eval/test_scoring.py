@@ -11,19 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotations import Annotation, open_annotations, primary_labels
-from eval.intervals import wilson
 from eval.metrics import Counts
+from eval.observations import one_per_trajectory
 from eval.published import read_published
 from eval.results import COLUMNS, results_csv, results_json
-from eval.scoring import (
-    OVERALL,
-    Label,
-    Missing,
-    Score,
-    Scores,
-    one_per_trajectory,
-    score,
-)
+from eval.scores import OVERALL, Label, Missing, Score, Scores
+from eval.scoring import score
+from eval.stats.binomial import wilson
 from judges.model import Judgment, Status
 from tests.eval.cases import call, failed, key, label, said
 
@@ -54,7 +48,7 @@ def test_verdicts_are_counted_against_labels_and_unsure_is_left_out() -> None:
     assert (found.n, found.positives, found.unsure) == (4, 2, 1)
     assert (found.precision, found.recall, found.f1, found.kappa) == (0.5, 0.5, 0.5, 0.0)
     limits = wilson(1, 2)
-    assert limits == (found.precision_low, found.precision_high)
+    assert (float(limits.low), float(limits.high)) == found.intervals["precision"]
 
 
 def test_a_trajectory_without_annotation_is_counted_as_such() -> None:

@@ -6,8 +6,10 @@ import re
 
 from rich.console import Console
 
-from eval.scoring import Scores, score
-from eval.tables import notes, plain, renderable, tables
+from eval.notes import notes
+from eval.scores import Scores
+from eval.scoring import score
+from eval.tables import plain, renderable, tables
 from judges.model import Judgment, Status, Usage
 from tests.eval.cases import call, failed, key, label, said
 from trajectories.model import TrajectoryKey
@@ -23,9 +25,9 @@ def scored(n: int = 50, *, judge: str = "judge") -> Scores:
 
 
 def test_precision_comes_first_with_its_interval_and_the_baseline_beside() -> None:
-    title, head, rows = tables(scored())[0]
+    title, head, rows, _ = tables(scored())[0]
     assert title == "Success"
-    assert head[2:] == ("precision [95 %]", "recall", "F1", "n", "positives")
+    assert head[2:] == ("precision [95 %]", "recall", "F1 [95 %]", "n", "positives")
     assert [row[1].strip() for row in rows[:2]] == ["judge", "rule-based"]
     for row in rows:
         assert re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", row[2])
@@ -33,7 +35,7 @@ def test_precision_comes_first_with_its_interval_and_the_baseline_beside() -> No
 
 
 def test_without_an_accepted_trajectory_there_is_no_precision() -> None:
-    rows = {title: rows for title, _, rows in tables(scored())}
+    rows = {title: rows for title, _, rows, _ in tables(scored())}
     assert {row[2] for row in rows["Side effect"]} == {"–"}
 
 
@@ -66,7 +68,7 @@ def test_every_stage_is_counted_by_itself() -> None:
         call(0.25, usage=Usage(input=50, cache_read=150, output=40, reasoning=30), seconds=1.5),
     )
     found = score([said(1, True, calls=calls)], {}, rewards={})
-    rows = {title: rows for title, _, rows in tables(found)}
+    rows = {title: rows for title, _, rows, _ in tables(found)}
     [spending] = [rows[title] for title in rows if title.startswith("Spending")]
     assert spending == [
         ("judge", "2", "1,200", "150", "900", "120", "30", "$0.7500", "3.5"),
@@ -84,7 +86,7 @@ def test_each_judges_baseline_follows_it() -> None:
     labels = {key(1): label(1, True)}
     judgments = [said(1, True, judge="a"), said(1, False, judge="b")]
     found = {
-        title: rows for title, _, rows in tables(score(judgments, labels, rewards={key(1): 1}))
+        title: rows for title, _, rows, _ in tables(score(judgments, labels, rewards={key(1): 1}))
     }
     assert [row[0] for row in found["Judges"]] == ["a", "b", "rule-based baseline"]
     assert [row[1] for row in found["Success"]] == ["a", "  rule-based", "b", "  rule-based"]
@@ -120,7 +122,7 @@ def test_an_escape_sequence_in_a_name_is_shown_not_obeyed() -> None:
 def test_without_labels_there_is_coverage_and_no_empty_table() -> None:
     judgments = [said(n, True, calls=(call(),)) for n in range(3)]
     scores = score(judgments, {}, rewards={})
-    assert [title for title, _, _ in tables(scores)] == ["Coverage", "Spending"]
+    assert [table.title for table in tables(scores)] == ["Coverage", "Spending"]
     assert notes(scores) == []
 
 

@@ -1,0 +1,195 @@
+"""Judges against each other, on the trajectories that both judged.
+
+Precision, recall and F1 by a paired bootstrap over tasks; accuracy by McNemar's exact test. Holm's
+correction is over all pairs, metric by metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+
+from eval.observations import Observations
+from eval.scores import Comparison, Difference, Discordance, Missing, Ranking, Rate
+from eval.stats.cluster_bootstrap import sum_clusters
+from eval.stats.comparison import holm, mcnemar, paired_differences
+from eval.stats.confusion import METRICS, confusion_columns, confusion_statistic
+from eval.uncertainty import Bootstrap
+
+COMPARED: tuple[Rate, ...] = ("precision", "recall", "f1")
+ALPHA = 0.05
+
+
+def compare(
+    judges: Mapping[str, Observations], missing: Missing, bootstrap: Bootstrap
+) -> Comparison:
+    """All pairs of judges; nothing where there is only one, or no resample."""
+    if len(judges) < 2 or not bootstrap.resamples:
+        return Comparison()
+    pairs = [_Pair(a, b, judges, missing) for a, b in combinations(sorted(judges), 2)]
+    differences = _differences(pairs, bootstrap)
+    return Comparison(
+        differences=tuple(differences),
+        discordances=tuple(_discordances(pairs)),
+        rankings=tuple(_ranking(metric, judges, missing, differences) for metric in COMPARED),
+    )
+
+
+class _Pair:
+    """Two judges' observations of the same trajectories, in one order."""
+
+    def __init__(
+        self, first: str, second: str, judges: Mapping[str, Observations], missing: Missing
+    ) -> None:
+        self.first, self.second = first, second
+        one, other = (_counted(judges[name], missing) for name in (first, second))
+        places, theirs = _places(one), _places(other)
+        common = [key for key in places if key in theirs]
+        self.one = one.at([places[key] for key in common])
+        self.other = other.at([theirs[key] for key in common])
+
+
+def _counted(seen: Observations, missing: Missing) -> Observations:
+    return seen.where(seen.answered) if missing == "exclude" else seen
+
+
+def _places(seen: Observations) -> dict[tuple[str, str, str, int], int]:
+    """Trajectory -> position; attempts at one task by one agent are told apart."""
+    rows = zip(
+        seen.benchmark.tolist(),
+        seen.agent.tolist(),
+        seen.task.tolist(),
+        seen.attempt.tolist(),
+        strict=True,
+    )
+    return {row: index for index, row in enumerate(rows)}
+
+
+def _differences(pairs: list[_Pair], bootstrap: Bootstrap) -> list[Difference]:
+    found: list[Difference] = []
+    for pair in pairs:
+        found += _pair_differences(pair, bootstrap)
+    corrected: dict[tuple[str, str, str], float] = {}
+    for metric in COMPARED:
+        these = [d for d in found if d.metric == metric]
+        p_holm = holm([np.nan if d.p is None else d.p for d in these])
+        corrected |= {(metric, d.first, d.second): p for d, p in zip(these, p_holm, strict=True)}
+    return [
+        d.model_copy(update={"p_holm": _defined(corrected[d.metric, d.first, d.second])})
+        for metric in COMPARED
+        for d in found
+        if d.metric == metric
+    ]
+
+
+def _pair_differences(pair: _Pair, bootstrap: Bootstrap) -> list[Difference]:
+    one, other = pair.one, pair.other
+    names = {"first": pair.first, "second": pair.second, "n": len(one)}
+    if not len(one):
+        nothing = dict.fromkeys(("difference", "low", "high", "p", "p_holm"))
+        note = "no trajectory was judged by both"
+        return [
+            Difference.model_validate({"metric": m, **names, **nothing, "note": note})
+            for m in COMPARED
+        ]
+    columns = confusion_columns(
+        np.column_stack([one.verdict == 1, other.verdict == 1]),
+        one.truth,
+        np.column_stack([one.verdict >= 0, other.verdict >= 0]),
+    )
+    told = paired_differences(
+        sum_clusters(columns, one.task, one.benchmark),
+        confusion_statistic(*COMPARED),
+        [(2 * i, 2 * i + 1) for i in range(len(COMPARED))],
+        np.random.default_rng(bootstrap.seed),
+        n_resamples=bootstrap.resamples,
+    )
+    interval = told.interval
+    return [
+        Difference.model_validate(
+            {
+                "metric": metric,
+                **names,
+                "difference": _defined(interval.estimate[i]),
+                "low": _defined(interval.low[i]),
+                "high": _defined(interval.high[i]),
+                "p": _defined(told.p_value[i]),
+                "p_holm": None,
+                "note": "; ".join(interval.notes) if np.isnan(told.p_value[i]) else "",
+            }
+        )
+        for i, metric in enumerate(COMPARED)
+    ]
+
+
+def _discordances(pairs: list[_Pair]) -> list[Discordance]:
+    tests = [
+        mcnemar(
+            pair.one.verdict == pair.one.truth.astype(np.int8),
+            pair.other.verdict == pair.other.truth.astype(np.int8),
+        )
+        for pair in pairs
+    ]
+    p_holm = holm([test.p_value for test in tests])
+    return [
+        Discordance(
+            first=pair.first,
+            second=pair.second,
+            n=len(pair.one),
+            only_first_right=test.only_first,
+            only_second_right=test.only_second,
+            p=test.p_value,
+            p_holm=float(p),
+        )
+        for pair, test, p in zip(pairs, tests, p_holm, strict=True)
+    ]
+
+
+def _ranking(
+    metric: Rate,
+    judges: Mapping[str, Observations],
+    missing: Missing,
+    differences: list[Difference],
+) -> Ranking:
+    apart = {
+        (d.first, d.second)
+        for d in differences
+        if d.metric == metric and d.p_holm is not None and d.p_holm <= ALPHA
+    }
+    values = {name: _value(metric, _counted(seen, missing)) for name, seen in judges.items()}
+    order = sorted(values, key=lambda name: (np.isnan(values[name]), -values[name], name))
+    return Ranking(
+        metric=metric,
+        judges=tuple(order),
+        ties=tuple(_ties(order, apart)),
+        apart=tuple(sorted(apart)),
+    )
+
+
+def _value(metric: Rate, seen: Observations) -> float:
+    said, truth, counted = seen.verdict == 1, seen.truth, seen.verdict >= 0
+    columns = confusion_columns(said[:, None], truth, counted[:, None])
+    with np.errstate(invalid="ignore"):
+        return float(METRICS[metric](*columns.sum(axis=0)))
+
+
+def _ties(order: list[str], apart: set[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """Longest runs of neighbours without a pair in ``apart``; two judges or more."""
+    runs: list[tuple[str, ...]] = []
+    reached = 0
+    for start in range(len(order)):
+        end = start + 1
+        while end < len(order) and not any(
+            (a, order[end]) in apart or (order[end], a) in apart for a in order[start:end]
+        ):
+            end += 1
+        if end - start > 1 and end > reached:
+            runs.append(tuple(order[start:end]))
+            reached = end
+    return runs
+
+
+def _defined(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,107 @@
+"""Sentences that must stand below the tables: what weakens the numbers."""
+
+from __future__ import annotations
+
+from eval.figures import benchmark_name
+from eval.scores import ALL_AGENTS, LABEL_TITLES, OVERALL, Score, Scores
+from trajectories.terminal import one_line
+
+FEW_POSITIVES = 20
+
+_FAILED = {
+    "negative": "counted as not accepted",
+    "exclude": "left out",
+    "agentrewardbench": "counted as AgentRewardBench does",
+}
+
+
+def notes(scores: Scores, wall_seconds: float | None = None) -> list[str]:
+    """Too few positives, failed judgments, what was left out, undefined comparisons, wall time."""
+    lines = [*_few_positives(scores), *scores.remarks]
+    for found in scores.scores:
+        if found.benchmark == OVERALL and found.agent == ALL_AGENTS:
+            lines += _left_out(found, _FAILED[scores.missing])
+    lines += _without_interval(scores)
+    if wall_seconds is not None:
+        lines.append(f"wall time: {wall_seconds:.1f} s")
+    return [one_line(line) for line in lines]
+
+
+def is_labelled(found: Score) -> bool:
+    """Whether an expert's label stands behind the row, judged or not."""
+    return bool(found.n or found.missing or found.unsure)
+
+
+def shown_benchmarks(scores: Scores) -> set[str]:
+    """One benchmark alone is shown once, not as overall a second time."""
+    benchmarks = {found.benchmark for found in scores.coverage}
+    return benchmarks - {OVERALL} if len(benchmarks) == 2 else benchmarks
+
+
+def _few_positives(scores: Scores) -> list[str]:
+    """A warning for every label and benchmark with too few positives, its judges together."""
+    judges: dict[tuple[str, str, int], list[str]] = {}
+    shown = shown_benchmarks(scores)
+    for found in scores.scores:
+        few = found.positives < FEW_POSITIVES and found.benchmark in shown
+        if few and not found.baseline and is_labelled(found):
+            whole = found.benchmark == OVERALL
+            place = "overall" if whole else f"on {benchmark_name(found.benchmark)}"
+            if found.agent != ALL_AGENTS:
+                place += f" by {found.agent}"
+            cell = (LABEL_TITLES[found.label], place, found.positives)
+            judges.setdefault(cell, []).append(found.judge)
+    return [
+        f"warning: {title} {place} has {positives} positives, fewer than "
+        f"{FEW_POSITIVES}, for {', '.join(names)}: read the intervals, not the points"
+        for (title, place, positives), names in judges.items()
+    ]
+
+
+def _without_interval(scores: Scores) -> list[str]:
+    """Why F1s, or differences between judges, have no interval."""
+    if not any(map(is_labelled, scores.scores)):
+        return []
+    if not scores.resamples:
+        return ["no resamples: no intervals of F1, κ and MCC, and judges are not compared"]
+    shown = shown_benchmarks(scores)
+    names = {
+        benchmark_name(s.benchmark)
+        for s in scores.scores
+        if s.benchmark in shown and s.f1 is not None and "f1" not in s.intervals
+    }
+    lines = [
+        f"{name}: fewer than two tasks, so F1, κ and MCC have no interval" for name in sorted(names)
+    ]
+    sizes = {
+        s.n
+        for s in scores.scores
+        if (s.benchmark, s.agent, s.label, s.baseline) == (OVERALL, ALL_AGENTS, "success", False)
+    }
+    if len(sizes | {d.n for d in scores.comparison.differences}) > 1:
+        lines.append(
+            "the judges were not all scored on the same trajectories: their order is by what each "
+            "was scored on, their differences are on the trajectories that both judged"
+        )
+    reasons: dict[str, int] = {}
+    for difference in scores.comparison.differences:
+        if difference.note:
+            reasons[difference.note] = reasons.get(difference.note, 0) + 1
+    return lines + [
+        f"{count} differences between judges have no interval: {reason}"
+        for reason, count in reasons.items()
+    ]
+
+
+def _left_out(found: Score, policy: str) -> list[str]:
+    """What one overall row does not count, or counts by policy."""
+    name, where = found.judge, LABEL_TITLES[found.label]
+    if found.baseline:
+        what = f"{found.without_reward} trajectories without official reward left out"
+        return [f"rule-based beside {name}: {what}"] if found.without_reward else []
+    lines = []
+    if found.missing:
+        lines.append(f"{name}, {where}: {found.missing} failed judgments {policy}")
+    if found.unsure:
+        lines.append(f"{name}, {where}: {found.unsure} labels unsure, left out")
+    return lines

@@ -1,0 +1,159 @@
+"""What ``eval.score`` does with its options: read, score, print, write."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+
+from eval.observations import Observations, observe, one_per_trajectory
+from eval.rendering import Table
+from eval.scores import Missing, Scores
+from eval.scoring import score
+from eval.sources import Source, combine, read_published_folder, read_run
+from eval.uncertainty import Bootstrap
+from trajectories.errors import UserError
+from trajectories.exits import DONE
+
+
+def report(options: Namespace) -> int:
+    """Everything that the options ask for; the exit code."""
+    source = read_sources(options)
+    missing = _policy(options, source.protocols)
+    bootstrap = Bootstrap(options.resamples, options.seed)
+    scores = score(
+        source.judgments,
+        source.labels,
+        rewards=source.rewards,
+        missing=missing,
+        by_agent=options.by == "agent",
+        bootstrap=bootstrap,
+    )
+    if options.submission:
+        from eval.submission import write_submission  # noqa: PLC0415 - only where it is asked for
+
+        write_submission(options.submission, scores, source.judgments, source.labels, options.split)
+    if options.plots:
+        _plots(options, source, scores)
+    kinds = _mismatches(options, source) if options.mismatches else []
+    _print(options, scores, source, kinds)
+    return DONE
+
+
+def read_sources(options: Namespace) -> Source:
+    """Runs and published judgments as one, cut to the split. Raises UserError."""
+    sources = [read_run(run) for run in options.runs]
+    if options.judgments is not None:
+        sources.append(
+            read_published_folder(options.judgments, with_labels=not options.annotations)
+        )
+    combined = combine(sources)
+    if options.annotations:
+        from annotations import open_annotations, primary_labels  # noqa: PLC0415
+
+        combined.labels = primary_labels(open_annotations(options.annotations))
+    if options.split != "all":
+        combined.restrict(options.split)
+    return combined
+
+
+def _policy(options: Namespace, protocols: set[str]) -> Missing:
+    """What the command line says, else what all the runs were made with."""
+    if options.missing is not None:
+        return options.missing  # type: ignore[no-any-return]
+    if options.protocol is None and len(protocols) > 1:
+        raise UserError(
+            f"the runs were scored under several protocols ({', '.join(sorted(protocols))}): "
+            "choose one with --protocol"
+        )
+    protocol = options.protocol or next(iter(protocols), "default")
+    return "agentrewardbench" if protocol == "agentrewardbench" else "negative"
+
+
+def _print(options: Namespace, scores: Scores, source: Source, kinds: Sequence[Table]) -> None:
+    if options.csv or options.json:
+        from eval.results import results_csv, results_json  # noqa: PLC0415
+
+        sys.stdout.write(results_csv(scores) if options.csv else results_json(scores))
+        return
+    from eval.notes import notes  # noqa: PLC0415
+    from eval.paper_tables import paper_table  # noqa: PLC0415
+    from eval.rendering import render, rich_table  # noqa: PLC0415
+    from eval.tables import tables  # noqa: PLC0415
+
+    numbers = dict.fromkeys(options.table or ())
+    chosen = [paper_table(number, scores, source.representations) for number in numbers]
+    shown = [*(chosen or tables(scores)), *kinds]
+    if options.format != "table":
+        sys.stdout.write(render(shown, options.format))
+        sys.stderr.write("".join(note + "\n" for note in notes(scores)))
+    elif sys.stdout.isatty():
+        from rich.console import Console, Group  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        Console().print(Group(*map(rich_table, shown), *map(Text, notes(scores))))
+    else:
+        sys.stdout.write("\n".join([render(shown, "table"), *notes(scores)]).rstrip("\n") + "\n")
+
+
+def _plots(options: Namespace, source: Source, scores: Scores) -> None:
+    from eval.plots import write_plots  # noqa: PLC0415
+
+    detailed = score(
+        source.judgments,
+        source.labels,
+        rewards=source.rewards,
+        missing=scores.missing,
+        by_agent=True,
+        bootstrap=Bootstrap(resamples=0),
+    )
+    judges = sorted({j.judge for j in source.judgments})
+    observed: dict[str, Observations] = {
+        judge: observe(
+            one_per_trajectory(j for j in source.judgments if j.judge == judge),
+            "success",
+            source.labels,
+            source.rewards,
+            scores.missing,
+        )
+        for judge in judges
+    }
+    written = write_plots(options.plots, scores, detailed, observed)
+    sys.stderr.write(f"{len(written)} plots are in {options.plots}\n")
+
+
+def _mismatches(options: Namespace, source: Source) -> list[Table]:
+    """Write the wrong verdicts; the table of their kinds, where they were sorted."""
+    from eval.mismatches import find_mismatches, write_mismatches  # noqa: PLC0415
+
+    cases, absent = find_mismatches(source.judgments, source.labels, options.data or source.data)
+    if absent:
+        sys.stderr.write(
+            f"warning: {len(absent)} trajectories with a wrong verdict are not in the data, "
+            f"{absent[0]} for one: they are left out of {options.mismatches}\n"
+        )
+    write_mismatches(options.mismatches, cases)
+    if not options.explain:
+        sys.stderr.write(f"{len(cases)} wrong verdicts are in {options.mismatches}\n")
+        return []
+    from eval.explain import explain, kinds_table  # noqa: PLC0415
+
+    explained = explain(cases, _model_options(options))
+    write_mismatches(options.mismatches, explained)
+    sys.stderr.write(f"{len(cases)} wrong verdicts are in {options.mismatches}\n")
+    return [kinds_table(explained)]
+
+
+def _model_options(options: Namespace) -> Namespace:
+    """The options of ``eval.judge`` for the model that explains."""
+    from eval.options import parse  # noqa: PLC0415
+
+    words = []
+    for name in ("adapter", "base_url", "script", "prices", "max_cost", "cache"):
+        value = getattr(options, name)
+        if value is not None:
+            words += ["--" + name.replace("_", "-"), str(value)]
+    made = parse(words)
+    # One model beside one judge, which brings no models of its own.
+    made.model, made.judge = options.explain, made.judge[0]
+    return made

@@ -1,0 +1,106 @@
+"""Judges against each other: paired differences, McNemar, Holm, and who is told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from annotations import Labels
+from eval.scores import Comparison, Difference, Scores
+from eval.scoring import score
+from eval.stats.comparison import holm
+from eval.uncertainty import Bootstrap
+from judges.model import Judgment, Status
+from tests.eval.cases import failed, key, label, said
+
+N = 120
+LABELS: Labels = {key(i): label(i, i % 2 == 0) for i in range(N)}
+
+
+def judge(name: str, wrong: int) -> list[Judgment]:
+    """A judge that errs on the first ``wrong`` tasks."""
+    return [said(i, (i % 2 == 0) != (i < wrong), judge=name) for i in range(N)]
+
+
+def compared(*judgments: list[Judgment], labels: Labels = LABELS, seed: int = 0) -> Scores:
+    bootstrap = Bootstrap(resamples=500, seed=seed)
+    said_all = [j for judge in judgments for j in judge]
+    return score(said_all, labels, rewards={}, bootstrap=bootstrap)
+
+
+def difference(found: Comparison, metric: str, first: str, second: str) -> Difference:
+    (one,) = [
+        d for d in found.differences if (d.metric, d.first, d.second) == (metric, first, second)
+    ]
+    return one
+
+
+def test_a_clearly_better_judge_is_told_apart_and_an_equal_one_is_not() -> None:
+    found = compared(judge("good", 4), judge("as good", 5), judge("bad", 60)).comparison
+    for ranking in found.rankings:
+        assert ranking.judges == ("good", "as good", "bad")
+        assert ranking.ties == (("good", "as good"),)
+        assert ranking.apart == (("as good", "bad"), ("bad", "good"))
+    one = difference(found, "precision", "bad", "good")
+    assert one.difference == pytest.approx(0.5 - 58 / 60)
+    assert one.low is not None
+    assert one.high is not None
+    assert one.low < 0.5 - 58 / 60 < one.high < 0
+
+
+def test_holm_is_over_all_pairs_of_one_metric() -> None:
+    found = compared(judge("a", 4), judge("b", 12), judge("c", 20)).comparison
+    for metric in ("precision", "recall", "f1"):
+        these = [d for d in found.differences if d.metric == metric]
+        assert len(these) == 3
+        raw = [np.nan if d.p is None else d.p for d in these]
+        assert [d.p_holm for d in these] == pytest.approx(holm(raw))
+
+
+def test_mcnemar_counts_who_alone_is_right() -> None:
+    (test,) = compared(judge("a", 2), judge("b", 10)).comparison.discordances
+    assert (test.only_first_right, test.only_second_right, test.n) == (8, 0, N)
+    assert test.p == pytest.approx(2 / 2**8)
+
+
+def test_a_pair_is_compared_on_what_both_judged() -> None:
+    found = compared(judge("a", 4)[:50], judge("b", 4)[30:]).comparison
+    assert {d.n for d in found.differences} == {20}
+    nothing = compared(judge("a", 4)[:30], judge("b", 4)[30:]).comparison
+    assert {(d.n, d.difference, d.p_holm) for d in nothing.differences} == {(0, None, None)}
+    assert "judged by both" in nothing.differences[0].note
+    assert nothing.discordances[0].p == 1
+
+
+def test_one_task_has_differences_without_interval_and_says_why() -> None:
+    found = compared([said(1, True, judge="a")], [said(1, False, judge="b")]).comparison
+    recall = difference(found, "recall", "a", "b")
+    assert (recall.low, recall.p_holm) == (None, None)
+    assert "fewer than two clusters" in recall.note
+
+
+def test_failed_judgments_leave_the_comparison_only_under_exclude() -> None:
+    one = judge("a", 4)
+    other = [failed(0, Status.REFUSED, judge="b"), *judge("b", 4)[1:]]
+    bootstrap = Bootstrap(resamples=50)
+    sizes = {
+        missing: score([*one, *other], LABELS, rewards={}, missing=missing, bootstrap=bootstrap)
+        .comparison.differences[0]
+        .n
+        for missing in ("negative", "exclude", "agentrewardbench")
+    }
+    assert sizes == {"negative": N, "exclude": N - 1, "agentrewardbench": N}
+
+
+def test_the_same_seed_gives_the_same_digits_whoever_stands_beside() -> None:
+    alone = compared(judge("a", 10))
+    beside = compared(judge("a", 10), judge("b", 30))
+    assert alone.scores == tuple(s for s in beside.scores if s.judge == "a")
+    assert compared(judge("a", 10)) == alone
+    other = compared(judge("a", 10), seed=1)
+    assert other.scores[0].intervals["f1"] != alone.scores[0].intervals["f1"]
+    assert other.scores[0].intervals["precision"] == alone.scores[0].intervals["precision"]
+
+
+def test_one_judge_is_compared_with_nobody() -> None:
+    assert compared(judge("a", 3)).comparison == Comparison()

@@ -1,0 +1,118 @@
+"""What the command writes under the paper's protocol, against its published result files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotations import Annotation
+from eval.protocol import percent
+from eval.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest, write_rewards
+from eval.score import main
+from judges.model import Judgment, Status
+from tests.eval.test_protocol import AGENTS, BENCHMARK_IDS, JUDGES, arrays
+from trajectories.model import TrajectoryKey
+
+RATES = ("accuracy", "precision", "recall", "f1", "npv", "tnr")
+
+
+def run_of(results: dict[str, Any], folder: Path) -> Path:
+    """A run with the published arrays: a made-up task id for each place in them."""
+    folder.mkdir()
+    judgments, labels = [], []
+    for benchmark, agents in results.items():
+        for agent, cell in agents.items():
+            if "all" in (benchmark, agent):
+                continue
+            success = cell["trajectory_success"]
+            for place, (truth, said) in enumerate(
+                zip(success["y_human"], success["y_judge"], strict=True)
+            ):
+                level = "l2." if benchmark == "workarena++" else "task."
+                key = TrajectoryKey(
+                    benchmark=benchmark.removesuffix("++"), agent=agent, task_id=f"{level}{place}"
+                )
+                ended = {"status": Status.PROVIDER_ERROR} if said < 0 else {"status": Status.OK}
+                verdict = None if said < 0 else bool(said)
+                judgments.append(Judgment(key=key, judge="webjudge", success=verdict, **ended))
+                labels.append(
+                    Annotation(key=key, raw_task_id=key.task_id, annotator="A", success=bool(truth))
+                )
+    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
+    write_labels(folder, labels)
+    write_rewards(folder, {})
+    write_manifest(folder, {"protocol": "agentrewardbench"})
+    return folder
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("judge", JUDGES)
+def test_all_203_success_cells_and_all_success_rates_come_out_of_the_command(
+    real_data: Path, judge: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published = real_data / "agentrewardbench" / "published" / judge
+    run = run_of(arrays(published), tmp_path / "run")
+    assert main([str(run), "--by", "agent", "--resamples", "20", "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    place = {"overall": "all"}
+    scores = {
+        (place.get(s["benchmark"], s["benchmark"]), s["agent"]): s
+        for s in written["scores"]
+        if not s["baseline"]
+    }
+    cells = 0
+    with (published / "metrics_test.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            where = (BENCHMARK_IDS[row["benchmark"]], AGENTS[row["agent"]])
+            if (row["judge"], row["category"]) != ("WebJudge", "Success") or where not in scores:
+                continue
+            for rate in RATES:
+                assert percent(scores[where][rate]) == float(row[rate]), (row, rate)
+            assert scores[where]["n"] == int(row["total"])
+            cells += len(RATES) + 1
+    assert cells == 203
+
+    rates = {
+        (place.get(r["benchmark"], r["benchmark"]), r["agent"]): r for r in written["success_rates"]
+    }
+    rows = 0
+    with (published / "success_rates_test.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            where = (row["benchmark"], AGENTS[row["agent"]])
+            if row["judge"] != "webjudge" or where not in rates:
+                continue
+            assert rates[where]["expert"] == float(row["human_sr"]), row
+            assert rates[where]["judge_rate"] == float(row["judge_sr"]), row
+            assert rates[where]["n"] == int(row["count"])
+            rows += 1
+    assert rows == 29
+
+
+@pytest.mark.real_data
+def test_the_expert_and_rule_based_rates_where_all_trajectories_are_stored(
+    real_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the cells of success_rates_test.csv one has every trajectory among the stored texts."""
+    folder = real_data / "agentrewardbench"
+    words = ["--judgments", str(folder), "--split", "test", "--protocol", "agentrewardbench"]
+    assert main([*words, "--resamples", "0", "--json"]) == 0
+    found = {
+        (r["benchmark"], r["agent"]): r
+        for r in json.loads(capsys.readouterr().out)["success_rates"]
+        if r["judge"] == "webjudge-7b"
+    }
+    complete = 0
+    with (folder / "published" / "webjudge-7b" / "success_rates_test.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            rate = found.get((row["benchmark"], AGENTS[row["agent"]]))
+            if row["judge"] != "webjudge" or rate is None or rate["n"] != int(row["count"]):
+                continue
+            assert rate["rule_based"] == float(row["function_sr"]), row
+            assert rate["expert"] == float(row["human_sr"]), row
+            assert rate["judge_rate"] == float(row["judge_sr"]), row
+            complete += 1
+    assert complete == 1
