@@ -7,7 +7,9 @@ correction is over all pairs, metric by metric.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations
+from math import ceil
 
 import numpy as np
 
@@ -29,7 +31,10 @@ def compare(
     if len(judges) < 2 or not bootstrap.resamples:
         return Comparison()
     pairs = [_Pair(a, b, judges, missing) for a, b in combinations(sorted(judges), 2)]
-    differences = _differences(pairs, bootstrap)
+    # The smallest p-value of B resamples is 2 / (B + 1), which Holm multiplies by the pairs: with
+    # too few resamples no two of many judges could be told apart, however they differ.
+    enough = max(bootstrap.resamples, ceil(4 * len(pairs) / ALPHA))
+    differences = _differences(pairs, replace(bootstrap, resamples=enough))
     return Comparison(
         differences=tuple(differences),
         discordances=tuple(_discordances(pairs)),

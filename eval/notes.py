@@ -7,6 +7,7 @@ from eval.scores import ALL_AGENTS, LABEL_TITLES, OVERALL, Score, Scores
 from trajectories.terminal import one_line
 
 FEW_POSITIVES = 20
+FEW_TASKS = 10
 
 _FAILED = {
     "negative": "counted as not accepted",
@@ -72,6 +73,16 @@ def _without_interval(scores: Scores) -> list[str]:
     }
     lines = [
         f"{name}: fewer than two tasks, so F1, κ and MCC have no interval" for name in sorted(names)
+    ]
+    few = {
+        (benchmark_name(s.benchmark), s.tasks)
+        for s in scores.scores
+        if s.benchmark in shown and s.agent == ALL_AGENTS and 2 <= s.tasks < FEW_TASKS
+    }
+    lines += [
+        f"{name}: {tasks} tasks only: the intervals of F1, κ and MCC, which resample tasks, are "
+        "likely too narrow"
+        for name, tasks in sorted(few)
     ]
     sizes = {
         s.n

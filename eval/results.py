@@ -8,7 +8,7 @@ from typing import Any
 
 from eval.scores import RATES, SCORE_RATES, Score, Scores
 
-_NUMBERS = ("n", "positives", "missing", "unsure", "without_reward", "scored")
+_NUMBERS = ("n", "tasks", "positives", "missing", "unsure", "without_reward", "scored")
 COLUMNS = (
     *("judge", "evaluator", "benchmark", "agent", "label"),
     *(f"{rate}{end}" for rate in (*RATES, *SCORE_RATES) for end in ("", "_low", "_high")),

@@ -32,9 +32,9 @@ Limits = tuple[float, float]
 class Score(Record):
     """One judge (or the rule-based ``baseline`` on the same trajectories) on one label.
 
-    ``n`` trajectories were scored, ``positives`` of them labelled positive; ``missing`` of the
-    ``n`` judgments failed (under ``exclude``: beside the ``n``). Left out and counted: ``unsure``
-    labels and, for the baseline, trajectories ``without_reward``. Rates are fractions, None where
+    ``n`` trajectories of ``tasks`` tasks were scored, ``positives`` of them labelled positive;
+    ``missing`` of the ``n`` judgments failed (under ``exclude``: beside the ``n``). Left out and
+    counted: ``unsure`` labels and, for the baseline, trajectories ``without_reward``. Rates are fractions, None where
     undefined. The last four are those of the judge's scores, on ``scored`` trajectories.
 
     ``intervals`` holds the 95 % limits of what has them: Wilson's for single proportions
@@ -48,6 +48,7 @@ class Score(Record):
     agent: str = ALL_AGENTS
     label: Label
     n: int
+    tasks: int = 0
     positives: int
     counts: Counts
     missing: int = 0

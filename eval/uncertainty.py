@@ -62,9 +62,15 @@ def with_intervals(scored: Sequence[Scored], bootstrap: Bootstrap) -> list[Score
         _bootstrap([scored[index] for index in members], [found[i] for i in members], bootstrap)
     rates = [_score_rates(item, found[i], bootstrap) for i, item in enumerate(scored)]
     return [
-        item.score.model_copy(update={**rates[i], "intervals": found[i]})
+        item.score.model_copy(
+            update={**rates[i], "intervals": found[i], "tasks": _tasks(item.seen)}
+        )
         for i, item in enumerate(scored)
     ]
+
+
+def _tasks(seen: Observations) -> int:
+    return len(set(zip(seen.benchmark.tolist(), seen.task.tolist(), strict=True)))
 
 
 def _trajectories(seen: Observations) -> bytes:

@@ -104,3 +104,16 @@ def test_the_same_seed_gives_the_same_digits_whoever_stands_beside() -> None:
 
 def test_one_judge_is_compared_with_nobody() -> None:
     assert compared(judge("a", 3)).comparison == Comparison()
+
+
+def test_among_many_judges_clear_differences_are_still_told_apart() -> None:
+    found = score(
+        [j for n in range(10) for j in judge(f"judge {n}", 60 if n else 0)],
+        LABELS,
+        rewards={},
+        bootstrap=Bootstrap(resamples=100),
+    ).comparison
+    for ranking in found.rankings:
+        assert ranking.judges[0] == "judge 0"
+        assert ranking.apart == tuple(("judge 0", f"judge {n}") for n in range(1, 10))
+        assert ranking.ties == (tuple(f"judge {n}" for n in range(1, 10)),)

@@ -61,7 +61,7 @@ def test_every_metric_is_scikit_learns_and_has_an_interval_around_it() -> None:
     assert found.roc_auc == pytest.approx(roc_auc_score(TRUTH, SCORE))
     assert found.average_precision == pytest.approx(average_precision_score(TRUTH, SCORE))
     assert found.brier == pytest.approx(np.mean((SCORE - TRUTH) ** 2))
-    assert found.scored == N
+    assert (found.scored, found.tasks) == (N, N // 2)
     assert set(found.intervals) == {*RATES, *SCORE_RATES}
     for name, (low, high) in found.intervals.items():
         assert low < getattr(found, name) < high
@@ -133,3 +133,9 @@ def test_what_is_undefined_has_no_interval(judgments: list[Judgment], defined: s
             assert name not in found.intervals
     if len(judgments) == 1:
         assert any("fewer than two tasks" in note for note in notes(scores))
+
+
+def test_few_tasks_are_warned_of() -> None:
+    labels = {key(i): label(i, i < 3) for i in range(9)}
+    scores = score([said(i, i < 4) for i in range(9)], labels, rewards={})
+    assert "WebArena: 9 tasks only" in "\n".join(notes(scores))
