@@ -6,9 +6,10 @@ correction is over all pairs, metric by metric.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from math import ceil
 
 import numpy as np
@@ -18,7 +19,8 @@ from eval.scores import Comparison, Difference, Discordance, Missing, Ranking, R
 from eval.stats.cluster_bootstrap import sum_clusters
 from eval.stats.comparison import holm, mcnemar, paired_differences
 from eval.stats.confusion import METRICS, confusion_columns, confusion_statistic
-from eval.uncertainty import Bootstrap
+from eval.stats.interval import Floats, Interval
+from eval.uncertainty import Bootstrap, trajectories_of
 
 COMPARED: tuple[Rate, ...] = ("precision", "recall", "f1")
 ALPHA = 0.05
@@ -73,60 +75,76 @@ def _places(seen: Observations) -> dict[tuple[str, str, str, int], int]:
 
 
 def _differences(pairs: list[_Pair], bootstrap: Bootstrap) -> list[Difference]:
-    found: list[Difference] = []
+    """Metric by metric, pairs in order; pairs on the same trajectories share the resamples."""
+    together: dict[bytes, list[_Pair]] = defaultdict(list)
     for pair in pairs:
-        found += _pair_differences(pair, bootstrap)
-    corrected: dict[tuple[str, str, str], float] = {}
-    for metric in COMPARED:
-        these = [d for d in found if d.metric == metric]
-        p_holm = holm([np.nan if d.p is None else d.p for d in these])
-        corrected |= {(metric, d.first, d.second): p for d, p in zip(these, p_holm, strict=True)}
+        together[trajectories_of(pair.one)].append(pair)
+    found: dict[tuple[str, str, str], Difference] = {}
+    for members in together.values():
+        same = _shared_differences(members, bootstrap) if len(members[0].one) else None
+        for d in same or map(_nothing, product(members, COMPARED)):
+            found[d.metric, d.first, d.second] = d
     return [
-        d.model_copy(update={"p_holm": _defined(corrected[d.metric, d.first, d.second])})
+        found[metric, pair.first, pair.second].model_copy(update={"p_holm": _defined(p)})
         for metric in COMPARED
-        for d in found
-        if d.metric == metric
+        for pair, p in zip(pairs, _holm(found, metric, pairs), strict=True)
     ]
 
 
-def _pair_differences(pair: _Pair, bootstrap: Bootstrap) -> list[Difference]:
-    one, other = pair.one, pair.other
-    names = {"first": pair.first, "second": pair.second, "n": len(one)}
-    if not len(one):
-        nothing = dict.fromkeys(("difference", "low", "high", "p", "p_holm"))
-        note = "no trajectory was judged by both"
-        return [
-            Difference.model_validate({"metric": m, **names, **nothing, "note": note})
-            for m in COMPARED
-        ]
+def _holm(
+    found: Mapping[tuple[str, str, str], Difference], metric: Rate, pairs: list[_Pair]
+) -> Floats:
+    values = [found[metric, pair.first, pair.second].p for pair in pairs]
+    return holm([np.nan if p is None else p for p in values])
+
+
+def _nothing(where: tuple[_Pair, Rate]) -> Difference:
+    pair, metric = where
+    nothing = dict.fromkeys(("difference", "low", "high", "p", "p_holm"))
+    names = {"metric": metric, "first": pair.first, "second": pair.second, "n": 0}
+    note = "no trajectory was judged by both"
+    return Difference.model_validate({**names, **nothing, "note": note})
+
+
+def _shared_differences(pairs: list[_Pair], bootstrap: Bootstrap) -> Iterator[Difference]:
+    """Differences of pairs of judges on the same trajectories."""
+    judges = {pair.first: pair.one for pair in pairs} | {p.second: p.other for p in pairs}
+    place = {name: index for index, name in enumerate(judges)}
+    seen = pairs[0].one
     columns = confusion_columns(
-        np.column_stack([one.verdict == 1, other.verdict == 1]),
-        one.truth,
-        np.column_stack([one.verdict >= 0, other.verdict >= 0]),
+        np.column_stack([one.verdict == 1 for one in judges.values()]),
+        seen.truth,
+        np.column_stack([one.verdict >= 0 for one in judges.values()]),
     )
+    order = list(product(range(len(COMPARED)), pairs))
     told = paired_differences(
-        sum_clusters(columns, one.task, one.benchmark),
+        sum_clusters(columns, seen.task, seen.benchmark),
         confusion_statistic(*COMPARED),
-        [(2 * i, 2 * i + 1) for i in range(len(COMPARED))],
+        [(m * len(judges) + place[p.first], m * len(judges) + place[p.second]) for m, p in order],
         np.random.default_rng(bootstrap.seed),
         n_resamples=bootstrap.resamples,
     )
     interval = told.interval
-    return [
-        Difference.model_validate(
-            {
-                "metric": metric,
-                **names,
-                "difference": _defined(interval.estimate[i]),
-                "low": _defined(interval.low[i]),
-                "high": _defined(interval.high[i]),
-                "p": _defined(told.p_value[i]),
-                "p_holm": None,
-                "note": "; ".join(interval.notes) if np.isnan(told.p_value[i]) else "",
-            }
+    for i, (m, pair) in enumerate(order):
+        yield Difference(
+            metric=COMPARED[m],
+            first=pair.first,
+            second=pair.second,
+            n=len(seen),
+            difference=_defined(interval.estimate[i]),
+            low=_defined(interval.low[i]),
+            high=_defined(interval.high[i]),
+            p=_defined(told.p_value[i]),
+            p_holm=None,
+            note=_note(interval, i) if np.isnan(told.p_value[i]) else "",
         )
-        for i, metric in enumerate(COMPARED)
-    ]
+
+
+def _note(interval: Interval, place: int) -> str:
+    """Why there is no interval at ``place``."""
+    if np.isnan(interval.estimate[place]):
+        return "one of the two is undefined: a denominator is zero"
+    return "; ".join(interval.notes)
 
 
 def _discordances(pairs: list[_Pair]) -> list[Discordance]:

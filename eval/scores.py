@@ -34,8 +34,9 @@ class Score(Record):
 
     ``n`` trajectories of ``tasks`` tasks were scored, ``positives`` of them labelled positive;
     ``missing`` of the ``n`` judgments failed (under ``exclude``: beside the ``n``). Left out and
-    counted: ``unsure`` labels and, for the baseline, trajectories ``without_reward``. Rates are fractions, None where
-    undefined. The last four are those of the judge's scores, on ``scored`` trajectories.
+    counted: ``unsure`` labels and, for the baseline, trajectories ``without_reward``. Rates are
+    fractions, None where undefined. The last four are those of the judge's scores, on ``scored``
+    trajectories.
 
     ``intervals`` holds the 95 % limits of what has them: Wilson's for single proportions
     (precision, recall, accuracy, NPV, TNR), of the others the percentiles of a bootstrap that

@@ -57,7 +57,7 @@ def with_intervals(scored: Sequence[Scored], bootstrap: Bootstrap) -> list[Score
     together: dict[bytes, list[int]] = defaultdict(list)
     for index, item in enumerate(scored):
         if len(item.seen) and bootstrap.resamples:
-            together[_trajectories(item.seen)].append(index)
+            together[trajectories_of(item.seen)].append(index)
     for members in together.values():
         _bootstrap([scored[index] for index in members], [found[i] for i in members], bootstrap)
     rates = [_score_rates(item, found[i], bootstrap) for i, item in enumerate(scored)]
@@ -73,7 +73,7 @@ def _tasks(seen: Observations) -> int:
     return len(set(zip(seen.benchmark.tolist(), seen.task.tolist(), strict=True)))
 
 
-def _trajectories(seen: Observations) -> bytes:
+def trajectories_of(seen: Observations) -> bytes:
     """Equal for observations of the same trajectories."""
     return "\n".join([*seen.benchmark, *seen.task, *seen.agent]).encode()
 

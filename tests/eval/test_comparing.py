@@ -73,10 +73,11 @@ def test_a_pair_is_compared_on_what_both_judged() -> None:
 
 
 def test_one_task_has_differences_without_interval_and_says_why() -> None:
-    found = compared([said(1, True, judge="a")], [said(1, False, judge="b")]).comparison
+    found = compared([said(0, True, judge="a")], [said(0, False, judge="b")]).comparison
     recall = difference(found, "recall", "a", "b")
     assert (recall.low, recall.p_holm) == (None, None)
     assert "fewer than two clusters" in recall.note
+    assert "a denominator is zero" in difference(found, "precision", "a", "b").note
 
 
 def test_failed_judgments_leave_the_comparison_only_under_exclude() -> None:
