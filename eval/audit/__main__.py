@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajectories.errors import UserError
-from trajectories.exits import DONE, user_errors
+from trajectories.exits import DONE, Parser, user_errors
 
 if TYPE_CHECKING:
     from eval.audit.report import Audit
@@ -26,7 +26,7 @@ and with the judges.
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m eval.audit",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -72,9 +72,16 @@ def _write(found: Audit, folder: Path) -> None:
 
 def _show(found: Audit) -> None:
     from eval.audit.report import sentences, tables  # noqa: PLC0415
-    from eval.layout import print_tables  # noqa: PLC0415
+    from eval.rendering import render, rich_table  # noqa: PLC0415
+    from trajectories.terminal import one_line  # noqa: PLC0415
 
-    print_tables(tables(found), sentences(found))
+    if sys.stdout.isatty():
+        from rich.console import Console  # noqa: PLC0415 - plain output needs none of it
+
+        Console().print(*map(rich_table, tables(found)), sep="\n")
+    else:
+        sys.stdout.write(render(tables(found), "table") + "\n")
+    sys.stdout.writelines(one_line(sentence) + "\n" for sentence in sentences(found))
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ from annotations.agentrewardbench import BENCHMARKS
 from eval.audit.cases import Case
 from eval.audit.errors import Rate, RuleErrors
 from eval.audit.ranking import Ranking
+from eval.rendering import Table
 from trajectories.model import Record
-
-Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 
 _SHOWN_VALUES = 15
 _ERRORS_HEAD = ("group", "value", "n", "precision [95 %]", "successes denied", "failures passed")
@@ -29,11 +28,12 @@ class Audit(Record):
 
 
 def tables(audit: Audit) -> list[Table]:
-    """(title, head, rows); of a facet with many values the ones with most denied successes."""
+    """Errors and success rates; of a facet with many values those with most denied successes."""
+    errors = [_errors_row(found) for found in _worst(audit.errors)]
     ranking = [row for found in audit.rankings for row in _ranking_rows(found)]
     return [
-        (f"Errors of {audit.rule}", _ERRORS_HEAD, [_errors_row(e) for e in _worst(audit.errors)]),
-        ("Success rates", _RANKING_HEAD, ranking),
+        Table(f"Errors of {audit.rule}", _ERRORS_HEAD, errors),
+        Table("Success rates", _RANKING_HEAD, ranking, names=3),
     ]
 
 
