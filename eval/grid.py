@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from eval.composed import models_of
 from eval.judge_options import judge_options
 from eval.plan import Plan, make_plan
-from judges.registry import find_judge
+from eval.rules_judge import ENTRIES
+from judges.registry import add_judges, find_judge
 from trajectories.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Cell:
 def make_cells(options: argparse.Namespace) -> list[Cell]:
     """The runs that the command line asks for, in its order. Raises UserError for any that cannot
     work, before the first is begun."""
+    add_judges(ENTRIES)
     wanted = list(_pairs(options))
     cells = [_cell(_for_one(options, judge, model), len(wanted) > 1) for judge, model in wanted]
     folders = [cell.plan.folder for cell in cells]

@@ -195,14 +195,22 @@ JUDGES: Mapping[str, Entry] = {
 }
 
 
+_ADDED: dict[str, Entry] = {}
+
+
+def add_judges(entries: Mapping[str, Entry]) -> None:
+    """Make judges known that live in a package which this one may not import."""
+    _ADDED.update(entries)
+
+
 def find_judge(name: str) -> Entry:
     """The entry of a judge: one of ours, of an installed package, or in a file (``path.py``).
     Raises UserError for a name that is not there."""
-    if name in JUDGES:
-        return JUDGES[name]
+    if name in JUDGES or name in _ADDED:
+        return JUDGES.get(name) or _ADDED[name]
     module = plugins.module_of(name)
     if module is None:
-        known = [*JUDGES, *plugins.installed()]
+        known = [*JUDGES, *_ADDED, *plugins.installed()]
         raise UserError(f"--judge {name}: no such judge; there are {', '.join(known)}")
     return plugins.describe(name, module, Entry)
 
@@ -252,6 +260,8 @@ def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> R
     except ValidationError as error:
         first = error.errors()[0]
         option = ".".join(map(str, first["loc"]))
+        if first["type"] == "missing":
+            raise UserError(f"judge {name}: needs the option {option}=VALUE") from error
         raise UserError(
             f"judge {name}: {option} = {first['input']!r}: {first['msg']}; mend this option"
         ) from error

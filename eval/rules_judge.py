@@ -1,0 +1,183 @@
+"""The benchmarks' own rules as judges: ``--judge rules:verified`` and ``--judge rules:webarena``.
+
+    python -m eval.judge --data runs/ --judge rules:verified \\
+        --judge-option tasks=webarena-verified.json --judge-option traces=traces/
+
+They ask no model. A trajectory that the rules cannot decide (no such task, no trace, a page that
+was not kept, an answer that only a judge model can compare) is skipped, with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from judges.model import Ask, Skipped, Verdict
+from judges.registry import Entry
+from trajectories.errors import UserError
+from trajectories.model import Record, Trajectory, TrajectoryKey
+
+if TYPE_CHECKING:
+    from rules.verdict import Verdict as Found
+    from rules.verified.network.sites import Hosts
+    from rules.verified.runs import RunFiles
+
+# How loaders name the tasks: webarena.108, browsergym/webarena.108, webarena_verified.108.
+_NUMBERED = re.compile(r"(?:.*[^a-z])?webarena(?:[._-]?verified)?[./_-](\d+)", re.IGNORECASE)
+
+
+class VerifiedOptions(Record):
+    """``tasks`` is the task file; ``traces`` holds ``TASK_ID/network.har`` (or another trace that
+    ``rules.evaluate`` reads), where there are several agents below a folder named by the agent;
+    ``config`` gives the sites' addresses (default: the trace's pages tell)."""
+
+    tasks: Path
+    traces: Path
+    mode: Literal["sound", "release-1.2.3"] = "sound"
+    config: Path | None = None
+
+
+class WebArenaOptions(Record):
+    """``tasks`` is the original task file; ``config`` gives the sites' addresses."""
+
+    tasks: Path
+    config: Path | None = None
+
+
+ENTRIES: Mapping[str, Entry] = {
+    "rules:verified": Entry(
+        module="eval.rules_judge",
+        judge="Verified",
+        options="VerifiedOptions",
+        needs_model=False,
+        summary="WebArena Verified's rules on the answer and the network trace",
+        id_options=("mode",),
+    ),
+    "rules:webarena": Entry(
+        module="eval.rules_judge",
+        judge="WebArena",
+        options="WebArenaOptions",
+        needs_model=False,
+        summary="WebArena's original rules on the answer and the last page's address",
+    ),
+}
+
+
+class Verified:
+    """WebArena Verified's rules. Raises UserError for files that cannot be read."""
+
+    def __init__(self, options: VerifiedOptions) -> None:
+        from rules.values import Mode  # noqa: PLC0415 - only this judge reads rules
+        from rules.verified.dataset import load_tasks  # noqa: PLC0415
+        from rules.verified.evaluator import VerifiedEvaluator  # noqa: PLC0415
+
+        if not options.traces.is_dir():
+            raise UserError(
+                f"judge rules:verified: traces = {options.traces}: no such folder: name the one "
+                "that holds TASK_ID/network.har"
+            )
+        self.traces = options.traces
+        self.tasks = {str(task.task_id): task for task in load_tasks(options.tasks)}
+        self.prompt_hash = _digest(options.tasks)
+        self._evaluator = VerifiedEvaluator(Mode(options.mode), _hosts(options.config))
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises Skipped."""
+        from rules.verified.runs import read_trace  # noqa: PLC0415
+
+        task = self.tasks[_task_id(trajectory.key, self.tasks)]
+        files = self._files(trajectory, str(task.task_id))
+        try:
+            trace = read_trace(files.trace)
+        except UserError as error:
+            raise Skipped(str(error)) from error
+        return _verdict(self._evaluator.evaluate(task, trajectory.answer, trace))
+
+    def _files(self, trajectory: Trajectory, task_id: str) -> RunFiles:
+        """The files of this very run. Raises Skipped."""
+        from rules.verified.runs import run_files  # noqa: PLC0415
+
+        files = run_files(self._folder(trajectory.key.agent, task_id), task_id)
+        if files.trace is None:
+            raise Skipped(f"{self.traces}: holds no network trace of task {task_id}")
+        if files.answer is not None and not _is_answer(files.answer, trajectory.answer):
+            raise Skipped(f"{files.answer}: is not the trajectory's answer: the trace is another's")
+        return files
+
+    def _folder(self, agent: str, task_id: str) -> Path:
+        """Agents' names come from files: one that is no folder's name names none."""
+        is_name = agent not in ("", ".", "..") and not re.search(r"[/\\\0]", agent)
+        own = self.traces / agent
+        return own if is_name and (own / task_id).is_dir() else self.traces
+
+
+class WebArena:
+    """WebArena's original rules. Raises UserError for files that cannot be read."""
+
+    def __init__(self, options: WebArenaOptions) -> None:
+        from rules.webarena import WebArenaEvaluator, load_tasks  # noqa: PLC0415
+
+        self.tasks = {str(task.task_id): task for task in load_tasks(options.tasks)}
+        self.prompt_hash = _digest(options.tasks)
+        sites = {name: urls[0] for name, urls in _hosts(options.config).items() if urls}
+        self._evaluator = WebArenaEvaluator(sites=sites)
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises Skipped."""
+        from rules.webarena import Trace  # noqa: PLC0415
+
+        task = self.tasks[_task_id(trajectory.key, self.tasks)]
+        trace = Trace(url=trajectory.final.url)
+        return _verdict(self._evaluator.evaluate(task, trajectory.answer, trace))
+
+
+def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
+    """The task's id in the task file: the key's own, or the number of a WebArena task in it.
+
+    Another benchmark's numbers (``visualwebarena.108``) are none of WebArena's. Raises Skipped.
+    """
+    numbered = _NUMBERED.fullmatch(key.task_id)
+    for task_id in (key.task_id, numbered[1] if numbered else ""):
+        if task_id in tasks:
+            return task_id
+    raise Skipped(f"the task file holds no task {key.task_id}")
+
+
+def _is_answer(file: Path, answer: str | None) -> bool:
+    """Whether the run's file says what the trajectory says, layout and field names aside."""
+    from rules.verified.response import Response, read_response  # noqa: PLC0415
+    from rules.verified.runs import read_answer  # noqa: PLC0415
+
+    try:
+        said = read_answer(file)
+    except UserError as error:
+        raise Skipped(str(error)) from error
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said or ""
+    if text.strip() == (answer or "").strip():
+        return True
+    response = read_response(text)
+    return isinstance(response, Response) and response == read_response(answer)
+
+
+def _verdict(found: Found) -> Verdict:
+    """Raises Skipped for what the rules cannot decide: that is no failure of the agent's."""
+    if found.outcome == "unknown":
+        raise Skipped(f"the rules cannot decide: {'; '.join(found.reasons)}")
+    reasons = "; ".join(found.reasons) or f"all {len(found.assertions)} checks hold"
+    return Verdict(success=found.outcome == "pass", reasoning=reasons)
+
+
+def _hosts(config: Path | None) -> Hosts:
+    from rules.verified.network.sites import load_hosts  # noqa: PLC0415
+
+    return load_hosts(config) if config else {}
+
+
+def _digest(tasks: Path) -> str:
+    """What a run is identified by, as others are by their prompts: another task file, another
+    judge. A folder of task files counts by its files."""
+    files = sorted(tasks.glob("*.json")) if tasks.is_dir() else [tasks]
+    return sha256(b"".join(sha256(file.read_bytes()).digest() for file in files)).hexdigest()
