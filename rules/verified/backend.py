@@ -1,21 +1,17 @@
 """The state of a site's back end, asked before and after a run: over REST, or by a query in SQL.
 
 A probe is asked for its reply, a check (``BackendCheck``) compares values in it. Probes only
-read: GET requests, SQLite files opened read-only, other databases in a transaction that is
-rolled back and by one SELECT alone.
+read: GET requests, and queries that change nothing (``rules.verified.database``).
 """
 
 from __future__ import annotations
 
-import re
-import sqlite3
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -24,14 +20,13 @@ from rules.errors import BadPattern
 from rules.limits import bounded_json
 from rules.values import InvalidValue, equal
 from rules.verdict import Assertion, Outcome
+from rules.verified.database import NoRows, select
 from rules.verified.dataset import BackendCheck, Task
 from rules.verified.network.addresses import kind_of
 from rules.verified.network.jsonpath import find
-from trajectories.errors import MissingExtra, UserError
+from trajectories.errors import UserError
 
 MAX_REPLY = 8 * 2**20
-MAX_ROWS = 10_000
-_SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
 
 
 class RestProbe(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rest"):
@@ -132,55 +127,10 @@ def _host(url: str) -> str:
 
 
 def _ask_sql(probe: SqlProbe) -> Any:
-    if not _SELECT.match(probe.query):
-        raise UserError(f"the probe's query {probe.query[:60]!r} is no SELECT: probes only read")
-    if probe.url.startswith("sqlite:///"):
-        return _ask_sqlite(Path(probe.url.removeprefix("sqlite:///")), probe)
-    return _ask_database(probe)
-
-
-def _ask_sqlite(path: Path, probe: SqlProbe) -> Any:
-    deadline = time.monotonic() + probe.seconds
-    address = f"file:{quote(str(path))}?mode=ro"
     try:
-        connection = sqlite3.connect(address, uri=True, timeout=probe.seconds)
-    except sqlite3.Error as error:
-        raise Unanswered(f"{path}: {error}") from error
-    try:
-        connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
-        connection.execute("PRAGMA query_only = ON")
-        cursor = connection.execute(probe.query, probe.parameters)
-        names = [column[0] for column in cursor.description or ()]
-        return [_row(names, row) for row in cursor.fetchmany(MAX_ROWS)]
-    except sqlite3.Error as error:
-        raise Unanswered(f"{path}: {error}") from error
-    finally:
-        connection.close()
-
-
-def _row(names: list[str], values: Any) -> dict[str, Any]:
-    known = (str, int, float, bool, type(None))
-    pairs = zip(names, values, strict=True)
-    return {name: value if isinstance(value, known) else str(value) for name, value in pairs}
-
-
-def _ask_database(probe: SqlProbe) -> Any:
-    try:
-        import sqlalchemy  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtra("sqlalchemy", "sql", "A probe of this database") from error
-    scheme = probe.url.partition(":")[0]
-    try:
-        engine = sqlalchemy.create_engine(
-            probe.url, execution_options={"postgresql_readonly": True}
-        )
-        with engine.connect() as connection:
-            rows = connection.execute(sqlalchemy.text(probe.query), probe.parameters)
-            found = [_row(list(rows.keys()), row) for row in rows.fetchmany(MAX_ROWS)]
-            connection.rollback()
-    except sqlalchemy.exc.SQLAlchemyError as error:
-        raise Unanswered(f"the {scheme} database did not answer: {type(error).__name__}") from error
-    return found
+        return select(probe.url, probe.query, probe.parameters, probe.seconds)
+    except NoRows as error:
+        raise Unanswered(str(error)) from error
 
 
 def backend_assertions(task: Task, states: Mapping[str, State] | None) -> Iterator[Assertion]:

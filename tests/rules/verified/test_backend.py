@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from rules.verified.backend import (
     backend_assertions,
     captured,
 )
+from rules.verified.database import _engine
 from tests.rules.verified.tasks import task
 from trajectories.errors import MissingExtra, UserError
 
@@ -104,12 +106,11 @@ def test_rows_of_a_sqlite_file(database: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "with x as (select 1) delete from orders",
         "select * from nothing",
         "with recursive n(i) as (select 1 union all select i + 1 from n) select sum(i) from n",
     ],
 )
-def test_a_query_that_writes_fails_or_never_ends_is_unanswered(database: str, query: str) -> None:
+def test_a_query_that_fails_or_never_ends_is_unanswered(database: str, query: str) -> None:
     with pytest.raises(Unanswered):
         ask(SqlProbe(url=database, query=query, seconds=0.2))
     assert len(ask(SqlProbe(url=database, query="select * from orders"))) == 1
@@ -139,15 +140,80 @@ def test_an_unreachable_site_and_a_missing_file_are_unanswered(tmp_path: Path) -
     assert not (tmp_path / "none.db").exists()
 
 
-def test_other_databases_need_sqlalchemy() -> None:
-    try:
-        import sqlalchemy  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
-    except ImportError:
-        with pytest.raises(MissingExtra, match="sqlalchemy"):
-            ask(SqlProbe(url="postgresql://u:p@127.0.0.1:9/x", query="select 1"))
-    else:
-        with pytest.raises(Unanswered):
-            ask(SqlProbe(url="postgresql://u:p@127.0.0.1:9/x", query="select 1"))
+@pytest.fixture(params=["sqlite", "sqlite+pysqlite"])
+def url(request: pytest.FixtureRequest, database: str) -> str:
+    """The same database, by Python's own library and by SQLAlchemy."""
+    if request.param != "sqlite":
+        pytest.importorskip("sqlalchemy")
+    return database.replace("sqlite", request.param, 1)
+
+
+WRITES = [
+    "with x as (insert into orders values (1, 'a') returning *) select * from x",
+    "WITH x AS (SELECT 1)\nDELETE FROM orders",
+    "with x as (select 1) update orders set status = 'open'",
+    "select * into copies from orders",
+    "select 1; delete from orders",
+    "select 'a\\'', 1; drop table orders -- '",
+    "select 1 /* */ drop/**/table orders",
+]
+
+
+@pytest.mark.parametrize("query", WRITES)
+def test_a_query_that_would_write_is_refused_before_it_runs(url: str, query: str) -> None:
+    with pytest.raises(UserError, match="probes only read"):
+        ask(SqlProbe(url=url, query=query))
+    with pytest.raises(UserError, match="probes only read"):
+        ask(SqlProbe(url="postgresql://u:p@127.0.0.1:9/x", query=query))
+    assert len(ask(SqlProbe(url=url, query="select * from orders"))) == 1
+
+
+def test_plain_selects_are_answered(url: str) -> None:
+    query = "with o as (select * from orders where id = :id) select status, null as note from o;"
+    found = ask(SqlProbe(url=url, query=query, parameters={"id": 299}))
+    assert found == [{"status": "canceled", "note": None}]
+    assert ask(SqlProbe(url=url, query="select replace(status, 'c', 'k') as s from orders")) == [
+        {"s": "kankeled"}
+    ]
+    words = SqlProbe(url=url, query="select :word as word", parameters={"word": "delete"})
+    assert ask(words) == [{"word": "delete"}]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "sqlite+pysqlite"])
+def test_a_database_that_is_not_there_is_not_made(tmp_path: Path, kind: str) -> None:
+    if kind != "sqlite":
+        pytest.importorskip("sqlalchemy")
+    with pytest.raises(Unanswered):
+        ask(SqlProbe(url=f"{kind}:///{tmp_path}/none.db", query="select 1"))
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_the_connection_itself_cannot_write(database: str) -> None:
+    """The words of a query are the first wall, not the only one."""
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    engine = _engine(sqlalchemy, database)
+    with engine.connect() as connection, pytest.raises(sqlalchemy.exc.OperationalError):
+        connection.execute(sqlalchemy.text("delete from orders"))
+    engine.dispose()
+
+
+@pytest.mark.parametrize("url", ["nosuch+driver://u:secret@h/x", "://secret"])
+def test_an_address_that_no_library_knows_is_a_mistake(url: str) -> None:
+    pytest.importorskip("sqlalchemy")
+    with pytest.raises(UserError) as caught:
+        ask(SqlProbe(url=url, query="select 1"))
+    assert "secret" not in str(caught.value)
+
+
+def test_other_databases_need_sqlalchemy_and_their_driver() -> None:
+    probe = SqlProbe(url="postgresql://u:secret@127.0.0.1:9/x", query="select 1")
+    with pytest.raises((MissingExtra, UserError, Unanswered)) as caught:
+        ask(probe)
+    assert "secret" not in str(caught.value)
+    if find_spec("sqlalchemy") is None:
+        assert "sqlalchemy" in str(caught.value)
+    elif not find_spec("psycopg2") and not find_spec("psycopg"):
+        assert "pip install psycopg" in str(caught.value)
 
 
 def test_a_reply_is_json(site: str) -> None:
