@@ -87,14 +87,16 @@ class Verified:
     async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
         """Raises Skipped."""
         from rules.verified.runs import read_trace  # noqa: PLC0415
+        from rules.verified.state import run_states  # noqa: PLC0415
 
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
         files = self._files(trajectory, str(task.task_id))
         try:
             trace = read_trace(files.trace)
+            states = run_states(files.state, {}) if task.backend_checks else None
         except UserError as error:
             raise Skipped(str(error)) from error
-        return _verdict(self._evaluator.evaluate(task, trajectory.answer, trace))
+        return _verdict(self._evaluator.evaluate(task, trajectory.answer, trace, states))
 
     def _files(self, trajectory: Trajectory, task_id: str) -> RunFiles:
         """The files of this very run. Raises Skipped."""

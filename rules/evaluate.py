@@ -17,12 +17,14 @@ from pathlib import Path
 
 from rules.output import progress_line, show, write_json
 from rules.values import Mode
+from rules.verified.backend import State, captured
 from rules.verified.batch import SECONDS, Batch, judge_all
 from rules.verified.dataset import Task, load_subset, load_tasks
 from rules.verified.evaluator import VerifiedEvaluator
 from rules.verified.network.sites import Hosts, load_hosts, parse_host
 from rules.verified.results import TaskResult, explored
 from rules.verified.runs import found_runs, load_steps
+from rules.verified.state import load_probes
 from rules.verified.summary import Macro, Summary, summarise
 from trajectories.errors import UserError
 from trajectories.exits import DONE, user_errors
@@ -45,6 +47,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--config", type=Path, metavar="FILE", help="the sites' addresses, as the package has them")
     add("--site", action="append", default=[], metavar="SITE=URL", help="one site's address")
     add("--require-activity", action="store_true", help="ask every run for a visit to the site")
+    add("--probes", type=Path, metavar="FILE", help="ask the sites for their state now")
     add("--steps", type=Path, metavar="FILE", help="steps of each run (default: pages loaded)")
     add("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
     add("--seconds", type=float, default=SECONDS, metavar="S", help="the limit of one run")
@@ -87,9 +90,19 @@ def _batch(options: argparse.Namespace) -> tuple[Batch, int]:
             mode=Mode(options.mode), hosts=_hosts(options), activity=options.require_activity
         ),
         steps=load_steps(options.steps) if options.steps else {},
+        states=_states(options, [tasks[task_id] for task_id in ids]),
         seconds=options.seconds,
     )
     return batch, len(wanted) - len(ids)
+
+
+def _states(options: argparse.Namespace, tasks: Sequence[Task]) -> dict[str, State]:
+    """What the probes say that the tasks' checks name. Raises UserError."""
+    if options.probes is None:
+        return {}
+    named = {check.probe for task in tasks for check in task.backend_checks}
+    probes = load_probes(options.probes)
+    return captured({name: probe for name, probe in probes.items() if name in named})
 
 
 def _wanted(options: argparse.Namespace, tasks: dict[str, Task]) -> set[str]:

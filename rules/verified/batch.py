@@ -18,10 +18,12 @@ import msgspec
 from msgspec import Struct
 
 from rules.verdict import Outcome, Verdict
+from rules.verified.backend import State
 from rules.verified.dataset import Task
 from rules.verified.evaluator import VerifiedEvaluator
 from rules.verified.results import TaskResult, result_of
 from rules.verified.runs import read_answer, read_trace, run_files
+from rules.verified.state import run_states
 from trajectories.errors import UserError
 
 SECONDS = 60.0
@@ -29,13 +31,15 @@ _RESULT = msgspec.msgpack.Decoder(TaskResult)
 
 
 class Batch(Struct, frozen=True, kw_only=True):
-    """What to judge: the runs of ``ids`` below ``folder``. ``seconds`` is the limit of one run."""
+    """What to judge: the runs of ``ids`` below ``folder``. ``seconds`` is the limit of one run,
+    ``states`` what the probes say now, for runs that did not record it."""
 
     tasks: Mapping[str, Task]
     folder: Path
     ids: Sequence[str]
     evaluator: VerifiedEvaluator
     steps: Mapping[str, float]
+    states: Mapping[str, State] = {}
     seconds: float = SECONDS
 
 
@@ -48,7 +52,8 @@ def judged(batch: Batch, task_id: str) -> TaskResult:
     try:
         trace = read_trace(files.trace)
         pages = len(trace.documents) if trace is not None else None
-        verdict = batch.evaluator.evaluate(task, read_answer(files.answer), trace)
+        states = run_states(files.state, batch.states) if task.backend_checks else None
+        verdict = batch.evaluator.evaluate(task, read_answer(files.answer), trace, states)
     except UserError as error:
         verdict = Verdict(outcome=Outcome.UNKNOWN, reasons=(str(error),))
     steps = batch.steps.get(task_id, pages)

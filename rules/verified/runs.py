@@ -12,6 +12,7 @@ from rules.verified.dataset import Task, TaskId
 from rules.verified.network.events import Trace
 from rules.verified.network.read import load_trace
 from rules.verified.response import MAX_ANSWER
+from rules.verified.state import STATE_FILE
 from trajectories.errors import UserError
 
 ANSWER_FILE = "agent_response.json"
@@ -24,6 +25,7 @@ class RunFiles(NamedTuple):
     task_id: TaskId
     answer: Path | None
     trace: Path | None
+    state: Path | None
 
 
 def run_files(folder: Path, task_id: TaskId) -> RunFiles:
@@ -32,7 +34,10 @@ def run_files(folder: Path, task_id: TaskId) -> RunFiles:
     answer = own / ANSWER_FILE
     traces = (own / name for name in TRACE_FILES)
     trace = next((path for path in traces if path.exists()), None)
-    return RunFiles(task_id, answer if answer.is_file() else None, trace)
+    state = own / STATE_FILE
+    return RunFiles(
+        task_id, answer if answer.is_file() else None, trace, state if state.is_file() else None
+    )
 
 
 def found_runs(folder: Path, tasks: Mapping[str, Task]) -> list[str]:

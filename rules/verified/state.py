@@ -1,0 +1,115 @@
+"""What a site's probes said before and after a run, recorded in the run's folder:
+
+    python -m rules.verified.state --probes probes.json --run runs/tea-1 --when before
+    python -m rules.verified.state --probes probes.json --run runs/tea-1 --when after
+
+writes ``state.json``, which ``rules.evaluate`` reads. Instead of recording the state after the run,
+``rules.evaluate --probes`` asks for it when it judges.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from rules.output import write_json
+from rules.reading import decode, read_bytes
+from rules.verified.backend import RestProbe, SqlProbe, State, captured
+from trajectories.errors import UserError
+from trajectories.exits import DONE, FAILURES, user_errors
+
+STATE_FILE = "state.json"
+_NOT_ASKED = "the probe was not asked after the run"
+
+
+class _Recorded(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One probe's replies, those that were asked for."""
+
+    before: Any | UnsetType = UNSET
+    after: Any | UnsetType = UNSET
+    failure: str = ""
+
+
+def load_probes(path: Path) -> dict[str, RestProbe | SqlProbe]:
+    """Probes by name: a JSON object. Raises UserError."""
+    probes: dict[str, RestProbe | SqlProbe] = decode(
+        read_bytes(path), dict[str, RestProbe | SqlProbe], path
+    )
+    return probes
+
+
+def run_states(file: Path | None, now: Mapping[str, State]) -> dict[str, State]:
+    """The states of one run: what ``file`` recorded, else what the probes say ``now``. Raises
+    UserError for a file that cannot be read."""
+    recorded = _read(file) if file else {}
+    names = sorted(recorded.keys() | now.keys())
+    return {name: _state(recorded.get(name, _Recorded()), now.get(name)) for name in names}
+
+
+def _state(recorded: _Recorded, now: State | None) -> State:
+    before = None if recorded.before is UNSET else recorded.before
+    if recorded.failure:
+        return State(before=before, failure=recorded.failure)
+    if recorded.after is not UNSET:
+        return State(after=recorded.after, before=before)
+    if now is None:
+        return State(before=before, failure=_NOT_ASKED)
+    return msgspec.structs.replace(now, before=before)
+
+
+def _read(file: Path) -> dict[str, _Recorded]:
+    read: dict[str, _Recorded] = decode(read_bytes(file), dict[str, _Recorded], file)
+    return read
+
+
+def record(
+    folder: Path, probes: Mapping[str, RestProbe | SqlProbe], when: Literal["before", "after"]
+) -> dict[str, State]:
+    """Asks the probes and writes what they say into the run's folder; what was recorded of the
+    other moment is kept. A probe without a reply is recorded as such. Raises UserError."""
+    file = folder / STATE_FILE
+    recorded = _read(file) if file.exists() else {}
+    replies = captured(probes)
+    for name, reply in replies.items():
+        earlier = recorded.get(name, _Recorded())
+        said: Any = UNSET if reply.failure else reply.after
+        if when == "before":
+            recorded[name] = msgspec.structs.replace(earlier, before=said)
+        else:
+            recorded[name] = msgspec.structs.replace(earlier, after=said, failure=reply.failure)
+    write_json(file, recorded)
+    return replies
+
+
+@user_errors
+def main(argv: Sequence[str] | None = None) -> int:
+    """Record the state; 1 if a probe had no reply."""
+    made = argparse.ArgumentParser(
+        prog="python -m rules.verified.state",
+        description="Record what a site's probes say before or after a run.",
+        epilog="exit codes: 0 done, 1 a probe had no reply, 2 a mistake in the call or its files",
+        allow_abbrev=False,
+    )
+    add = made.add_argument
+    add("--probes", type=Path, required=True, metavar="FILE", help="probes by name (JSON)")
+    add("--run", type=Path, required=True, metavar="DIR", help="the folder of the run")
+    add("--when", choices=("before", "after"), required=True, help="of the run")
+    options = made.parse_args(argv)
+    probes = load_probes(options.probes)
+    if not probes:
+        raise UserError(f"{options.probes}: holds no probe: name at least one")
+    replies = record(options.run, probes, options.when)
+    failures = {name: reply.failure for name, reply in replies.items() if reply.failure}
+    for name, failure in failures.items():
+        sys.stderr.write(f"probe {name}: {failure}\n")
+    return FAILURES if failures else DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
