@@ -87,8 +87,8 @@ def _judge_options(group: Any) -> None:
         "--judge",
         action="append",
         metavar="NAME",
-        help="see  python -m judges list  (default: simplified); may be repeated, and runs with "
-        "every --model",
+        help="see  python -m judges list  (default: simplified), or rules:verified, "
+        "rules:webarena; may be repeated, and runs with every --model",
     )
     add(
         "--judge-option",

@@ -1,10 +1,12 @@
-"""``python -m rules.evaluate``: judge runs of WebArena Verified by its rules.
+"""``python -m rules.evaluate``: judge runs of WebArena, Verified or original, by its rules.
 
 python -m rules.evaluate --tasks webarena-verified.json --runs runs/
 python -m rules.evaluate --tasks tasks.json --runs runs/ --mode release-1.2.3 --workers 8 --out out/
+python -m rules.evaluate --tasks test.raw.json --runs runs.jsonl
 
-A run is a folder ``RUNS/TASK_ID`` with ``agent_response.json`` and ``network.har`` (or
-``trace.zip``, ``trace.network``, ``network.json``).
+A run of Verified is a folder ``RUNS/TASK_ID`` with ``agent_response.json`` and ``network.har`` (or
+``trace.zip``, ``trace.network``, ``network.json``); runs of original tasks stand in one file, see
+schema.md, and what it does not hold (a page, a judge model's decision) makes a run unknown.
 """
 
 from __future__ import annotations
@@ -12,22 +14,35 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rules import webarena
 from rules.output import progress_line, show, write_json
+from rules.suites import KINDS, detected, suite
 from rules.values import Mode
 from rules.verified.backend import State, captured
 from rules.verified.batch import SECONDS, Batch, judge_all
 from rules.verified.dataset import Task, load_subset, load_tasks
 from rules.verified.evaluator import VerifiedEvaluator
 from rules.verified.network.sites import Hosts, load_hosts, parse_host
-from rules.verified.results import TaskResult, explored
+from rules.verified.results import TaskResult, explored, result_of
 from rules.verified.runs import found_runs, load_steps
 from rules.verified.state import load_probes
 from rules.verified.summary import Macro, Summary, summarise
 from trajectories.errors import UserError
 from trajectories.exits import DONE, user_errors
+
+ORIGINAL = "original"
+# What asks for more than an original run file holds, with its default.
+_VERIFIED_ONLY: Mapping[str, object] = {
+    "require_activity": False,
+    "probes": None,
+    "steps": None,
+    "workers": 1,
+    "seconds": SECONDS,
+}
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -39,9 +54,10 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add = made.add_argument
     add("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
-    add("--runs", type=Path, required=True, metavar="DIR", help="the folder of runs")
-    add("--out", type=Path, metavar="DIR", help="where results go (default: RUNS/results-MODE)")
-    add("--mode", choices=tuple(Mode), default=Mode.SOUND, help="default: sound")
+    add("--runs", type=Path, required=True, metavar="PATH", help="the folder or file of runs")
+    add("--kind", choices=tuple(KINDS), help="of the tasks (default: told by the file)")
+    add("--out", type=Path, metavar="DIR", help="where results go (default: beside the runs)")
+    add("--mode", choices=(*Mode, ORIGINAL), help="default: sound; original tasks: original")
     add("--task", action="append", metavar="ID", help="only this one; may be repeated")
     add("--subset", type=Path, metavar="FILE", help="only the tasks of this subset file")
     add("--config", type=Path, metavar="FILE", help="the sites' addresses, as the package has them")
@@ -60,20 +76,61 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     if options.workers < 1 or options.seconds <= 0:
         raise UserError("--workers and --seconds must be positive: leave them out for the defaults")
-    batch, missing = _batch(options)
-    out = options.out or options.runs / f"results-{options.mode}"
-    tell = progress_line()
+    kind = options.kind or detected(options.tasks)
+    options.mode = options.mode or suite(kind).MODES[0]
+    if options.mode not in suite(kind).MODES:
+        raise UserError(f"--mode {options.mode}: is no mode of {kind} tasks: leave it out")
     start = time.perf_counter()
-    judged = judge_all(batch, options.workers, lambda done, of: tell("judged", done, of))
-    results = explored(judged)
+    results, missing = _original(options) if kind == "webarena" else _verified(options)
     seconds = time.perf_counter() - start
     summary = summarise(options.mode, results, missing=missing, seconds=seconds)
+    out = options.out or _beside(options.runs, options.mode)
     for result in results:
         write_json(out / "tasks" / f"{result.task_id}.json", result)
     write_json(out / "summary.json", summary)
     _show(summary, results)
     sys.stdout.write(f"written: {out / 'summary.json'} and {len(results)} files in tasks/\n")
     return DONE
+
+
+def _beside(runs: Path, mode: str) -> Path:
+    """Where results go unless ``--out`` says so."""
+    return runs / f"results-{mode}" if runs.is_dir() else runs.parent / f"{runs.stem}-{mode}"
+
+
+def _original(options: argparse.Namespace) -> tuple[list[TaskResult], int]:
+    """The results of a file of original runs, and how many of the tasks have none there. Raises
+    UserError."""
+    for name, default in _VERIFIED_ONLY.items():
+        if getattr(options, name) != default:
+            option = name.replace("_", "-")
+            raise UserError(f"--{option}: is for runs of WebArena Verified: leave it out")
+    tasks = {str(task.task_id): task for task in webarena.load_tasks(options.tasks)}
+    runs = webarena.load_runs(options.runs)
+    found = [str(run.task_id) for run in runs]
+    repeated = sorted(task_id for task_id, count in Counter(found).items() if count > 1)
+    if repeated:
+        raise UserError(f"{options.runs}: holds two runs of task {repeated[0]}: keep one")
+    chosen = set(_chosen(options, tasks, found))
+    # Runs of no task stay, to be named.
+    kept = [run for run in runs if str(run.task_id) in chosen or str(run.task_id) not in tasks]
+    sites = {name: urls[0] for name, urls in _hosts(options).items()}
+    results, start = [], time.perf_counter()
+    evaluator = webarena.WebArenaEvaluator(sites=sites)
+    for task_id, verdict in webarena.evaluate_runs(tasks.values(), kept, evaluator):
+        now = time.perf_counter()
+        results.append(result_of(tasks[str(task_id)], verdict, None, now - start))
+        start = now
+    return results, len(_wanted(options, tasks)) - len(results)
+
+
+def _verified(options: argparse.Namespace) -> tuple[list[TaskResult], int]:
+    """The results of a folder of Verified's runs, and how many of the tasks have none there.
+    Raises UserError."""
+    batch, missing = _batch(options)
+    tell = progress_line()
+    judged = judge_all(batch, options.workers, lambda done, of: tell("judged", done, of))
+    return explored(judged), missing
 
 
 def _batch(options: argparse.Namespace) -> tuple[Batch, int]:
@@ -105,7 +162,7 @@ def _states(options: argparse.Namespace, tasks: Sequence[Task]) -> dict[str, Sta
     return captured({name: probe for name, probe in probes.items() if name in named})
 
 
-def _wanted(options: argparse.Namespace, tasks: dict[str, Task]) -> set[str]:
+def _wanted(options: argparse.Namespace, tasks: Mapping[str, object]) -> set[str]:
     """The tasks that were asked for. Raises UserError for one that the file does not hold."""
     named = set(options.task or ()) | (load_subset(options.subset) if options.subset else set())
     for task_id in sorted(named - tasks.keys()):
@@ -113,7 +170,9 @@ def _wanted(options: argparse.Namespace, tasks: dict[str, Task]) -> set[str]:
     return named or set(tasks)
 
 
-def _chosen(options: argparse.Namespace, tasks: dict[str, Task], found: Sequence[str]) -> list[str]:
+def _chosen(
+    options: argparse.Namespace, tasks: Mapping[str, object], found: Sequence[str]
+) -> list[str]:
     wanted = _wanted(options, tasks)
     without = [task_id for task_id in options.task or () if task_id not in found]
     if without:

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 from rules.verdict import Assertion, Outcome, Verdict
-from rules.verified.dataset import Task, TaskId
+from rules.verified.dataset import TaskId
 
 TAU = 0.5
 """The least exploration ratio of an adequate claim (paper, section 3.2 and Figure 2)."""
+
+
+class JudgedTask(Protocol):
+    """What a result says of its task, Verified's or an original one."""
+
+    @property
+    def task_id(self) -> TaskId: ...
+    @property
+    def template(self) -> str: ...
+    @property
+    def sites(self) -> tuple[str, ...]: ...
+    @property
+    def achievable(self) -> bool: ...
 
 
 class TaskResult(Struct, frozen=True, kw_only=True):
@@ -47,7 +61,9 @@ class TaskResult(Struct, frozen=True, kw_only=True):
         return float(self.outcome is Outcome.PASS)
 
 
-def result_of(task: Task, verdict: Verdict, steps: float | None, seconds: float) -> TaskResult:
+def result_of(
+    task: JudgedTask, verdict: Verdict, steps: float | None, seconds: float
+) -> TaskResult:
     """The result of one run."""
     broken = [item for item in verdict.assertions if item.outcome is verdict.outcome]
     failed = broken if verdict.outcome is not Outcome.PASS else []

@@ -14,8 +14,7 @@ from msgspec import UNSET
 
 from rules.findings import Finding
 from rules.weaknesses.references import page_checks, references
-from rules.webarena.evaluator import UNACHIEVABLE
-from rules.webarena.model import Task
+from rules.webarena.model import UNACHIEVABLE, Task
 
 Detector = Callable[[Task], Iterator[Finding]]
 

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from rules.webarena.evaluator import AnswerQuestion, WebArenaEvaluator
+from rules.webarena.evaluator import AnswerQuestion, WebArenaEvaluator, evaluate_runs
 from rules.webarena.files import load_runs, load_tasks
 from rules.webarena.model import Run, StoredPage, Task, Trace
 
@@ -17,6 +17,7 @@ __all__ = [
     "Task",
     "Trace",
     "WebArenaEvaluator",
+    "evaluate_runs",
     "load_runs",
     "load_tasks",
 ]

@@ -13,13 +13,12 @@ import msgspec
 from msgspec import UNSET
 
 from rules.verdict import Assertion, Outcome, Verdict, shown, verdict_of
-from rules.webarena.model import ReferenceAnswers, Run, Task, TaskId, Trace
+from rules.webarena.model import UNACHIEVABLE, ReferenceAnswers, Run, Task, TaskId, Trace
 from rules.webarena.pages import page_assertions
 from rules.webarena.strings import clean, exact_match, must_include
 from rules.webarena.urls import alternatives, render, unresolved, url_match
 from trajectories.errors import UserError
 
-UNACHIEVABLE = "N/A"
 _NO_JUDGE = "a judge model decides this and none was given"
 _UNDECIDED = "the judge model gave no decision"
 

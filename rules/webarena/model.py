@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 TaskId = int | str
+UNACHIEVABLE = "N/A"
 Check = Literal["string_match", "url_match", "program_html"]
 
 
@@ -75,6 +76,19 @@ class Task(msgspec.Struct, frozen=True):
     intent_template_id: TaskId | None = None
     instantiation_dict: dict[str, Any] = {}
     string_note: str | UnsetType = UNSET
+
+    @property
+    def template(self) -> str:
+        """What statistics group tasks by; a task without a template is its own."""
+        if self.intent_template_id is None:
+            return f"task {self.task_id}"
+        return str(self.intent_template_id)
+
+    @property
+    def achievable(self) -> bool:
+        """Whether the task can be done: the right answer is not "N/A"."""
+        references = self.eval.reference_answers
+        return references is None or references.fuzzy_match != UNACHIEVABLE
 
 
 class StoredPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

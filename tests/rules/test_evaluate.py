@@ -1,0 +1,128 @@
+"""``python -m rules.evaluate`` on runs of original tasks: pass, fail and unknown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rules.evaluate import main
+from trajectories.exits import DONE, MISTAKE
+
+
+def _task(task_id: int, **references: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = {"eval_types": ["string_match"], "reference_answers": references}
+    return {
+        "task_id": task_id,
+        "intent": "How many?",
+        "sites": ["shopping"] if task_id < 3 else ["reddit"],
+        "intent_template_id": task_id % 2,
+        "eval": spec,
+    }
+
+
+ADDRESS = {"eval_types": ["url_match"], "reference_url": "__REDDIT__/f/tea"}
+TASKS = [
+    _task(1, exact_match="3"),
+    _task(2, must_include=["red", "green"]),
+    _task(3, fuzzy_match=["three"]),
+    {"task_id": 4, "intent": "Go.", "sites": ["reddit"], "eval": ADDRESS},
+    _task(5, fuzzy_match="N/A"),
+]
+RUNS: list[dict[str, Any]] = [
+    {"task_id": 1, "answer": "3"},
+    {"task_id": 2, "answer": "red only"},
+    {"task_id": 3, "answer": "3"},
+    {"task_id": 4, "trace": {"url": "http://forum.test/f/tea"}},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tasks.json").write_text(json.dumps(TASKS))
+    _write(tmp_path, RUNS)
+    return tmp_path
+
+
+def _write(folder: Path, runs: list[dict[str, Any]]) -> None:
+    (folder / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
+
+
+def _evaluate(folder: Path, *more: str) -> int:
+    words = ["--tasks", str(folder / "tasks.json"), "--runs", str(folder / "runs.jsonl")]
+    return main([*words, *more])
+
+
+def _outcomes(out: Path) -> dict[str, str]:
+    results = [json.loads(path.read_text()) for path in sorted((out / "tasks").iterdir())]
+    return {str(result["task_id"]): result["outcome"] for result in results}
+
+
+def test_the_summary_counts_pass_fail_and_unknown(folder: Path) -> None:
+    assert _evaluate(folder) == DONE
+    out = folder / "runs-original"
+    assert _outcomes(out) == {"1": "pass", "2": "fail", "3": "unknown", "4": "unknown"}
+    summary = json.loads((out / "summary.json").read_text())
+    overall = summary["overall"]
+    assert (overall["runs"], overall["passed"], overall["unknown"]) == (4, 1, 2)
+    assert (summary["mode"], summary["missing"], overall["success"]) == ("original", 1, 0.25)
+    assert summary["sites"]["shopping"]["passed"] == 1
+    assert summary["failure_modes"] == {"answer.fuzzy_match": 1, "answer.must_include": 1, "url": 1}
+
+
+def test_a_site_s_address_decides_what_was_unknown_without(folder: Path) -> None:
+    site = ("--site", "reddit=http://forum.test")
+    assert _evaluate(folder, *site, "--task", "4", "--out", str(folder / "out")) == DONE
+    assert _outcomes(folder / "out") == {"4": "pass"}
+
+
+def test_a_task_that_cannot_be_done_counts_as_one(folder: Path) -> None:
+    _write(folder, [{"task_id": 5, "answer": "N/A"}])
+    assert _evaluate(folder) == DONE
+    result = json.loads((folder / "runs-original/tasks/5.json").read_text())
+    assert (result["outcome"], result["achievable"]) == ("pass", False)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--mode", "sound"], "--mode sound: is no mode of webarena tasks"),
+        (["--workers", "4"], "--workers: is for runs of WebArena Verified"),
+        (["--require-activity"], "--require-activity: is for runs of WebArena Verified"),
+        (["--task", "5"], "holds no run of task 5"),
+        (["--task", "9"], "holds no task '9'"),
+    ],
+)
+def test_a_mistake_in_the_call_is_one_sentence(
+    folder: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _evaluate(folder, *words) == MISTAKE
+    assert sentence in capsys.readouterr().err
+    assert not (folder / "runs-original").exists()
+
+
+@pytest.mark.parametrize(
+    ("run", "sentence"),
+    [
+        ({"task_id": 1, "answer": "4"}, "holds two runs of task 1"),
+        ({"task_id": 77, "answer": "4"}, "task id 77 is in no task file"),
+    ],
+)
+def test_a_run_that_belongs_nowhere_is_named(
+    folder: Path, run: dict[str, Any], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write(folder, [*RUNS, run])
+    assert _evaluate(folder) == MISTAKE
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.real_data
+def test_the_published_tasks_are_told_by_their_file(tmp_path: Path, real_data: Path) -> None:
+    tasks = real_data / "webarena/test.raw.json"
+    (tmp_path / "runs.json").write_text(json.dumps({str(n): "N/A" for n in range(812)}))
+    assert main(["--tasks", str(tasks), "--runs", str(tmp_path / "runs.json")]) == DONE
+    summary = json.loads((tmp_path / "runs-original/summary.json").read_text())
+    assert summary["overall"]["runs"] == 812
+    assert summary["overall"]["passed"] == 36
