@@ -15,6 +15,7 @@ COMMANDS = {
     "hard-subset": ("eval.hard_subset", "select a hard, category-balanced subset of tasks"),
     "judges": ("judges.__main__", "list the judges, or show one with its prompts"),
     "rules": ("rules.evaluate", "evaluate runs by the rules of WebArena Verified"),
+    "probe": ("rules.verified.state", "record what a site's probes say before or after a run"),
     "lint": ("rules.lint", "find what is wrong with a benchmark's rule-based evaluators"),
     "naive": ("rules.naive", "what agents that look at nothing score under the rules"),
     "telemetry": ("eval.telemetry", "train the judge that reads only numbers of the run"),

@@ -67,15 +67,26 @@ def _pairs(options: argparse.Namespace) -> Iterator[tuple[str, str | None]]:
 
 
 def _for_one(options: argparse.Namespace, judge: str, model: str | None) -> argparse.Namespace:
-    """The options of one cell: a role that only other judges of the grid have is left out."""
+    """The options of one cell: what only other judges of the grid take is left out."""
     one = copy.copy(options)
     one.judge, one.model = judge, model
-    if len(options.judge) > 1:
-        for role in ROLES:
-            others = (find_judge(name).models for name in options.judge)
-            if role not in find_judge(judge).models and any(role in other for other in others):
-                setattr(one, f"{role}_model", None)
+    entries = [find_judge(name) for name in options.judge]
+    mine = find_judge(judge)
+    for role in ROLES:
+        if role not in mine.models and any(role in entry.models for entry in entries):
+            setattr(one, f"{role}_model", None)
+    if not mine.representations and any(entry.representations for entry in entries):
+        one.representation = None
+    takes = {name for entry in entries for name in entry.options_class.model_fields}
+    foreign = takes - set(mine.options_class.model_fields)
+    one.judge_option = [text for text in options.judge_option if _name(text) not in foreign]
+    one.prompts = None if "prompts" in foreign else options.prompts
+    one.success_last = options.success_last and "success" not in foreign
     return one
+
+
+def _name(judge_option: str) -> str:
+    return judge_option.partition("=")[0].replace("-", "_")
 
 
 def _cell(options: argparse.Namespace, is_one_of_many: bool) -> Cell:

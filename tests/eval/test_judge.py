@@ -383,6 +383,17 @@ def test_a_grid_is_priced_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None
     assert prices[-1] == pytest.approx(sum(prices[:-1]), abs=2e-4)
 
 
+def test_an_option_goes_to_the_judges_of_a_grid_that_take_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    grid = ["--judge", "heuristic", "--judge", "webvoyager", "--judge", "simplified", "--dry-run"]
+    words = ["--model", "gpt-4o", "--judge-option", "screenshots=3", "--success-last"]
+    assert run(*grid, *words, "--representation", "screenshot") == 0
+    assert "simplified-screenshot-success-last:gpt-4o" in capsys.readouterr().out
+    assert run(*grid, *words, "--judge-option", "nobody=1") == 2
+    assert "nobody" in capsys.readouterr().err
+
+
 def test_the_same_run_twice_in_a_grid(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--judge", "heuristic", "--judge", "heuristic") == 2
     assert "name each judge once" in capsys.readouterr().err
