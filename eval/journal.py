@@ -50,12 +50,6 @@ class Journal:
             for file in self._files.values():
                 files.callback(file.close)
 
-    @property
-    def spent(self) -> float:
-        """Dollars that the judgments cost, as far as their prices are known."""
-        calls = (call for judgment in self.judgments.values() for call in judgment.calls)
-        return sum(call.cost or 0.0 for call in calls)
-
     def done(self, *, retry_failed: bool) -> set[JobId]:
         """What need not be judged again."""
         return {

@@ -45,14 +45,16 @@ def _may_spend(options: argparse.Namespace, cells: Sequence[Cell]) -> bool:
 
 def _execute(cells: Sequence[Cell]) -> int:
     """The runs one after the other, then one page of tables for all; the worst exit code."""
+    from eval.ledger import paid  # noqa: PLC0415
     from eval.report import missing_policy, show  # noqa: PLC0415
     from eval.run import Sitting  # noqa: PLC0415
     from eval.scoring import score  # noqa: PLC0415
 
-    started, outcomes, spent = time.monotonic(), [], 0.0
+    started, outcomes = time.monotonic(), []
+    spent: dict[str, float] = {}
     for cell in cells:
         outcomes.append(Sitting(cell, spent).execute())
-        spent += sum(call.cost or 0.0 for j in outcomes[-1].judgments for call in j.calls)
+        spent |= paid(outcomes[-1].judgments)
         if outcomes[-1].code == INTERRUPTED:
             break
     done = [judgment for outcome in outcomes for judgment in outcome.judgments]

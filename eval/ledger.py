@@ -33,6 +33,17 @@ def ledger_lines(judgment: Judgment) -> Sequence[bytes]:
     ]
 
 
+def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
+    """Dollars by request, as far as prices are known: a request that several judgments have in
+    common was paid once, and one that the cache answered was not paid.
+
+    Which ones it answered is known of judgments made by this process. Of those read from a folder
+    it is not, and all count: what --max-cost allows is then rather too little than too much.
+    """
+    calls = (call for judgment in judgments for call in judgment.calls)
+    return {call.request: call.cost for call in calls if call.cost and not call.cached}
+
+
 def with_seconds(judgments: Iterable[Judgment], folder: Path) -> list[Judgment]:
     """The judgments of a run with the seconds that their calls took in all of its sittings."""
     took = _seconds(folder / CALLS)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from eval.grid import Cell
 from eval.jobs import Job, Reading, jobs_of, skipped
 from eval.journal import Journal, keys_in_order
+from eval.ledger import paid
 from eval.manifest import open_folder
 from eval.progress import Progress
 from eval.report import write_results
@@ -39,14 +40,14 @@ class Outcome(NamedTuple):
 class Sitting:
     """Judges what the run's folder does not hold yet, then scores all of it.
 
-    ``spent`` dollars went to other runs of the same command.
+    ``elsewhere`` is what other runs of the same command paid, by request (``eval.ledger.paid``).
     """
 
-    def __init__(self, cell: Cell, spent: float = 0.0) -> None:
+    def __init__(self, cell: Cell, elsewhere: Mapping[str, float]) -> None:
         self.options = cell.options
         self.plan = cell.plan
         self.model = cell.model
-        self.spent = spent
+        self.elsewhere = elsewhere
         self.halt = Halt()
         self.reading = Reading()
         self.total = len(cell.plan.keys) * cell.options.samples
@@ -78,7 +79,8 @@ class Sitting:
         options, plan = self.options, self.plan
         done = journal.done(retry_failed=options.retry_failed)
         jobs = jobs_of(plan, options.samples, done, self.reading, strict=options.strict)
-        engines = self.model.open_engines(self.spent + journal.spent) if self.model else None
+        spent = sum({**self.elsewhere, **paid(journal.judgments.values())}.values())
+        engines = self.model.open_engines(spent) if self.model else None
         before = min(self.total, len(done))
         try:
             with (

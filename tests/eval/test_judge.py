@@ -12,6 +12,7 @@ import pytest
 
 from eval.judge import main
 from eval.published import read_published
+from eval.ledger import paid
 from eval.run_folder import read_judgments
 from eval.score import main as score_main
 from judges.model import Status
@@ -166,6 +167,18 @@ def test_the_budget_ends_the_run_and_the_same_command_goes_on(
         assert len(statuses()) == server.stats.requests == 36
     spent = sum(call.cost or 0 for j in read_judgments(Path("run"))[:some] for call in j.calls)
     assert 0 < spent <= 0.05
+
+
+def test_what_the_cache_answers_takes_nothing_of_the_budget_of_a_grid() -> None:
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 10.0\n')
+    words = ["--prices", "prices.toml", "--limit", "6", "--max-failures", "6"]
+    with LlmServer() as server:
+        assert model(server, *words, "--yes") == 0
+        dollars = sum(paid(read_judgments(Path("run"))).values())
+        assert dollars > 1
+        grid = ["--judge", "simplified", "--judge", "insta", "--out", "grid"]
+        assert model(server, *words, *grid, "--max-cost", f"{2 * dollars}") == 0
+        assert server.stats.requests == 12
 
 
 def test_an_unpriced_model_cannot_have_a_budget(capsys: pytest.CaptureFixture[str]) -> None:

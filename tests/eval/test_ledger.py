@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eval.ledger import CALLS, ledger_lines, with_seconds
+from eval.ledger import CALLS, ledger_lines, paid, with_seconds
 from eval.results import results_json
 from eval.scoring import score
 from judges.model import Judgment
@@ -42,3 +42,19 @@ def test_results_tell_nothing_of_the_execution() -> None:
     written = {results_json(score([judged(s)], {}, rewards={})) for s in (0.0, 2.0)}
     assert len(written) == 1
     assert '"seconds"' not in written.pop()
+
+
+def test_a_shared_request_is_paid_once_and_one_from_the_cache_not_at_all() -> None:
+    caption, verdict, other = "a" * 64, "b" * 64, "c" * 64
+    first = said(1, True, calls=(call(0.5, request=caption), call(0.25, request=verdict)))
+    second = said(
+        2,
+        True,
+        calls=(
+            call(0.5, request=caption, cached=True),
+            call(0.125, request=other, cached=True),
+            call(None, request="d" * 64),
+        ),
+    )
+    assert paid([first, second]) == {caption: 0.5, verdict: 0.25}
+    assert paid([first, first]) == paid([first])
