@@ -64,6 +64,11 @@ def _check_models(
                 f"--{role}-model {model.others[role].model}: judge {options.judge} has no {role}: "
                 "leave the option out"
             )
+    if entry.logprobs and model.adapter.name == "anthropic":
+        raise UserError(
+            f"--model {model.model}: Anthropic's protocol gives no token probabilities, which judge "
+            f"{options.judge} is made of: name another model or judge"
+        )
     for role in ("judge", *entry.models):
         side = model.others.get(role, model)
         if entry.needs_pictures(role, representation) and not side.known.images:

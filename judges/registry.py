@@ -31,6 +31,7 @@ class Entry:
     A user's judge (``judges.plugins``) has a ``label`` that begins its id, and the ``digest`` of
     its file; without ``options`` its ``judge`` is the judge itself, not a factory.
     ``composed``: its members, other judges, are named with ``--of``.
+    ``logprobs``: the model's endpoint must give token probabilities.
     ``prompt`` is the folder under ``prompts/``, where it is not named as the judge is.
     """
 
@@ -45,6 +46,7 @@ class Entry:
     pictures: str = ""
     prompt: str = ""
     composed: bool = False
+    logprobs: bool = False
     label: str = ""
     digest: str = ""
 
@@ -140,6 +142,7 @@ JUDGES: Mapping[str, Entry] = {
         judge="Logprob",
         options="LogprobOptions",
         needs_model=True,
+        logprobs=True,
         summary="one yes-or-no question; the score is the probability of yes",
         id_options=("representation", "threshold"),
         representations=("axtree", "screenshot", "both", "none"),

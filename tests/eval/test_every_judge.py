@@ -90,3 +90,28 @@ def test_every_judge_of_the_list(
         assert [judgment.status for judgment in read_judgments(run)] == ["ok"] * 6, run
     rows = shown.split("\n\n")[0].splitlines()[2:]
     assert len(rows) == len(names) + 1
+
+
+def test_every_judge_over_the_other_protocol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Anthropic's: each request marks its system prompt for the cache; token probabilities are
+    not to be had, which is said before anything is asked."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "replies.sqlite"))
+    names = [n for n, entry in JUDGES.items() if entry.needs_model and n != "logprob"]
+    with LlmServer(text=reply) as server:
+        words = [
+            *("--data", "sample", "--model", "claude-3-7-sonnet", "--adapter", "anthropic"),
+            *("--base-url", server.url, "--limit", "3"),
+        ]
+        assert main([*words, *(word for name in names for word in ("--judge", name))]) == 0
+        assert server.stats.requests > 3 * len(names)
+        for seen in server.seen:
+            assert seen.protocol == "anthropic"
+            assert seen.payload["system"][-1]["cache_control"] == {"type": "ephemeral"}
+        asked = server.stats.requests
+        capsys.readouterr()
+        assert main([*words, "--judge", "logprob"]) == 2
+        assert server.stats.requests == asked
+    assert "gives no token probabilities" in capsys.readouterr().err

@@ -55,7 +55,7 @@ RUN = seen_run(4)
 
 
 def stage_of(incoming: Incoming) -> str:
-    system = incoming.payload["messages"][0]["content"]
+    system = incoming.payload.get("system") or incoming.payload["messages"][0]["content"]
     if not isinstance(system, str):
         system = system[0]["text"]
     for (folder, template), stage in STAGES.items():
