@@ -45,9 +45,14 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
     for name in ("representation", "prompts"):
         if getattr(options, name) is not None:
             given[name] = getattr(options, name)
-    if options.success_last:
-        given["success"] = "last"
     takes = find_judge(options.judge).options_class.model_fields
+    if options.success_last:
+        if "success" not in takes:
+            raise UserError(
+                f"--success-last: judge {options.judge} asks for success in one way: leave it out, "
+                "or take --judge simplified"
+            )
+        given["success"] = "last"
     for name in ("rule", "quorum", "tie"):
         if getattr(options, name) is not None and name in takes:
             given[name] = getattr(options, name)
@@ -66,8 +71,8 @@ def _check_models(
             )
     if entry.logprobs and model.adapter.name == "anthropic":
         raise UserError(
-            f"--model {model.model}: Anthropic's protocol gives no token probabilities, which judge "
-            f"{options.judge} is made of: name another model or judge"
+            f"--model {model.model}: Anthropic's protocol gives no token probabilities, which "
+            f"judge {options.judge} is made of: name another model or judge"
         )
     for role in ("judge", *entry.models):
         side = model.others.get(role, model)

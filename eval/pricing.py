@@ -47,7 +47,8 @@ class Prediction(NamedTuple):
 
 def dry_run(cells: Sequence[Cell]) -> int:
     """Price every judgment of every run, each prompt rendered and counted, and print it."""
-    rows = [(cell.plan.judge_id, _price_all(cell)) for cell in cells]
+    asked: set[str] = set()
+    rows = [(cell.plan.judge_id, _price_all(cell, asked)) for cell in cells]
     for judge, found in rows:
         sys.stdout.write(_described(judge, found) + "\n")
     if len(rows) > 1:
@@ -57,28 +58,31 @@ def dry_run(cells: Sequence[Cell]) -> int:
 
 def predict(cells: Sequence[Cell]) -> float | None:
     """The cost of all runs, extrapolated from a sample of each; None if a price is not known."""
-    return _total([_price_sample(cell) for cell in cells])
+    asked: set[str] = set()
+    return _total([_price_sample(cell, asked) for cell in cells])
 
 
-def _price_all(cell: Cell) -> Prediction:
+def _price_all(cell: Cell, asked: set[str]) -> Prediction:
+    """``asked`` are the requests of the runs before, which the cache will answer; this run's are
+    added."""
     if cell.model is None:
         return Prediction(len(cell.plan.keys), 0, 0, Usage(), 0.0)
     options = cell.options
     jobs = jobs_of(cell.plan, options.samples, (), Reading(), strict=options.strict)
-    return asyncio.run(_price(cell.model, cell.plan, jobs))
+    return asyncio.run(_price(cell.model, cell.plan, jobs, asked))
 
 
-def _price_sample(cell: Cell) -> Prediction:
+def _price_sample(cell: Cell, asked: set[str]) -> Prediction:
     """An extrapolation from at most ``SAMPLED`` trajectories, drawn with the run's seed."""
     plan, options = cell.plan, cell.options
     if cell.model is None:
-        return _price_all(cell)
+        return _price_all(cell, asked)
     rng = np.random.default_rng(options.seed)
     count = min(SAMPLED, len(plan.keys))
     drawn = {plan.keys[i] for i in rng.choice(len(plan.keys), size=count, replace=False)}
     some = plan.with_keys([key for key in plan.keys if key in drawn])
     jobs = jobs_of(some, 1, (), Reading(), strict=False)
-    found = asyncio.run(_price(cell.model, some, islice(jobs, count)))
+    found = asyncio.run(_price(cell.model, some, islice(jobs, count), asked))
     return found.times(len(plan.keys) * options.samples)
 
 
@@ -102,7 +106,7 @@ def _described(judge: str, found: Prediction) -> str:
     )
 
 
-async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job]) -> Prediction:
+async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job], asked: set[str]) -> Prediction:
     cache = model.open_cache()
     calls: list[Call] = []
     judged = 0
@@ -115,11 +119,13 @@ async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job]) -> Predictio
                 calls += ask.calls
     finally:
         await cache.close()
-    return _sum(judged, calls)
+    return _sum(judged, calls, asked)
 
 
-def _sum(judged: int, calls: Sequence[Call]) -> Prediction:
-    fresh = list({call.request: call for call in calls if not call.cached}.values())
+def _sum(judged: int, calls: Sequence[Call], asked: set[str]) -> Prediction:
+    new = {c.request: c for c in calls if not c.cached and c.request not in asked}
+    asked.update(new)
+    fresh = list(new.values())
     costs = [call.cost for call in fresh if call.cost is not None]
     cost = sum(costs) if len(costs) == len(fresh) else None
     usage = sum((call.usage for call in fresh), Usage())

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from eval.judge import main
-from eval.published import read_published
 from eval.ledger import paid
+from eval.published import read_published
 from eval.run_folder import read_judgments
 from eval.score import main as score_main
 from judges.model import Status

@@ -65,6 +65,22 @@ def test_a_dry_run_names_the_calls_that_the_run_then_makes(
         assert (Path("run") / file).read_bytes() == (Path("again") / file).read_bytes()
 
 
+def test_a_dry_run_of_a_grid_prices_what_its_runs_share_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 2.0\noutput = 8.0\n')
+    grid = ["--judge", "webvoyager", "--judge", "panel", "--of", "webvoyager,heuristic"]
+    with LlmServer(text=assumed) as server:
+        words = ["--limit", "6", "--prices", "prices.toml", *grid]
+        assert run(server, *words, "--dry-run") == 0
+        shown = capsys.readouterr().out
+        assert run(server, *words) == 0
+        assert server.stats.requests == 6
+    assert re.findall(r"calls +(\d+), (\d+) of them", shown) == [("6", "0"), ("6", "6")]
+    alone, panel, total = re.findall(r"(?:cost|total) +\$([\d.]+)", shown)
+    assert (alone, panel) == (total, "0.0000")
+
+
 def test_the_captioner_has_its_own_model_price_and_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -121,7 +137,10 @@ def test_options_of_a_judge_are_given_by_name() -> None:
             ["--judge", "simplified", "--captioner-model", "gpt-4o-mini"],
             "--captioner-model gpt-4o-mini: judge simplified has no captioner",
         ),
-        (["--judge", "aer-v", "--success-last"], "judge aer-v: no option 'success'"),
+        (
+            ["--judge", "aer-v", "--success-last"],
+            "--success-last: judge aer-v asks for success in one way",
+        ),
         (["--judge", "aer-v", "--judge-option", "variant"], "write it as NAME=VALUE"),
         (["--judge", "aer-v", "--judge-option", "variant=x"], "variant = 'x'"),
     ],
