@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from eval.judge import main
 from eval.run_folder import read_judgments, read_manifest
 from eval.telemetry import main as train
 from judges.registry import JUDGES
+from prompts.render import load_prompt
 from tests.eval.test_paper_judges import ASSUMED
 from tests.judges.test_insta import REPLY as INSTA
 from tests.judges.test_logprob import logprobs
@@ -92,6 +95,22 @@ def test_every_judge_of_the_list(
     assert len(rows) == len(names) + 1
 
 
+def share_their_beginning(requests: Iterable[Incoming]) -> None:
+    """The system prompt is that of the stage, whatever the trajectory; what all screenshots of a
+    run have in common comes before the picture."""
+    stages: dict[str, list[Incoming]] = defaultdict(list)
+    for seen in requests:
+        (system,) = seen.payload["system"]
+        stages[system["text"]].append(seen)
+    # One for simplified, aer-v, webvoyager, insta; two for aer-c, nnetnav; three for the others.
+    assert len(stages) == 4 * 1 + 2 * 2 + 2 * 3
+    for folder, template in (("webjudge", "screenshot"), ("rubric", "relevance")):
+        asked = stages[load_prompt(folder).render(template)]
+        begun = [seen.payload["messages"][0]["content"] for seen in asked]
+        assert all([part["type"] for part in parts] == ["text", "image"] for parts in begun)
+        assert len({parts[0]["text"] for parts in begun}) < len(begun)
+
+
 def test_every_judge_over_the_other_protocol(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,6 +130,7 @@ def test_every_judge_over_the_other_protocol(
             assert seen.protocol == "anthropic"
             assert seen.payload["system"][-1]["cache_control"] == {"type": "ephemeral"}
         asked = server.stats.requests
+        share_their_beginning(server.seen)
         capsys.readouterr()
         assert main([*words, "--judge", "logprob"]) == 2
         assert server.stats.requests == asked

@@ -7,7 +7,7 @@ import pytest
 from judges.__main__ import main
 from judges.registry import JUDGES
 from judges.show import described
-from tests.judges.runs import seen_run
+from tests.judges.runs import png, seen_run
 from trajectories.errors import UserError
 
 
@@ -26,6 +26,15 @@ def test_every_judge_is_described_with_its_options(name: str) -> None:
     assert JUDGES[name].summary in text
     assert ("## Card" in text) == ("## Prompts for shop/scripted/shop.1" in text)
     assert ("## Card" in text) == JUDGES[name].needs_model
+
+
+@pytest.mark.parametrize("name", [name for name in JUDGES if JUDGES[name].needs_model])
+def test_pictures_of_the_goal_are_shown_or_the_card_says_that_they_are_not(name: str) -> None:
+    options = {"representation": "both"} if name == "simplified" else {}
+    run = seen_run().model_copy(update={"goal_images": (png(4, 4),)})
+    text = described(name, options, run)
+    says_not = "Pictures that belong to the goal are not shown" in text
+    assert says_not != ("[image/png, 4 x 4 pixels]" in text)
 
 
 def test_the_first_prompt_of_every_stage_is_shown() -> None:
