@@ -67,6 +67,11 @@ def member_options(options: argparse.Namespace, model: ModelSide | None) -> dict
         if side:
             if entry.pictures and not side.known.images:
                 raise UserError(f"--of {name}: {side.model} takes no images, and {name} needs them")
+            if entry.logprobs and not side.gives_logprobs:
+                raise UserError(
+                    f"--of {name}: Anthropic's protocol gives no token probabilities, which {name} "
+                    f"is made of: name another model than {side.model}"
+                )
             reader = side.reader("")
             facts = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}
             facts |= dict.fromkeys(entry.models, reader)

@@ -69,7 +69,7 @@ def _check_models(
                 f"--{role}-model {model.others[role].model}: judge {options.judge} has no {role}: "
                 "leave the option out"
             )
-    if entry.logprobs and model.adapter.name == "anthropic":
+    if entry.logprobs and not model.gives_logprobs:
         raise UserError(
             f"--model {model.model}: Anthropic's protocol gives no token probabilities, which "
             f"judge {options.judge} is made of: name another model or judge"

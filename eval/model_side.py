@@ -74,6 +74,11 @@ class ModelSide:
         return "openai" if name.startswith(("gpt-4", "gpt-5", "chatgpt-")) else "unknown"
 
     @property
+    def gives_logprobs(self) -> bool:
+        """Whether token probabilities may be had; of most servers only the reply tells."""
+        return self.adapter.name != "anthropic"
+
+    @property
     def max_prompt_tokens(self) -> int:
         reserved: int = self.options.max_tokens
         return max(1, self.known.context - reserved)

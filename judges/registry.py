@@ -265,9 +265,10 @@ def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> R
         option = ".".join(map(str, first["loc"]))
         if first["type"] == "missing":
             raise UserError(f"judge {name}: needs the option {option}=VALUE") from error
-        raise UserError(
-            f"judge {name}: {option} = {first['input']!r}: {first['msg']}; mend this option"
-        ) from error
+        value = first["input"]
+        shown = "" if isinstance(value, Mapping | list) else f" = {value!r}"
+        why = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"judge {name}: {option}{shown}: {why}; mend this option") from error
 
 
 def _id(name: str, entry: Entry, options: Record) -> str:

@@ -141,7 +141,10 @@ def test_a_dry_run_prices_the_members() -> None:
 )
 def test_mistakes_are_said(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(None, *words) == 2
-    assert said in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert said in told
+    assert len(told.strip().splitlines()) == 1
+    assert "{" not in told
 
 
 def test_samples_report_their_flip_rate(capsys: pytest.CaptureFixture[str]) -> None:

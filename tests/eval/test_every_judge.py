@@ -133,5 +133,7 @@ def test_every_judge_over_the_other_protocol(
         share_their_beginning(server.seen)
         capsys.readouterr()
         assert main([*words, "--judge", "logprob"]) == 2
+        assert "gives no token probabilities" in capsys.readouterr().err
+        assert main([*words, "--judge", "panel", "--of", "logprob,insta"]) == 2
         assert server.stats.requests == asked
     assert "gives no token probabilities" in capsys.readouterr().err
