@@ -32,7 +32,8 @@ from rules.verified.runs import found_runs, load_steps
 from rules.verified.state import load_probes
 from rules.verified.summary import Macro, Summary, summarise
 from trajectories.errors import UserError
-from trajectories.exits import DONE, user_errors
+from trajectories.exits import DONE, Parser, user_errors
+from trajectories.terminal import one_line
 
 ORIGINAL = "original"
 # What asks for more than an original run file holds, with its default.
@@ -46,7 +47,7 @@ _VERIFIED_ONLY: Mapping[str, object] = {
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m rules.evaluate",
         description=__doc__.split("\n\n")[0],
         epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
@@ -89,7 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         write_json(out / "tasks" / f"{result.task_id}.json", result)
     write_json(out / "summary.json", summary)
     _show(summary, results)
-    sys.stdout.write(f"written: {out / 'summary.json'} and {len(results)} files in tasks/\n")
+    sys.stdout.write(
+        f"written: {one_line(str(out))}: summary.json and {len(results)} files in tasks/\n"
+    )
     return DONE
 
 
@@ -202,7 +205,7 @@ def _show(summary: Summary, results: Sequence[TaskResult]) -> None:
         show("unreadable answers", ("class", "runs"), list(summary.parse_failures.items()))
     unread = [result for result in results if not result.assertions and result.reasons]
     for result in unread[:10]:
-        sys.stdout.write(f"task {result.task_id}: {result.reasons[0]}\n")
+        sys.stdout.write(f"task {result.task_id}: {one_line(result.reasons[0])}\n")
     if summary.missing:
         sys.stdout.write(f"{summary.missing} tasks have no run and count in no rate\n")
     if summary.premature:

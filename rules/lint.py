@@ -17,13 +17,14 @@ from rules.findings import Count, Finding, counts
 from rules.output import first, show, write_csv, write_json
 from rules.suites import KINDS, Suite, detected, suite
 from trajectories.errors import UserError
-from trajectories.exits import DONE, FAILURES, user_errors
+from trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajectories.terminal import one_line
 
 COLUMNS = ("task_id", "category", "field", "value", "problem", "mend")
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m rules.lint",
         description=__doc__.split("\n\n")[0],
         epilog="exit codes: 0 done, 1 findings under --strict, 2 a mistake in the call or its "
@@ -58,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _write(options.out, kind, counted, found)
     _show(f"{options.tasks.name}: {len(tasks)} tasks", counted, found, options.limit)
     if options.out:
-        sys.stdout.write(f"written: {options.out / 'lint.json'} and lint.csv\n")
+        sys.stdout.write(f"written: {one_line(str(options.out / 'lint.json'))} and lint.csv\n")
     return FAILURES if found and options.strict else DONE
 
 

@@ -22,7 +22,8 @@ from rules.reading import decode, read_bytes
 from rules.suites import KINDS, detected, suite
 from rules.verdict import Evaluator, Outcome
 from trajectories.errors import UserError
-from trajectories.exits import DONE, user_errors
+from trajectories.exits import DONE, Parser, user_errors
+from trajectories.terminal import one_line
 
 TaskT = TypeVar("TaskT", bound=AuditedTask)
 Progress = Callable[[str, int, int], None]
@@ -91,7 +92,7 @@ def _by_number(task_id: int | str) -> tuple[bool, int, str]:
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m rules.naive",
         description=__doc__.split("\n\n")[0],
         epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
@@ -136,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _write(options.out, kind, mode, listed)
     _show(options.tasks, mode, listed)
     if options.out:
-        sys.stdout.write(f"written: {options.out / 'naive.json'} and naive.csv\n")
+        sys.stdout.write(f"written: {one_line(str(options.out / 'naive.json'))} and naive.csv\n")
     return DONE
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from trajectories.errors import UserError
+from trajectories.terminal import one_line
 
 
 def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -21,7 +22,7 @@ def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -
     from rich.text import Text  # noqa: PLC0415
 
     listed = [list(row) for row in rows]
-    table = Table(title=Text(title), title_justify="left", pad_edge=False)
+    table = Table(title=Text(one_line(title)), title_justify="left", pad_edge=False)
     for index, column in enumerate(columns):
         numeric = bool(listed) and all(isinstance(row[index], int | float) for row in listed)
         table.add_column(
@@ -36,8 +37,7 @@ def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1%}"
-    # A task's text must not move the reader's cursor.
-    return "".join(char if char.isprintable() else " " for char in str(value))
+    return one_line(str(value))
 
 
 def first(values: Sequence[object], most: int = 8) -> str:

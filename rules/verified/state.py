@@ -9,7 +9,6 @@ writes ``state.json``, which ``rules.evaluate`` reads. Instead of recording the 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from rules.output import write_json
 from rules.reading import decode, read_bytes
 from rules.verified.backend import RestProbe, SqlProbe, State, captured
 from trajectories.errors import UserError
-from trajectories.exits import DONE, FAILURES, user_errors
+from trajectories.exits import DONE, FAILURES, Parser, user_errors
 
 STATE_FILE = "state.json"
 _NOT_ASKED = "the probe was not asked after the run"
@@ -90,7 +89,7 @@ def record(
 @user_errors
 def main(argv: Sequence[str] | None = None) -> int:
     """Record the state; 1 if a probe had no reply."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m rules.verified.state",
         description="Record what a site's probes say before or after a run.",
         epilog="exit codes: 0 done, 1 a probe had no reply, 2 a mistake in the call or its files",

@@ -9,7 +9,6 @@ its html says. A value that a run recorded itself is kept.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
@@ -25,7 +24,8 @@ from rules.output import progress_line, write_text
 from rules.webarena.files import load_runs, load_tasks
 from rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
 from trajectories.errors import MissingExtra, UserError
-from trajectories.exits import DONE, user_errors
+from trajectories.exits import DONE, Parser, user_errors
+from trajectories.terminal import one_line
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, CDPSession
@@ -133,7 +133,7 @@ def _read_runs(tasks: Iterable[Task], runs: Sequence[Run]) -> Iterator[Run]:
 @user_errors
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the locators of a file of runs, and write the runs with their values."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog="python -m rules.webarena.locators",
         description="Read the locators of page checks in the html that runs stored.",
         epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
@@ -145,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = made.parse_args(argv)
     read = list(_read_runs(load_tasks(options.tasks), load_runs(options.runs)))
     write_text(options.out, "".join(f"{msgspec.json.encode(run).decode()}\n" for run in read))
-    sys.stdout.write(f"written: {options.out}\n")
+    sys.stdout.write(f"written: {one_line(str(options.out))}\n")
     return DONE
 
 
