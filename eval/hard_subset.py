@@ -1,7 +1,7 @@
 """``python -m eval.hard_subset ATTEMPTS.csv``: a hard, category-balanced subset of tasks.
 
 Source: WebArena Verified, section 4.5 and appendix B. The model is fitted by penalised
-likelihood, a stated approximation of the paper's sampling.
+likelihood, a stated approximation of the paper's sampling, or sampled (``--fit nuts``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from trajectories.exits import DONE, user_errors
 if TYPE_CHECKING:
     from eval.stats.attempts import Attempts
     from eval.stats.hard_subset import HardSubset, SubsetRules
+    from eval.stats.hazard_model import HazardFit
 
 COLUMNS = ("agent", "task_id", "site", "template", "category", "steps", "success")
 OUTCOMES = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
@@ -43,6 +44,17 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--resamples", type=int, default=500, help="of tasks, for validation")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument(
+        "--fit",
+        choices=("laplace", "nuts"),
+        default="laplace",
+        help="penalised likelihood (seconds), or sampling as published (minutes; needs the extra "
+        "bayes)",
+    )
+    options.add_argument("--chains", type=int, default=4, help="of --fit nuts")
+    options.add_argument(
+        "--draws", type=int, default=1000, help="a chain of --fit nuts, after as many of warm-up"
+    )
+    options.add_argument(
         "--leave-one-out", action="store_true", help="select again without each agent"
     )
     return options
@@ -53,17 +65,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Fit, select, validate, write; the exit code."""
     options = parser().parse_args(arguments)
     from eval.stats.hard_subset import SubsetRules, select_hard  # noqa: PLC0415
-    from eval.stats.hazard_model import fit_hazard  # noqa: PLC0415
     from trajectories.errors import UserError  # noqa: PLC0415
 
     for name in ("hard", "easy"):
         if not 0 < getattr(options, name) < 1:
             raise UserError(f"--{name} {getattr(options, name)}: give a rate between 0 and 1")
+    fit_model = fitter(options)
     data = read_attempts(options.attempts, options.budget)
     rules = SubsetRules(
         options.hard, options.easy, options.cap, options.cap_easy, options.min_agents
     )
-    fit = fit_hazard(data)
+    fit = fit_model(data)
     subset = select_hard(data, fit, rules)
     if not len(subset.selected):
         raise UserError(
@@ -73,12 +85,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.out:
         write_tasks(options.out, data, subset)
     lines = [
+        f"fitted by {fit.method}",
         *describe(data, subset, rules),
-        *validate(data, subset, rules, options),
-        "" if fit.converged else "warning: the fit's scales had not settled",
+        *validate(data, subset, lambda some: select_hard(some, fit_model(some), rules), options),
+        *(f"warning: {note}" for note in fit.notes),
     ]
-    sys.stdout.write("\n".join(line for line in lines if line) + "\n")
+    sys.stdout.write("\n".join(lines) + "\n")
     return DONE
+
+
+def fitter(options: argparse.Namespace) -> Callable[[Attempts], HazardFit]:
+    """The fit that ``--fit`` names. Raises UserError on an impossible number of draws."""
+    from eval.stats.hazard_model import fit_hazard  # noqa: PLC0415
+
+    if options.fit == "laplace":
+        return fit_hazard
+    import numpy as np  # noqa: PLC0415
+
+    from eval.stats.hazard_nuts import Sampling, fit_hazard_nuts  # noqa: PLC0415
+    from trajectories.errors import UserError  # noqa: PLC0415
+
+    try:
+        sampling = Sampling(options.chains, options.draws, warmup=options.draws)
+    except ValueError as error:
+        raise UserError(f"--chains {options.chains} --draws {options.draws}: {error}") from error
+    return lambda data: fit_hazard_nuts(data, np.random.default_rng(options.seed), sampling)
 
 
 def read_attempts(path: Path, budget: int) -> Attempts:
@@ -158,13 +189,14 @@ def describe(data: Attempts, subset: HardSubset, rules: SubsetRules) -> Iterator
 
 
 def validate(
-    data: Attempts, subset: HardSubset, rules: SubsetRules, options: argparse.Namespace
+    data: Attempts,
+    subset: HardSubset,
+    select: Callable[[Attempts], HardSubset],
+    options: argparse.Namespace,
 ) -> Iterator[str]:
     """Whether the subset ranks and scores the agents as the pool does."""
     import numpy as np  # noqa: PLC0415
 
-    from eval.stats.hard_subset import select_hard  # noqa: PLC0415
-    from eval.stats.hazard_model import fit_hazard  # noqa: PLC0415
     from eval.stats.subset_validation import leave_one_out, validate_subset  # noqa: PLC0415
 
     rng = np.random.default_rng(options.seed)
@@ -178,7 +210,7 @@ def validate(
         f"(at most 0.06 in {found.mae_pass_rate:.0%})"
     )
     if options.leave_one_out:
-        left = leave_one_out(data, subset, lambda some: select_hard(some, fit_hazard(some), rules))
+        left = leave_one_out(data, subset, select)
         for name, tau, overlap in zip(data.agent_names, left.tau, left.overlap, strict=True):
             yield f"  without {name}: tau {tau:.3f}, {overlap:.0%} of the tasks selected again"
 

@@ -43,15 +43,22 @@ class HardSubset:
 
 
 def hardness_probability(fit: HazardFit, hard: float = 0.20) -> Floats:
-    """P(reference success <= ``hard``) for every task (T,), equation 4, under the normal fit."""
+    """P(reference success <= ``hard``) for every task (T,), equation 4.
+
+    The share of the fit's draws, or the normal's where it has none.
+    """
     if not 0 < hard < 1:
         raise ValueError(f"the threshold of hardness must lie between 0 and 1, not {hard!r}")
     threshold = np.log(-np.log1p(-hard))
+    if fit.draws is not None:
+        return np.asarray((fit.draws <= threshold).mean(axis=0))
     return np.asarray(special.ndtr((threshold - fit.log_hazard) / fit.log_hazard_sd))
 
 
 def reference_success(fit: HazardFit) -> Floats:
     """Posterior mean of the success of the average agent at reference steps (T,), equation 3."""
+    if fit.draws is not None:
+        return np.asarray(-np.expm1(-np.exp(fit.draws)).mean(axis=0))
     nodes, weights = np.polynomial.hermite_e.hermegauss(31)
     log_hazard = fit.log_hazard[:, None] + fit.log_hazard_sd[:, None] * nodes
     return np.asarray(-np.expm1(-np.exp(log_hazard)) @ weights / weights.sum())

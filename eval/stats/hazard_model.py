@@ -4,9 +4,10 @@ Success needs a hazard to strike within the steps taken: P = 1 - exp(-H) with
 log H = log(1 + steps) + mu + ability(agent) - difficulty(task) + site + template + category
 + step bin + delta * out of budget. Priors are appendix B's; mu ~ N(-2, 2), which it leaves open.
 
-The paper samples with NUTS. This is the stated approximation: penalised likelihood (the
-posterior mode of the effects and a normal around it, its centre moved for skewness), the four
-scales set by expectation-maximisation under their half-normal priors. It takes seconds.
+The paper samples with NUTS, as ``eval.stats.hazard_nuts`` does. This is the stated approximation:
+penalised likelihood (the posterior mode of the effects and a normal around it, its centre moved
+for skewness), the four scales set by expectation-maximisation under their half-normal priors. It
+takes seconds.
 """
 
 from __future__ import annotations
@@ -25,13 +26,17 @@ MU, ABILITY_SD, DIFFICULTY_SD, DELTA_SD = (-2.0, 2.0), 0.8, 1.0, 0.5
 SCALE_PRIORS = {"site": 0.5, "template": 0.5, "category": 0.5, "bin": 0.3}
 MAX_CYCLES, TOLERANCE, FLOOR = 60, 3e-3, 0.01
 
+PENALISED = "penalised likelihood, an approximation of sampling with NUTS"
+
 
 @dataclass(frozen=True, eq=False)
 class HazardFit:
     """Log hazard at reference steps for the average agent: mean and standard deviation (T,).
 
     ``ability`` (A,) sums to zero; ``difficulty`` (T,) is larger where harder; ``scales`` are the
-    fitted standard deviations; ``converged`` tells whether they had settled.
+    fitted standard deviations; ``converged`` tells whether the fit may be trusted, ``notes`` why
+    not. ``method`` names how it was fitted. ``draws`` (D, T) of the log hazard, where it was
+    sampled, take the place of the normal.
     """
 
     log_hazard: Floats
@@ -41,6 +46,9 @@ class HazardFit:
     delta: float
     scales: dict[str, float]
     converged: bool
+    method: str = PENALISED
+    notes: tuple[str, ...] = ()
+    draws: Floats | None = None
 
 
 def fit_hazard(data: Attempts) -> HazardFit:
@@ -63,6 +71,7 @@ def fit_hazard(data: Attempts) -> HazardFit:
         delta=float(effects[design.blocks["delta"]][0]),
         scales=scales,
         converged=converged,
+        notes=() if converged else ("the fit's scales had not settled",),
     )
 
 
