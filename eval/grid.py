@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from eval.composed import models_of
 from eval.judge_options import judge_options
+from eval.options import ROLES
 from eval.plan import Plan, make_plan
 from eval.rules_judge import ENTRIES
 from judges.registry import add_judges, find_judge
@@ -23,8 +24,6 @@ from trajectories.errors import UserError
 
 if TYPE_CHECKING:
     from eval.model_side import ModelSide
-
-ROLES = ("captioner", "describer")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from eval.composed import MEMBER, member_models
+from eval.options import ROLES
 from judges.adapters.base import Adapter
 from judges.adapters.capabilities import Capability, capability
 from judges.adapters.prices import Prices, load_prices
@@ -26,8 +27,6 @@ from trajectories.tokens import ImagePricing, image_tokens, likely_tokens
 # What a judgment's reply was seen to take, with room; the budget corrects itself as it goes.
 EXPECTED_OUTPUT = 400
 MESSAGE_OVERHEAD = 4
-# Models beside the judge's own; each is named with --ROLE-model.
-ROLES = ("captioner", "describer")
 
 
 @dataclass(frozen=True)

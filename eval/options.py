@@ -14,6 +14,9 @@ from typing import Any
 from trajectories.errors import UserError
 from trajectories.exits import Parser
 
+# Models beside the judge's own; each is named with --ROLE-model.
+ROLES = ("captioner", "describer")
+
 DESCRIPTION = """\
 Ask a judge whether web agents succeeded, caused side effects or went round in circles, and
 measure the judge against expert annotations, the rule-based baseline beside it.
