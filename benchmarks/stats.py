@@ -212,8 +212,8 @@ def judges(quick: bool) -> None:
     benchmark = task % 5
     truth = (rng.random((n, 3)) < 0.35).repeat(13, axis=1)
     verdicts = rng.random((n, columns)) < np.where(truth, 0.8, 0.15)
-    metrics = confusion_statistic("precision", "recall", "f1")
-    values = confusion_columns(verdicts, truth)
+    metrics = confusion_statistic("precision", "recall", "f1", blocks=3)
+    values = confusion_columns(verdicts, truth, blocks=3)
     ours = measure(
         "ours, tasks in benchmark strata",
         lambda: cluster_bootstrap(
@@ -231,7 +231,7 @@ def judges(quick: bool) -> None:
             lambda: delta_interval(sum_clusters(values, task, benchmark), metrics),
             note="the same, no resampling",
         ),
-        *judge_peers(values[:, : 3 * columns], columns, 100 if quick else 200),
+        *judge_peers(values, columns, 100 if quick else 200),
     ]
     report("Judges: 117 intervals, B = 10,000", rows, ours)
 

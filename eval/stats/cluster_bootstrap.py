@@ -17,12 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eval.stats.blas import one_thread
+from eval.stats.indices import Multiplicities
 from eval.stats.interval import Floats, Interval, Ints, check_confidence
 from eval.stats.streams import chunk_size, stream, stream_key
 
 Replicates = NDArray[np.floating[Any]]
 Statistic = Callable[[Any], Any]
 """Totals (..., K) to statistics (..., S); ``nan`` where a denominator is zero."""
+
+BUDGET = 3 * 2**16
+"""Weights worked on at once, 0.75 MB: large enough that calls cost little beside them."""
 
 ONE_CLUSTER = "fewer than two clusters in every stratum: nothing to resample, no interval"
 
@@ -97,34 +101,19 @@ def bootstrap_replicates(
     Counts are added and divided in float32, which holds the sums exactly and ratios to seven
     digits; sums that are not small integers take float64.
     """
-    key, sums = stream_key(rng), clusters.sums.astype(_dtype(clusters))
-    step = chunk_size(len(sums))
-    chunks = []
-    for chunk, start in enumerate(range(0, n_resamples, step)):
-        weights = cluster_weights(clusters.stratum_sizes, step, stream(key, 0, chunk))
-        with one_thread(), np.errstate(divide="ignore", invalid="ignore"):
-            values = statistic(weights[: n_resamples - start].astype(sums.dtype) @ sums)
-        chunks.append(np.ascontiguousarray(values.T))
-    if not chunks:
+    if n_resamples < 1:
         raise ValueError(f"n_resamples must be at least 1, not {n_resamples}")
-    return np.concatenate(chunks, axis=1)
-
-
-def cluster_weights(stratum_sizes: Ints, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """How often each cluster is drawn, (n, C): multinomial within every stratum.
-
-    Drawn as indices and counted, which is many times faster than ``rng.multinomial``.
-    """
-    n_clusters = int(stratum_sizes.sum())
-    drawn = np.empty((n, n_clusters), dtype=np.int64)
-    first = 0
-    for size in stratum_sizes.tolist():
-        dtype = np.uint16 if size < 2**16 else np.uint32
-        drawn[:, first : first + size] = rng.integers(0, size, size=(n, size), dtype=dtype)
-        first += size
-    drawn += np.repeat(np.cumsum(stratum_sizes) - stratum_sizes, stratum_sizes)
-    drawn += (np.arange(n) * n_clusters)[:, None]
-    return np.bincount(drawn.ravel(), minlength=n * n_clusters).reshape(n, n_clusters)
+    key, sums = stream_key(rng), clusters.sums.T.astype(_dtype(clusters), order="C")
+    step = chunk_size(len(clusters.sums), BUDGET)
+    resampler = Multiplicities(clusters.stratum_sizes.tolist(), step)
+    totals = np.empty((len(sums), step), dtype=sums.dtype)  # long rows: quick to divide
+    with one_thread(), np.errstate(divide="ignore", invalid="ignore"):
+        replicates = np.empty((np.size(statistic(clusters.total)), n_resamples), dtype=sums.dtype)
+        for chunk, start in enumerate(range(0, n_resamples, step)):
+            weights = resampler.draw(stream(key, 0, chunk)).astype(sums.dtype, copy=False)
+            values = statistic(np.matmul(sums, weights.T, out=totals).T)
+            replicates[:, start : start + step] = values[: n_resamples - start].T
+    return replicates
 
 
 def percentile_interval(estimate: Floats, replicates: Replicates, confidence: float) -> Interval:
@@ -135,7 +124,9 @@ def percentile_interval(estimate: Floats, replicates: Replicates, confidence: fl
     """
     tail = check_confidence(confidence)
     replicates.sort(axis=1)  # several times faster than selecting: numpy sorts in vector units
-    defined = replicates.shape[1] - np.isnan(replicates).sum(axis=1)
+    defined = np.full(len(replicates), replicates.shape[1])
+    gaps = np.isnan(replicates[:, -1])
+    defined[gaps] -= np.isnan(replicates[gaps]).sum(axis=1)
     low, high = (_sorted_quantile(replicates, defined, q) for q in (tail, 1 - tail))
     undefined = np.isnan(estimate)
     low[undefined] = high[undefined] = np.nan

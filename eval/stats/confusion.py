@@ -1,7 +1,8 @@
 """Confusion counts of many judges at once, and the metrics that are functions of them.
 
 A metric whose denominator is zero is undefined, and is ``nan`` here, never 0: a judge that
-accepts nothing has no precision. Counts lie in four blocks of G judges: TP | FP | FN | TN.
+accepts nothing has no precision. Counts lie in blocks of G judges: TP | FP | FN | TN, of which
+precision, recall and F1 read the first three; leaving TN out spares a quarter of the sums.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ Metric = Callable[[Floats, Floats, Floats, Floats], Floats]
 
 
 def confusion_columns(
-    verdicts: ArrayLike, truth: ArrayLike, counted: ArrayLike | None = None
+    verdicts: ArrayLike, truth: ArrayLike, counted: ArrayLike | None = None, *, blocks: int = 4
 ) -> Floats:
-    """0/1 columns (N, 4G) to sum over clusters, from N trajectories and G judges.
+    """0/1 columns (N, blocks * G) to sum over clusters, from N trajectories and G judges.
 
     ``verdicts`` is bool (N, G); ``truth`` is bool (N,) or (N, G); where ``counted`` (N, G) is
     False the pair enters no count (a failed judgment under the policy "exclude").
@@ -30,7 +31,7 @@ def confusion_columns(
     right = np.broadcast_to(right[:, None] if right.ndim < says.ndim else right, says.shape)
     use = np.ones(says.shape, bool) if counted is None else _bools(counted)
     cells = [says & right, says & ~right, ~says & right, ~says & ~right]
-    return np.concatenate([cell & use for cell in cells], axis=1).astype(float)
+    return np.concatenate([cell & use for cell in cells[:blocks]], axis=1).astype(float)
 
 
 def precision(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
@@ -78,13 +79,21 @@ METRICS: dict[str, Metric] = {
     "mcc": matthews_correlation,
 }
 
+WITHOUT_TRUE_NEGATIVES = {"precision", "recall", "f1"}
 
-def confusion_statistic(*names: str) -> Statistic:
-    """Totals (..., 4G) to metrics (..., len(names) * G), metric by metric in the order named."""
+
+def confusion_statistic(*names: str, blocks: int = 4) -> Statistic:
+    """Totals (..., blocks * G) to metrics (..., len(names) * G), metric by metric as named.
+
+    Raises ValueError where three blocks are too few for a metric.
+    """
     chosen = [METRICS[name] for name in names]
+    if blocks < 4 and not {*names} <= WITHOUT_TRUE_NEGATIVES:
+        raise ValueError(f"only {sorted(WITHOUT_TRUE_NEGATIVES)} do without true negatives")
 
     def statistic(totals: Floats) -> Floats:
-        tp, fp, fn, tn = np.split(totals, 4, axis=-1)
+        tp, fp, fn, *rest = np.split(totals, blocks, axis=-1)
+        tn = rest[0] if rest else np.full((), np.nan, dtype=totals.dtype)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.concatenate([metric(tp, fp, fn, tn) for metric in chosen], axis=-1)
 

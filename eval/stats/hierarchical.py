@@ -14,15 +14,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from eval.stats import tree as trees
 from eval.stats.balanced import BalancedApp, balanced_app
+from eval.stats.binomial_tables import BinomialTables, binomial_tables
 from eval.stats.blas import one_thread
 from eval.stats.cluster_bootstrap import percentile_interval
-from eval.stats.interval import Floats, Interval
+from eval.stats.interval import Floats, Interval, Ints
 from eval.stats.levels import Configurations, Leaf, Levels
 from eval.stats.ragged import RaggedApp, Scenario
 from eval.stats.streams import chunk_size, stream, stream_key
@@ -122,36 +125,57 @@ def prepare(
     switches = levels.axis_switches(tree.levels.shape[1])
     if whole:
         switches = (any(switches),)
-    starts = tree.scenario_starts
-    scenarios = [
-        Scenario(k, r, np.arange(len(k))[:, None] if whole else cells)
-        for k, r, cells in zip(
-            np.split(tree.successes, starts[1:]),
-            np.split(tree.rollouts, starts[1:]),
-            np.split(tree.levels, starts[1:]),
-            strict=True,
-        )
-    ]
+    tabled = levels.rollouts and leaf == "exact"
+    most = int(np.bincount(tree.app).max())
+    binomials = cache(lambda rollouts: binomial_tables(rollouts, most) if tabled else None)
+    starts = np.append(tree.scenario_starts, len(tree.app))
+    of_app = np.searchsorted(tree.scenario_app, np.arange(len(tree.app_names) + 1)).tolist()
     apps: list[BalancedApp | RaggedApp] = []
     with one_thread():
-        for app in range(len(tree.app_names)):
-            mine = tuple(scenarios[s] for s in np.flatnonzero(tree.scenario_app == app))
-            fast = None if unbiased else _balanced(mine, switches)
-            apps.append(fast or RaggedApp(mine, switches, weighting, unbiased))
+        for first, last in pairwise(of_app):
+            cells = starts[first : last + 1]
+            fast = None if unbiased else _balanced(tree, cells, whole, switches, binomials)
+            slow = _scenarios(tree, cells, whole) if fast is None else ()
+            apps.append(fast or RaggedApp(slow, switches, weighting, unbiased))
     general = [s for app in apps if isinstance(app, RaggedApp) for s in app.scenarios]
     return Sampler(
         tuple(apps), levels, leaf, chunk_size(max((len(s.levels) for s in general), default=1))
     )
 
 
-def _balanced(scenarios: tuple[Scenario, ...], axes: tuple[bool, ...]) -> BalancedApp | None:
-    if len({s.levels.shape for s in scenarios}) > 1:
+def _scenarios(tree: trees.Tree, starts: Ints, whole: bool) -> tuple[Scenario, ...]:
+    """The scenarios whose cells lie between ``starts``, (S + 1,)."""
+    return tuple(
+        Scenario(
+            tree.successes[first:last],
+            tree.rollouts[first:last],
+            np.arange(last - first)[:, None] if whole else tree.levels[first:last],
+        )
+        for first, last in pairwise(starts.tolist())
+    )
+
+
+def _balanced(
+    tree: trees.Tree,
+    starts: Ints,
+    whole: bool,
+    axes: tuple[bool, ...],
+    binomials: Callable[[int], BinomialTables | None],
+) -> BalancedApp | None:
+    """The quick form of the scenarios whose cells lie between ``starts``, where they allow it."""
+    sizes = np.diff(starts)
+    if (sizes != sizes[0]).any():
         return None
+    cells, shape = slice(starts[0], starts[-1]), (len(sizes), int(sizes[0]))
+    levels = tree.levels[cells].reshape(*shape, -1)
+    if whole:
+        levels = np.broadcast_to(np.arange(shape[1])[:, None], (*shape, 1))
     return balanced_app(
-        np.stack([s.successes for s in scenarios]),
-        np.stack([s.levels for s in scenarios]),
-        np.stack([s.rollouts for s in scenarios]),
+        tree.successes[cells].reshape(shape),
+        levels,
+        tree.rollouts[cells].reshape(shape),
         axes,
+        binomials,
     )
 
 

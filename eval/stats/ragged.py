@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from eval.stats.indices import Multiplicities
 from eval.stats.interval import Floats, Ints
 from eval.stats.levels import Leaf, Levels
 from eval.stats.tree import Weighting
@@ -113,11 +114,5 @@ def _axis_product(
     for axis, resampled in zip(levels.T, axes, strict=True):
         values, code = np.unique(axis, return_inverse=True)
         if resampled and len(values) > 1:
-            weights *= _multiplicities(n, len(values), rng)[:, code.ravel()]
+            weights *= Multiplicities([len(values)], n).draw(rng)[:, code.ravel()]
     return weights
-
-
-def _multiplicities(n: int, size: int, rng: np.random.Generator) -> Ints:
-    """How often each of ``size`` values comes up in ``size`` draws, (n, size)."""
-    drawn = rng.integers(0, size, size=(n, size)) + size * np.arange(n)[:, None]
-    return np.bincount(drawn.ravel(), minlength=n * size).reshape(n, size)

@@ -47,7 +47,8 @@ def test_max_t_pays_nothing_for_copies_and_nearly_bonferroni_for_strangers() -> 
     rng = np.random.default_rng(5)
     success = rng.random(2000) < 0.7
     one = rng.random((2000, 1)) < 0.5
-    assert level(np.repeat(one, 8, axis=1), success) == pytest.approx(0.05, abs=0.006)
+    copies = [level(np.repeat(one, 8, axis=1), success, seed) for seed in range(6)]
+    assert np.mean(copies) == pytest.approx(0.05, abs=0.005)
     strangers = np.arange(2000)[:, None] % 8 == np.arange(8)
     assert level(strangers, success) == pytest.approx(0.05 / 8, abs=0.003)
     assert 0.05 / 8 < level(rng.random((2000, 8)) < 0.5, success) < 0.05

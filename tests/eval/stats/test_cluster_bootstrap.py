@@ -13,11 +13,11 @@ from eval.stats.cluster_bootstrap import (
     Replicates,
     bootstrap_replicates,
     cluster_bootstrap,
-    cluster_weights,
     percentile_interval,
     sum_clusters,
 )
 from eval.stats.confusion import confusion_columns, confusion_statistic
+from eval.stats.indices import Multiplicities
 from eval.stats.influence import delta_interval, influence_values, standard_error
 from eval.stats.interval import Floats, Ints
 from tests.eval.stats.reference import resample_rows, total_rows
@@ -55,7 +55,7 @@ def test_sums_by_cluster_are_sums_by_cluster(values: Floats, data: st.DataObject
 
 def test_weights_draw_each_stratum_as_often_as_it_has_clusters() -> None:
     sizes = np.array([3, 1, 5])
-    weights = cluster_weights(sizes, 20_000, np.random.default_rng(0))
+    weights = Multiplicities(sizes.tolist(), 20_000).draw(np.random.default_rng(0))
     for part, size in zip(np.split(weights, [3, 4], axis=1), sizes, strict=True):
         assert (part.sum(axis=1) == size).all()
         np.testing.assert_allclose(part.mean(axis=0), 1, atol=0.05)

@@ -59,3 +59,16 @@ def test_each_judge_may_have_its_own_truth() -> None:
 def test_a_missing_verdict_is_refused_not_counted_as_no() -> None:
     with pytest.raises(ValueError, match="0 or 1"):
         confusion_columns([[float("nan")]], [1])
+
+
+def test_three_blocks_do_for_metrics_that_never_read_true_negatives() -> None:
+    rng = np.random.default_rng(1)
+    says, truth = rng.random((2, 30, 4)) < 0.5
+    names = ("precision", "recall", "f1")
+    three = confusion_statistic(*names, blocks=3)(confusion_columns(says, truth, blocks=3).sum(0))
+    assert (
+        three.tolist()
+        == confusion_statistic(*names)(confusion_columns(says, truth).sum(0)).tolist()
+    )
+    with pytest.raises(ValueError, match="true negatives"):
+        confusion_statistic("recall", "npv", blocks=3)

@@ -117,6 +117,15 @@ def test_the_gaussian_leaf_matches_mean_and_variance(
     np.testing.assert_allclose(draws["gaussian"].std(axis=0), draws["exact"].std(axis=0), rtol=0.03)
 
 
+def test_many_rollouts_are_drawn_without_tables() -> None:
+    tree = as_tree(outcomes(14, ragged=False, rollouts=70))
+    exact, gaussian = prepare(tree), prepare(tree, leaf="gaussian")
+    assert [app.binomials for app in exact.apps if isinstance(app, BalancedApp)] == [None, None]
+    draws = [each.draw(np.random.default_rng(8), 20_000) for each in (exact, gaussian)]
+    np.testing.assert_allclose(draws[0].mean(axis=0), draws[1].mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(draws[0].std(axis=0), draws[1].std(axis=0), rtol=0.03)
+
+
 @pytest.mark.parametrize("leaf", ["exact", "gaussian"])
 @pytest.mark.parametrize("ragged", [False, True], ids=["balanced", "ragged"])
 def test_same_seed_same_digits_on_any_number_of_threads(ragged: bool, leaf: Leaf) -> None:
