@@ -4,75 +4,33 @@ Suite: 15 apps, 387 scenarios, 27 configurations, 20 rollouts, 1,000 replicates.
 trajectories of 300 tasks in 5 benchmarks, 13 judges x 3 labels x (precision, recall, F1), 10,000
 replicates. Peers are rliable and arch where they import (rliable needs arch < 8, pandas < 3),
 scipy, and the index-resampling form in numpy. Peers marked * ran fewer replicates and are scaled
-linearly. Wall and CPU are the best of several runs: on a busy machine compare CPU.
+linearly. Every round runs each of them in turn; medians over the rounds are reported, and on a
+busy machine CPU ratios are the ones to compare.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
-import time
-import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from benchmarks.side_by_side import Way, compare
 from eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
 from eval.stats.confusion import confusion_columns, confusion_statistic
 from eval.stats.hierarchical import hierarchical_bootstrap, prepare
 from eval.stats.influence import delta_interval
 from eval.stats.interval import Floats, Ints
+from eval.stats.levels import Leaf
 from eval.stats.tree import Tree, tree_from_cells
 
 SUITE_B, JUDGES_B = 1000, 10_000
 APPS = (26,) * 12 + (25,) * 3
 LEVELS = np.array(list(product(range(3), repeat=3)))
 ROLLOUTS = 20
-
-
-@dataclass(frozen=True)
-class Row:
-    name: str
-    wall: float
-    cpu: float
-    megabytes: float
-    scaled: bool
-    note: str
-
-
-def measure(
-    name: str,
-    work: Callable[[], object],
-    *,
-    repeats: int = 15,
-    factor: float = 1.0,
-    note: str = "",
-) -> Row:
-    """Best wall and CPU seconds of ``work``, times ``factor``, and its peak traced memory."""
-    wall = cpu = float("inf")
-    for _ in range(repeats):
-        started, used = time.perf_counter(), time.process_time()
-        work()
-        wall = min(wall, time.perf_counter() - started)
-        cpu = min(cpu, time.process_time() - used)
-    tracemalloc.start()
-    work()
-    peak = tracemalloc.get_traced_memory()[1] / 1e6
-    tracemalloc.stop()
-    return Row(name, wall * factor, cpu * factor, peak, factor != 1, note)
-
-
-def report(title: str, rows: list[Row], ours: Row) -> None:
-    """One line a row; ratios are against ``ours``, wall / CPU."""
-    print(f"\n{title}")
-    print(f"{'':46}{'wall s':>9}{'cpu s':>9}{'MB':>7}{'ratio wall / cpu':>20}  computes")
-    for row in rows:
-        ratio = f"{row.wall / ours.wall:.1f} / {row.cpu / ours.cpu:.1f}"
-        name = row.name + (" *" if row.scaled else "")
-        print(f"{name:46}{row.wall:9.4f}{row.cpu:9.4f}{row.megabytes:7.1f}{ratio:>20}  {row.note}")
 
 
 def suite_outcomes(rng: np.random.Generator) -> list[Ints]:
@@ -137,50 +95,37 @@ def suite(quick: bool) -> None:
     def seed() -> np.random.Generator:
         return np.random.default_rng(1)
 
-    ours = measure(
-        "ours, exact, set-up included",
-        lambda: hierarchical_bootstrap(tree, seed(), n_resamples=SUITE_B),
-        note="full hierarchy",
-    )
-    rows = [
-        ours,
-        measure("ours, exact, after set-up", lambda: exact.draw(seed(), SUITE_B), note="full"),
-        measure(
+    def bootstrap(of: Tree, leaf: Leaf = "exact") -> Callable[[], object]:
+        return lambda: hierarchical_bootstrap(of, seed(), leaf=leaf, n_resamples=SUITE_B)
+
+    ways = [
+        Way("ours, exact, set-up included", bootstrap(tree), "full hierarchy"),
+        Way("ours, exact, after set-up", lambda: exact.draw(seed(), SUITE_B), "full"),
+        Way(
             "ours, exact, after set-up, 4 threads",
             lambda: exact.draw(seed(), SUITE_B, threads=4),
-            note="full, same digits",
+            "full, same digits",
         ),
-        measure(
+        Way(
             "ours, Gaussian rollouts, after set-up",
             lambda: gaussian.draw(seed(), SUITE_B),
-            note="full, leaf matched in mean and variance",
+            "full, leaf matched in mean and variance",
         ),
-        measure(
-            "ours, ragged tree (10 % missing), exact",
-            lambda: hierarchical_bootstrap(ragged, seed(), n_resamples=SUITE_B),
-            repeats=5,
-            note="full",
-        ),
-        measure(
-            "ours, ragged tree, Gaussian rollouts",
-            lambda: hierarchical_bootstrap(ragged, seed(), n_resamples=SUITE_B, leaf="gaussian"),
-            repeats=5,
-            note="full",
-        ),
-        measure(
+        Way("ours, ragged tree (10 % missing), exact", bootstrap(ragged), "full"),
+        Way("ours, ragged tree, Gaussian rollouts", bootstrap(ragged, "gaussian"), "full"),
+        Way(
             "numpy, index per draw",
             lambda: index_suite(apps, seed(), few),
-            repeats=5,
+            "full",
             factor=SUITE_B / few,
-            note="full",
         ),
         *suite_peers(apps, few),
     ]
-    report("Suite: hierarchical bootstrap, 208,980 outcomes, B = 1,000", rows, ours)
+    compare("Suite: hierarchical bootstrap, 208,980 outcomes, B = 1,000", ways, rounds(quick))
 
 
-def suite_peers(apps: list[Ints], few: int) -> list[Row]:
-    rows = []
+def suite_peers(apps: list[Ints], few: int) -> list[Way]:
+    ways = []
     if library := optional("rliable.library"):
         # rliable knows runs and tasks only: rollouts are runs, cells are tasks.
         scores = [each.reshape(-1, ROLLOUTS).T.astype(float) for each in apps]
@@ -191,9 +136,7 @@ def suite_peers(apps: list[Ints], few: int) -> list[Row]:
                 bootstrap.apply(np.mean, few)
 
         note = "cells and rollouts, no scenarios, no axes"
-        rows.append(
-            measure("rliable, per app", rliable, repeats=5, factor=SUITE_B / few, note=note)
-        )
+        ways.append(Way("rliable, per app", rliable, note, SUITE_B / few))
     if bootstrap := optional("arch.bootstrap"):
         means = [each.reshape(len(each), -1).mean(axis=1) for each in apps]
 
@@ -201,8 +144,8 @@ def suite_peers(apps: list[Ints], few: int) -> list[Row]:
             sampler = bootstrap.IndependentSamplesBootstrap(*means, seed=1)
             sampler.apply(lambda *parts: np.array([p.mean() for p in parts]), SUITE_B)
 
-        rows.append(measure("arch, independent samples", arch, note="scenarios only"))
-    return rows
+        ways.append(Way("arch, independent samples", arch, "scenarios only"))
+    return ways
 
 
 def judges(quick: bool) -> None:
@@ -214,29 +157,28 @@ def judges(quick: bool) -> None:
     verdicts = rng.random((n, columns)) < np.where(truth, 0.8, 0.15)
     metrics = confusion_statistic("precision", "recall", "f1", blocks=3)
     values = confusion_columns(verdicts, truth, blocks=3)
-    ours = measure(
-        "ours, tasks in benchmark strata",
-        lambda: cluster_bootstrap(
-            sum_clusters(values, task, benchmark),
-            metrics,
-            np.random.default_rng(1),
-            n_resamples=JUDGES_B,
+    ways = [
+        Way(
+            "ours, tasks in benchmark strata",
+            lambda: cluster_bootstrap(
+                sum_clusters(values, task, benchmark),
+                metrics,
+                np.random.default_rng(1),
+                n_resamples=JUDGES_B,
+            ),
+            "clusters in strata",
         ),
-        note="clusters in strata",
-    )
-    rows = [
-        ours,
-        measure(
+        Way(
             "ours, influence functions",
             lambda: delta_interval(sum_clusters(values, task, benchmark), metrics),
-            note="the same, no resampling",
+            "the same, no resampling",
         ),
         *judge_peers(values, columns, 100 if quick else 200),
     ]
-    report("Judges: 117 intervals, B = 10,000", rows, ours)
+    compare("Judges: 117 intervals, B = 10,000", ways, rounds(quick))
 
 
-def judge_peers(counts: Floats, columns: int, few: int) -> list[Row]:
+def judge_peers(counts: Floats, columns: int, few: int) -> list[Way]:
     """Peers on the counts they need, TP | FP | FN; they resample single trajectories."""
     from scipy.stats import bootstrap as scipy_bootstrap
 
@@ -262,22 +204,10 @@ def judge_peers(counts: Floats, columns: int, few: int) -> list[Row]:
         for _ in range(few):
             statistic(cells[rng.integers(0, len(cells), len(cells))].sum(axis=0))
 
-    factor = JUDGES_B / few
-    rows = [
-        measure(
-            "scipy, expert: one vectorised call",
-            scipy_expert,
-            repeats=5,
-            factor=factor,
-            note="single trajectories",
-        ),
-        measure(
-            "numpy, index per draw",
-            index_loop,
-            repeats=5,
-            factor=factor,
-            note="single trajectories",
-        ),
+    factor, note = JUDGES_B / few, "single trajectories"
+    ways = [
+        Way("scipy, expert: one vectorised call", scipy_expert, note, factor),
+        Way("numpy, index per draw", index_loop, note, factor),
     ]
     if library := optional("arch.bootstrap"):
 
@@ -285,9 +215,12 @@ def judge_peers(counts: Floats, columns: int, few: int) -> list[Row]:
             sampler = library.IIDBootstrap(cells, seed=1)
             sampler.apply(lambda drawn: statistic(drawn.sum(axis=0)), few)
 
-        note = "single trajectories"
-        rows.append(measure("arch, expert", arch, repeats=5, factor=factor, note=note))
-    return rows
+        ways.append(Way("arch, expert", arch, note, factor))
+    return ways
+
+
+def rounds(quick: bool) -> int:
+    return 5 if quick else 15
 
 
 def main() -> None:
