@@ -1,89 +1,137 @@
-"""Judges against each other, on the trajectories that both judged.
+"""Judges against each other, on the trajectories that both judged, label by label.
 
 Precision, recall and F1 by a paired bootstrap over tasks; accuracy by McNemar's exact test. Holm's
-correction is over all pairs, metric by metric.
+correction is over all pairs: of one metric, one label and one benchmark (or all of them).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
-from eval.observations import Observations
-from eval.scores import Comparison, Difference, Discordance, Missing, Ranking, Rate
+from eval.groups import Group, groups
+from eval.observations import Observations, Verdicts
+from eval.scores import (
+    ALL_AGENTS,
+    LABELS,
+    OVERALL,
+    Comparison,
+    Difference,
+    Discordance,
+    Label,
+    Missing,
+    Ranking,
+    Rate,
+)
 from eval.stats.cluster_bootstrap import sum_clusters
 from eval.stats.comparison import holm, mcnemar, paired_differences
 from eval.stats.confusion import METRICS, confusion_columns, confusion_statistic
-from eval.stats.interval import Floats, Interval
-from eval.uncertainty import Bootstrap, trajectories_of
+from eval.stats.interval import Bools, Floats, Interval
+from eval.uncertainty import DEGENERATE, Bootstrap, is_degenerate, trajectories_of
 
 COMPARED: tuple[Rate, ...] = ("precision", "recall", "f1")
 ALPHA = 0.05
 
 
+class _Arena(NamedTuple):
+    """Where judges are compared: their observations of one label, in one benchmark or all."""
+
+    benchmark: str
+    label: Label
+    judges: Mapping[str, Observations]
+
+    @property
+    def name(self) -> dict[str, str]:
+        return {"benchmark": self.benchmark, "label": self.label}
+
+
 def compare(
-    judges: Mapping[str, Observations], missing: Missing, bootstrap: Bootstrap
+    said: Mapping[str, Verdicts],
+    missing: Missing,
+    bootstrap: Bootstrap,
+    *,
+    by_benchmark: bool = False,
 ) -> Comparison:
-    """All pairs of judges; nothing where there is only one, or no resample."""
-    if len(judges) < 2 or not bootstrap.resamples:
+    """All pairs of judges that were asked for a label, over all benchmarks, and where
+    ``by_benchmark`` also in each; nothing where there is only one, or no resample."""
+    if len(said) < 2 or not bootstrap.resamples:
         return Comparison()
-    pairs = [_Pair(a, b, judges, missing) for a, b in combinations(sorted(judges), 2)]
-    # The smallest p-value of B resamples is 2 / (B + 1), which Holm multiplies by the pairs: with
-    # too few resamples no two of many judges could be told apart, however they differ.
-    enough = max(bootstrap.resamples, ceil(4 * len(pairs) / ALPHA))
-    differences = _differences(pairs, replace(bootstrap, resamples=enough))
+    differences: list[Difference] = []
+    discordances: list[Discordance] = []
+    rankings: list[Ranking] = []
+    for arena in _arenas(said, missing, by_benchmark):
+        pairs = [_Pair(arena, a, b) for a, b in combinations(sorted(arena.judges), 2)]
+        # The smallest p-value of B resamples is 2 / (B + 1), which Holm multiplies by the pairs:
+        # with too few resamples no two of many judges could be told apart, however they differ.
+        enough = max(bootstrap.resamples, ceil(4 * len(pairs) / ALPHA))
+        found = _differences(arena, pairs, replace(bootstrap, resamples=enough))
+        differences += found
+        discordances += _discordances(arena, pairs)
+        rankings += [_ranking(metric, arena, found) for metric in COMPARED]
     return Comparison(
         differences=tuple(differences),
-        discordances=tuple(_discordances(pairs)),
-        rankings=tuple(_ranking(metric, judges, missing, differences) for metric in COMPARED),
+        discordances=tuple(discordances),
+        rankings=tuple(rankings),
     )
+
+
+def _arenas(said: Mapping[str, Verdicts], missing: Missing, by_benchmark: bool) -> Iterator[_Arena]:
+    """Overall first, label by label; two judges or more that were asked, and a known label."""
+    reference = next(iter(said.values())).reference
+    places = [group for group in groups(reference) if group.agent == ALL_AGENTS]
+    single = places[:-1] if by_benchmark and len(places) > 2 else []
+    for group, label in product([Group(OVERALL, ALL_AGENTS), *single], LABELS):
+        members = group.members(reference)
+        judges = {
+            name: _seen(verdicts, label, missing, members)
+            for name, verdicts in said.items()
+            if label in verdicts.asked()
+        }
+        if len(judges) > 1 and (label == "success" or any(map(len, judges.values()))):
+            yield _Arena(group.benchmark, label, judges)
+
+
+def _seen(verdicts: Verdicts, label: Label, missing: Missing, members: Bools) -> Observations:
+    seen = verdicts.observe(label, missing)
+    counted = seen.answered if missing == "exclude" else np.ones(len(seen), dtype=bool)
+    return seen.where(counted & members[seen.place])
 
 
 class _Pair:
     """Two judges' observations of the same trajectories, in one order."""
 
-    def __init__(
-        self, first: str, second: str, judges: Mapping[str, Observations], missing: Missing
-    ) -> None:
+    def __init__(self, arena: _Arena, first: str, second: str) -> None:
         self.first, self.second = first, second
-        one, other = (_counted(judges[name], missing) for name in (first, second))
-        places, theirs = _places(one), _places(other)
-        common = [key for key in places if key in theirs]
-        self.one = one.at([places[key] for key in common])
-        self.other = other.at([theirs[key] for key in common])
+        one, other = arena.judges[first], arena.judges[second]
+        _, here, there = np.intersect1d(
+            one.place, other.place, assume_unique=True, return_indices=True
+        )
+        self.one, self.other = one.at(here), other.at(there)
+
+    @property
+    def tasks_apart(self) -> int:
+        """On how many tasks the two do not say the same."""
+        return len(np.unique(self.one.task[self.one.verdict != self.other.verdict]))
 
 
-def _counted(seen: Observations, missing: Missing) -> Observations:
-    return seen.where(seen.answered) if missing == "exclude" else seen
-
-
-def _places(seen: Observations) -> dict[tuple[str, str, str, int], int]:
-    """Trajectory -> position; attempts at one task by one agent are told apart."""
-    rows = zip(
-        seen.benchmark.tolist(),
-        seen.agent.tolist(),
-        seen.task.tolist(),
-        seen.attempt.tolist(),
-        strict=True,
-    )
-    return {row: index for index, row in enumerate(rows)}
-
-
-def _differences(pairs: list[_Pair], bootstrap: Bootstrap) -> list[Difference]:
+def _differences(arena: _Arena, pairs: list[_Pair], bootstrap: Bootstrap) -> list[Difference]:
     """Metric by metric, pairs in order; pairs on the same trajectories share the resamples."""
     together: dict[bytes, list[_Pair]] = defaultdict(list)
     for pair in pairs:
         together[trajectories_of(pair.one)].append(pair)
     found: dict[tuple[str, str, str], Difference] = {}
     for members in together.values():
-        same = _shared_differences(members, bootstrap) if len(members[0].one) else None
-        for d in same or map(_nothing, product(members, COMPARED)):
-            found[d.metric, d.first, d.second] = d
+        if len(members[0].one):
+            same = list(_shared_differences(arena, members, bootstrap))
+        else:
+            same = [_nothing(arena, *where) for where in product(members, COMPARED)]
+        found |= {(d.metric, d.first, d.second): d for d in same}
     return [
         found[metric, pair.first, pair.second].model_copy(update={"p_holm": _defined(p)})
         for metric in COMPARED
@@ -98,15 +146,16 @@ def _holm(
     return holm([np.nan if p is None else p for p in values])
 
 
-def _nothing(where: tuple[_Pair, Rate]) -> Difference:
-    pair, metric = where
+def _nothing(arena: _Arena, pair: _Pair, metric: Rate) -> Difference:
     nothing = dict.fromkeys(("difference", "low", "high", "p", "p_holm"))
     names = {"metric": metric, "first": pair.first, "second": pair.second, "n": 0}
     note = "no trajectory was judged by both"
-    return Difference.model_validate({**names, **nothing, "note": note})
+    return Difference.model_validate({**arena.name, **names, **nothing, "note": note})
 
 
-def _shared_differences(pairs: list[_Pair], bootstrap: Bootstrap) -> Iterator[Difference]:
+def _shared_differences(
+    arena: _Arena, pairs: list[_Pair], bootstrap: Bootstrap
+) -> Iterator[Difference]:
     """Differences of pairs of judges on the same trajectories."""
     judges = {pair.first: pair.one for pair in pairs} | {p.second: p.other for p in pairs}
     place = {name: index for index, name in enumerate(judges)}
@@ -124,20 +173,35 @@ def _shared_differences(pairs: list[_Pair], bootstrap: Bootstrap) -> Iterator[Di
         np.random.default_rng(bootstrap.seed),
         n_resamples=bootstrap.resamples,
     )
-    interval = told.interval
     for i, (m, pair) in enumerate(order):
-        yield Difference(
-            metric=COMPARED[m],
-            first=pair.first,
-            second=pair.second,
-            n=len(seen),
-            difference=_defined(interval.estimate[i]),
-            low=_defined(interval.low[i]),
-            high=_defined(interval.high[i]),
-            p=_defined(told.p_value[i]),
-            p_holm=None,
-            note=_note(interval, i) if np.isnan(told.p_value[i]) else "",
+        yield Difference.model_validate(
+            {
+                **arena.name,
+                "metric": COMPARED[m],
+                "first": pair.first,
+                "second": pair.second,
+                "n": len(seen),
+                "difference": _defined(told.interval.estimate[i]),
+                "p_holm": None,
+                **_limits(told.interval, i, float(told.p_value[i]), pair),
+            }
         )
+
+
+def _limits(interval: Interval, place: int, p: float, pair: _Pair) -> dict[str, object]:
+    """Low, high, p and note of the difference at ``place``.
+
+    Where every resample gives the same difference the percentiles are that one value, and the
+    p-value the smallest of so many resamples: no interval then, and no p-value below that of so
+    many tasks all falling to one side by chance (sign test).
+    """
+    low, high = interval.low[place], interval.high[place]
+    if np.isnan(p):
+        return {"low": None, "high": None, "p": None, "note": _note(interval, place)}
+    if is_degenerate(low, high):
+        p = max(p, min(1.0, 2.0 ** (1 - pair.tasks_apart)))
+        return {"low": None, "high": None, "p": p, "note": DEGENERATE}
+    return {"low": float(low), "high": float(high), "p": p, "note": ""}
 
 
 def _note(interval: Interval, place: int) -> str:
@@ -147,7 +211,7 @@ def _note(interval: Interval, place: int) -> str:
     return "; ".join(interval.notes)
 
 
-def _discordances(pairs: list[_Pair]) -> list[Discordance]:
+def _discordances(arena: _Arena, pairs: Sequence[_Pair]) -> list[Discordance]:
     tests = [
         mcnemar(
             pair.one.verdict == pair.one.truth.astype(np.int8),
@@ -158,6 +222,8 @@ def _discordances(pairs: list[_Pair]) -> list[Discordance]:
     p_holm = holm([test.p_value for test in tests])
     return [
         Discordance(
+            benchmark=arena.benchmark,
+            label=arena.label,
             first=pair.first,
             second=pair.second,
             n=len(pair.one),
@@ -170,20 +236,17 @@ def _discordances(pairs: list[_Pair]) -> list[Discordance]:
     ]
 
 
-def _ranking(
-    metric: Rate,
-    judges: Mapping[str, Observations],
-    missing: Missing,
-    differences: list[Difference],
-) -> Ranking:
+def _ranking(metric: Rate, arena: _Arena, differences: Sequence[Difference]) -> Ranking:
     apart = {
         (d.first, d.second)
         for d in differences
         if d.metric == metric and d.p_holm is not None and d.p_holm <= ALPHA
     }
-    values = {name: _value(metric, _counted(seen, missing)) for name, seen in judges.items()}
+    values = {name: _value(metric, seen) for name, seen in arena.judges.items()}
     order = sorted(values, key=lambda name: (np.isnan(values[name]), -values[name], name))
     return Ranking(
+        benchmark=arena.benchmark,
+        label=arena.label,
         metric=metric,
         judges=tuple(order),
         ties=tuple(_ties(order, apart)),

@@ -9,6 +9,15 @@ from trajectories.terminal import one_line
 FEW_POSITIVES = 20
 FEW_TASKS = 10
 
+_METRICS = {"f1": "F1", "kappa": "κ", "mcc": "MCC", "roc_auc": "ROC-AUC"}
+# By whether several metrics are meant, and whether F1 is among them.
+_INSTEAD = {
+    (False, True): "its limits are Wilson's over tasks",
+    (True, True): "F1's limits are Wilson's over tasks, the others have none",
+    (False, False): "it has no limits",
+    (True, False): "they have no limits",
+}
+
 _FAILED = {
     "negative": "counted as not accepted",
     "exclude": "left out",
@@ -84,6 +93,7 @@ def _without_interval(scores: Scores) -> list[str]:
         "likely too narrow"
         for name, tasks in sorted(few)
     ]
+    lines += _degenerate(scores, shown)
     sizes = {
         s.n
         for s in scores.scores
@@ -101,6 +111,23 @@ def _without_interval(scores: Scores) -> list[str]:
     return lines + [
         f"{count} differences between judges have no interval: {reason}"
         for reason, count in reasons.items()
+    ]
+
+
+def _degenerate(scores: Scores, shown: set[str]) -> list[str]:
+    """Of which metrics every resample has the same value, judges with the same ones together."""
+    cells: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for s in scores.scores:
+        if s.degenerate and s.benchmark in shown:
+            by = "" if s.agent == ALL_AGENTS else f" by {s.agent}"
+            place = f"{LABEL_TITLES[s.label]}, {benchmark_name(s.benchmark)}{by}"
+            names = tuple(_METRICS.get(rate, rate) for rate in s.degenerate)
+            name = f"rule-based beside {s.judge}" if s.baseline else s.judge
+            cells.setdefault((place, names), []).append(name)
+    return [
+        f"warning: {place}: every resample of {', '.join(judges)} has the same {', '.join(names)} "
+        "(degenerate): " + _INSTEAD[len(names) > 1, names[0] == "F1"]
+        for (place, names), judges in cells.items()
     ]
 
 

@@ -1,18 +1,19 @@
 """AgentRewardBench's published judgments: ``judgments/BENCHMARK/AGENT/JUDGE/TASK_ID.json``.
 
-``read_published`` makes Judgments of them, decoding only the few fields that are needed.
+``read_published`` makes Judgments of the few fields that are needed of each file.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
+from eval.published_file import Answer, JudgmentFile
+from eval.published_index import JudgmentIndex, read_unindexed
 from judges.model import Call, Judgment, Status, Usage, Verdict
 from judges.parsing import ParseFailure, parse_status_line, parse_tags
 from trajectories.errors import UserError
@@ -23,7 +24,11 @@ _DUPLICATE = re.compile(r"\(\d+\)$")
 _ERROR = "_error"
 _SUFFIX = ".json"
 _TAGS = ("<reasoning>", "<success>")
-_MAX_BYTES = 200_000_000
+_OPEN, _CLOSE = "<reasoning>", "</reasoning>"
+# What else than a label's tag would make the text before it matter.
+_ENTANGLING = re.compile("reasoning|think", re.IGNORECASE)
+_ENTANGLED = Verdict()
+_SHORT = 400
 
 
 class PublishedJudgment(NamedTuple):
@@ -42,77 +47,34 @@ class PublishedJudgment(NamedTuple):
     representation: tuple[bool, bool] | None = None
 
 
-class _Message(msgspec.Struct):
-    content: str | None = None
+def judgments_folder(folder: Path) -> Path:
+    """The folder of benchmarks: ``folder``, or ``judgments`` in it."""
+    inner = folder / "judgments"
+    return inner if inner.is_dir() else folder
 
 
-class _Choice(msgspec.Struct):
-    message: _Message = msgspec.field(default_factory=_Message)
-    finish_reason: str | None = None
-
-
-class _PromptDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-
-
-class _Response(msgspec.Struct):
-    choices: list[_Choice] = msgspec.field(default_factory=list)
-    usage: _Usage | None = None
-
-
-class _Summary(msgspec.Struct):
-    cum_reward: float | None = None
-
-
-class _Info(msgspec.Struct):
-    summary_info: _Summary = msgspec.field(default_factory=_Summary)
-
-
-class _Arguments(msgspec.Struct):
-    use_axtree: bool | None = None
-    use_screenshot: bool | None = None
-
-
-class _File(msgspec.Struct):
-    judge_model_name: str = ""
-    judge_args: _Arguments | None = None
-    response: _Response | None = None
-    error: Any = None
-    trajectory_info: _Info = msgspec.field(default_factory=_Info)
-
-
-_DECODER = msgspec.json.Decoder(_File)
-# Most of a file is the chat messages, which lie between what is needed: enough of its two ends.
-_HEAD = 16_384
-_TAIL = 8_192
-_LARGE_KEY, _LAST_KEY = b'"chat_messages"', b'"trajectory_info"'
-
-
-def read_published(folder: Path) -> Iterator[PublishedJudgment]:
+def read_published(folder: Path, index: JudgmentIndex | None = None) -> Iterator[PublishedJudgment]:
     """Every judgment below ``folder`` (``judgments``, or the folder that has it), by path.
 
     Of duplicates and of an ``_error.json`` beside an answer one counts. A file that cannot be
-    read gives a judgment with status ``skipped``. Raises UserError if there is no judgment.
+    read gives a judgment with status ``skipped``. With an ``index`` (of the same folder) only
+    files that changed are read. Raises UserError if there is no judgment.
     """
-    root = folder / "judgments" if (folder / "judgments").is_dir() else folder
-    judges = sorted(path for path in root.glob("*/*/*") if path.is_dir())
+    root = judgments_folder(folder)
+    read = read_unindexed if index is None else index.read
     # One key object for all judges of a trajectory: it is made and compared once.
     keys: dict[tuple[str, str, str], TrajectoryKey] = {}
     found = False
-    for judge in judges:
-        benchmark, agent = judge.parts[-3:-1]
-        for task_id, path in _one_file_a_task(judge).items():
+    for judge in sorted(path for path in root.glob("*/*/*") if path.is_dir()):
+        benchmark, agent, name = judge.parts[-3:]
+        place = str(judge)
+        for task_id, file in _one_file_a_task(judge).items():
             found = True
-            place = (benchmark, agent, task_id)
-            if place not in keys:
-                keys[place] = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
-            yield _read(path, keys[place], task_id)
+            key = keys.get((benchmark, agent, task_id))
+            if key is None:
+                key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
+                keys[benchmark, agent, task_id] = key
+            yield _published(partial(read, place, file), key, name, task_id, f"{place}/{file}")
     if not found:
         raise UserError(
             f"{folder}: holds no judgments in the layout BENCHMARK/AGENT/JUDGE/TASK_ID.json; "
@@ -120,8 +82,9 @@ def read_published(folder: Path) -> Iterator[PublishedJudgment]:
         )
 
 
-def _one_file_a_task(judge: Path) -> dict[str, Path]:
-    """Raw task id -> its file: an answer before an error, an original before a duplicate."""
+def _one_file_a_task(judge: Path) -> dict[str, str]:
+    """Raw task id -> its file's name: an answer before an error, an original before a
+    duplicate."""
     candidates = []
     for file in os.listdir(judge):  # noqa: PTH208 - names are enough, and many times quicker
         if not file.endswith(_SUFFIX):
@@ -129,9 +92,9 @@ def _one_file_a_task(judge: Path) -> dict[str, Path]:
         name = _without_copy(file.removesuffix(_SUFFIX))
         task_id = _without_copy(name.removesuffix(_ERROR))
         candidates.append((task_id, name.endswith(_ERROR), len(file), file))
-    files: dict[str, Path] = {}
+    files: dict[str, str] = {}
     for task_id, _, _, name in sorted(candidates):
-        files.setdefault(task_id, judge / name)
+        files.setdefault(task_id, name)
     return files
 
 
@@ -139,74 +102,77 @@ def _without_copy(name: str) -> str:
     return _DUPLICATE.sub("", name) if name.endswith(")") else name
 
 
-def _read(path: Path, key: TrajectoryKey, task_id: str) -> PublishedJudgment:
+def _published(
+    read: Callable[[], JudgmentFile], key: TrajectoryKey, judge: str, task_id: str, path: str
+) -> PublishedJudgment:
     try:
-        file = _fields(path)
+        file = read()
         ended = _judged(file)
-    except (OSError, ValueError, RecursionError, msgspec.DecodeError) as error:
-        file = _File()
+    except (OSError, ValueError, RecursionError) as error:
+        file = JudgmentFile()
         ended = {"status": Status.SKIPPED, "detail": f"{path}: cannot be read: {error}"}
     return PublishedJudgment(
-        judgment=Judgment(key=key, judge=path.parent.name, **ended),
+        judgment=Judgment(key=key, judge=judge, **ended),
         raw_task_id=task_id,
         judge_model_name=file.judge_model_name,
-        official_reward=file.trajectory_info.summary_info.cum_reward,
-        representation=_representation(file.judge_args),
+        official_reward=file.official_reward,
+        representation=_representation(file),
     )
 
 
-def _fields(path: Path) -> _File:
-    """The needed fields, of a large file from its two ends where they hold them.
-
-    What is cut out begins and ends before a key, so the rest is JSON only if both are keys of the
-    whole object; otherwise all of the file is decoded.
-    """
-    with path.open("rb", buffering=0) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > _MAX_BYTES:
-            raise ValueError(f"larger than {_MAX_BYTES} bytes")
-        if size > _HEAD + _TAIL:
-            head, tail = file.read(_HEAD), os.pread(file.fileno(), _TAIL, size - _TAIL)
-            cut, go_on = head.find(_LARGE_KEY), tail.rfind(_LAST_KEY)
-            if cut > 0 and go_on > 0:
-                try:
-                    return _DECODER.decode(head[:cut] + tail[go_on:])
-                except msgspec.DecodeError:
-                    pass
-            file.seek(0)
-        return _DECODER.decode(file.readall())
-
-
-def _representation(said: _Arguments | None) -> tuple[bool, bool] | None:
-    if said is None or said.use_axtree is None or said.use_screenshot is None:
+def _representation(file: JudgmentFile) -> tuple[bool, bool] | None:
+    if file.use_axtree is None or file.use_screenshot is None:
         return None
-    return said.use_axtree, said.use_screenshot
+    return file.use_axtree, file.use_screenshot
 
 
-def _judged(file: _File) -> dict[str, Any]:
+def _judged(file: JudgmentFile) -> dict[str, Any]:
     """Status, verdict and call of a judgment."""
-    if file.response is None or not file.response.choices:
-        return {
-            "status": Status.PROVIDER_ERROR,
-            "detail": str(file.error)[:500] if file.error else "the file holds no response",
-        }
-    choice = file.response.choices[0]
-    text = choice.message.content or ""
+    answer = file.answer
+    if answer is None:
+        detail = file.error or "the file holds no response"
+        return {"status": Status.PROVIDER_ERROR, "detail": detail}
+    text = answer.content or ""
+    calls = (_call(answer, text),)
     verdict = read_verdict(text)
-    status = Status.OK if verdict else _failure(choice)
-    return {
-        "status": status,
-        "detail": ""
-        if verdict
-        else f"no verdict in the reply, which ended with {choice.finish_reason}",
-        "calls": (_call(choice, text, file.response.usage or _Usage()),),
-        **dict(verdict or Verdict()),
-    }
+    if verdict is None:
+        detail = f"no verdict in the reply, which ended with {answer.finish_reason}"
+        return {"status": _failure(answer), "detail": detail, "calls": calls}
+    return {"status": Status.OK, "calls": calls, **verdict.__dict__}
 
 
 def read_verdict(text: str) -> Verdict | None:
     """The verdict in the tags or, of a reply without them, in its status line; None if it holds
     none."""
+    start = text.find("<")
+    end = text.find("<", start + 1)
+    if not (start >= 0 and text.startswith(_OPEN, start) and text.startswith(_CLOSE, end)):
+        return _parsed(text)
+    labels = text[end + len(_CLOSE) :]
+    if len(labels) > _SHORT or _after_reasoning(labels) is _ENTANGLED:
+        return _parsed(text)
+    found = _after_reasoning(labels)
+    if found is None:
+        return None
+    return Verdict(
+        success=found.success,
+        side_effect=found.side_effect,
+        repetition=found.repetition,
+        optimality=found.optimality,
+        reasoning=text[start + len(_OPEN) : end].strip(),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _after_reasoning(labels: str) -> Verdict | None:
+    """The verdict of a reply whose reasoning is one block without any tag, which is hidden from
+    what follows it: the replies of a judge end in few ways. ``_ENTANGLED`` where it is not."""
+    if _ENTANGLING.search(labels):
+        return _ENTANGLED
+    return _parsed(_OPEN + _CLOSE + labels)
+
+
+def _parsed(text: str) -> Verdict | None:
     try:
         tagged = any(tag in text for tag in _TAGS)
         return parse_tags(text) if tagged else parse_status_line(text)
@@ -214,28 +180,27 @@ def read_verdict(text: str) -> Verdict | None:
         return None
 
 
-def _failure(choice: _Choice) -> Status:
-    if choice.finish_reason == "length":
+def _failure(answer: Answer) -> Status:
+    if answer.finish_reason == "length":
         return Status.TRUNCATED
-    if choice.finish_reason == "content_filter" or choice.message.content is None:
+    if answer.finish_reason == "content_filter" or answer.content is None:
         return Status.REFUSED
     return Status.UNPARSABLE
 
 
-def _call(choice: _Choice, text: str, usage: _Usage) -> Call:
+def _call(answer: Answer, text: str) -> Call:
     """The call as far as the file tells it: its price is not known, its request is not kept."""
-    details = usage.prompt_tokens_details or _PromptDetails()
-    cached = details.cached_tokens or 0
+    cached = answer.cached_tokens or 0
     tokens = Usage(
-        input=max(0, (usage.prompt_tokens or 0) - cached),
+        input=max(0, (answer.prompt_tokens or 0) - cached),
         cache_read=cached,
-        output=usage.completion_tokens or 0,
+        output=answer.completion_tokens or 0,
     )
     return Call(
         stage="verdict",
         request="",
         rung="full",
-        finish=choice.finish_reason or "",
+        finish=answer.finish_reason or "",
         usage=tokens,
         cost=None,
         text=text,

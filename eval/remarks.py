@@ -10,9 +10,10 @@ from judges.model import Judgment, Status
 from trajectories.model import TrajectoryKey
 
 
-def remarks(judgments: Sequence[Judgment]) -> list[str]:
-    """Sentences about one judge for the notes below the tables."""
-    return [*_flips(judgments), *_cascade(judgments)] if judgments else []
+def remarks(judgments: Sequence[Judgment], trajectories: int) -> list[str]:
+    """Sentences about one judge of so many trajectories for the notes below the tables."""
+    flips = _flips(judgments) if len(judgments) > trajectories else []
+    return [*flips, *_cascade(judgments)]
 
 
 def flip_rate(judgments: Iterable[Judgment]) -> tuple[int, int]:

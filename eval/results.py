@@ -14,6 +14,7 @@ COLUMNS = (
     *(f"{rate}{end}" for rate in (*RATES, *SCORE_RATES) for end in ("", "_low", "_high")),
     *("tp", "fp", "fn", "tn"),
     *_NUMBERS,
+    "degenerate",
     "missing_policy",
 )
 # A run that was interrupted ends with the same bytes.
@@ -40,8 +41,9 @@ def results_csv(scores: Scores) -> str:
 
 
 def _row(found: Score) -> dict[str, object]:
-    fields = found.model_dump(exclude={"counts", "baseline", "intervals"})
+    fields = found.model_dump(exclude={"counts", "baseline", "intervals", "degenerate"})
     for rate, (low, high) in found.intervals.items():
         fields |= {f"{rate}_low": low, f"{rate}_high": high}
     evaluator = "rule-based" if found.baseline else "judge"
-    return fields | found.counts.model_dump() | {"evaluator": evaluator}
+    told = {"evaluator": evaluator, "degenerate": " ".join(found.degenerate)}
+    return fields | found.counts.model_dump() | told

@@ -40,7 +40,8 @@ class Score(Record):
 
     ``intervals`` holds the 95 % limits of what has them: Wilson's for single proportions
     (precision, recall, accuracy, NPV, TNR), of the others the percentiles of a bootstrap that
-    resamples tasks.
+    resamples tasks. ``degenerate`` are those of which every resample has the same value, which
+    tells nothing of the next task: F1 then has Wilson's limits over tasks, the others none.
     """
 
     judge: str
@@ -69,6 +70,7 @@ class Score(Record):
     brier: float | None = None
     calibration_error: float | None = None
     intervals: dict[Rate | ScoreRate, Limits] = Field(default_factory=dict)
+    degenerate: tuple[Rate | ScoreRate, ...] = ()
 
     @property
     def precision_low(self) -> float | None:
@@ -140,9 +142,12 @@ class Difference(Record):
     """``first`` minus ``second`` in one metric, on the ``n`` trajectories that both judged.
 
     ``low`` and ``high`` are the 95 % limits of the paired bootstrap over tasks, ``p_holm`` its
-    p-value corrected for the number of pairs; None where undefined. ``note`` says why.
+    p-value corrected for the number of pairs; None where undefined or where every resample agrees.
+    ``note`` says why.
     """
 
+    benchmark: str = OVERALL
+    label: Label = "success"
     metric: Rate
     first: str
     second: str
@@ -158,6 +163,8 @@ class Difference(Record):
 class Discordance(Record):
     """McNemar's exact test of who is right more often (accuracy, trajectories independent)."""
 
+    benchmark: str = OVERALL
+    label: Label = "success"
     first: str
     second: str
     n: int
@@ -171,6 +178,8 @@ class Ranking(Record):
     """Judges by one metric, best first. ``ties`` are the longest runs of neighbours of whom no
     two are told apart (Demšar 2006's bars), ``apart`` the pairs that are."""
 
+    benchmark: str = OVERALL
+    label: Label = "success"
     metric: Rate
     judges: tuple[str, ...]
     ties: tuple[tuple[str, ...], ...]
@@ -178,7 +187,7 @@ class Ranking(Record):
 
 
 class Comparison(Record):
-    """Every pair of judges on success, over all benchmarks."""
+    """Every pair of judges on every label that both were asked for, over all benchmarks first."""
 
     differences: tuple[Difference, ...] = ()
     discordances: tuple[Discordance, ...] = ()

@@ -5,58 +5,31 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from annotations.model import Labels
 from eval.comparing import compare
+from eval.coverage import coverage_of, unsure
+from eval.garbage import collection_paused
+from eval.groups import groups
 from eval.metrics import accuracy, f1, kappa, mcc, npv, precision, recall, tnr
-from eval.observations import Observations, asked_labels, observe, one_per_trajectory
+from eval.observations import Observations, Verdicts, one_per_trajectory
 from eval.protocol import ProtocolCounts, protocol_counts, protocol_rates
+from eval.reference import Reference
 from eval.remarks import remarks
-from eval.scores import (
-    ALL_AGENTS,
-    LABELS,
-    OVERALL,
-    RULE_BASED,
-    Coverage,
-    Label,
-    Missing,
-    Score,
-    Scores,
-    Spending,
-    StageLedger,
-)
+from eval.scores import ALL_AGENTS, OVERALL, RULE_BASED, Coverage, Label, Missing, Score, Scores
+from eval.spending import spending
 from eval.stats.interval import Bools
-from eval.success_rates import success_rate_of
+from eval.success_rates import RateCells, success_rates
 from eval.uncertainty import Bootstrap, Scored, with_intervals
-from judges.model import Call, Judgment, Status, Usage
+from judges.model import Judgment
 from trajectories.model import TrajectoryKey
 
 __all__ = ["OVERALL", "Label", "Missing", "Score", "Scores", "one_per_trajectory", "score"]
-
-
-class Group(NamedTuple):
-    """What a row of a table is about: a benchmark or all, an agent or all."""
-
-    benchmark: str
-    agent: str
-
-    def mask(self, seen: Observations) -> Bools:
-        """Which observations belong to it."""
-        chosen = np.ones(len(seen), dtype=bool)
-        if self.benchmark != OVERALL:
-            chosen &= seen.benchmark == self.benchmark
-        if self.agent != ALL_AGENTS:
-            chosen &= seen.agent == self.agent
-        return chosen
-
-    def covers(self, benchmark: str, agent: str) -> bool:
-        return self.benchmark in (OVERALL, benchmark) and self.agent in (ALL_AGENTS, agent)
 
 
 def score(
@@ -78,102 +51,70 @@ def score(
     the tag is 0, no valid reply is -1, and its arithmetic (``eval.protocol``) gives the rates.
     """
     bootstrap = bootstrap or Bootstrap()
-    # The judgments' own key objects: equal keys that are one object are found without comparing.
-    own = {key: key for key in rewards}
-    labels = {own.get(key, key): label for key, label in labels.items()}
-    by_judge: dict[str, list[Judgment]] = defaultdict(list)
-    for judgment in judgments:
-        by_judge[judgment.judge].append(judgment)
-    found: list[Scored] = []
-    rates, coverage, success = [], [], {}
-    for judge in sorted(by_judge):
-        verdicts = one_per_trajectory(by_judge[judge])
-        keys = {j.key for j in verdicts} | set(rewards)
-        observed = {
-            label: observe(verdicts, label, labels, rewards, missing)
-            for label in asked_labels(verdicts)
-        }
-        success[judge] = observed["success"]
-        tally = _Tally(verdicts, keys, labels)
-        for group in groups(keys, by_agent=True):
-            detailed = by_agent or group.agent == ALL_AGENTS
-            if detailed:
-                coverage.append(tally.coverage(judge, group))
-            if not tally.count("judged", group):
-                continue
-            cut = observed["success"].where(group.mask(observed["success"]))
-            rates.append(success_rate_of(judge, *group, cut, missing))
-            for label in observed if detailed else ():
-                cut = observed[label].where(group.mask(observed[label]))
-                place = {"judge": judge, **group._asdict(), "label": label}
-                place["unsure"] = tally.count(label, group)
-                found += _score_label(place, cut, missing)
-    return Scores(
-        missing=missing,
-        resamples=bootstrap.resamples,
-        seed=bootstrap.seed,
-        scores=tuple(with_intervals(found, bootstrap)),
-        success_rates=tuple(rates),
-        comparison=compare(success, missing, bootstrap),
-        coverage=tuple(coverage),
-        spending=tuple(_spending(judge, by_judge[judge]) for judge in sorted(by_judge)),
-        remarks=tuple(line for judge in sorted(by_judge) for line in remarks(by_judge[judge])),
-    )
-
-
-def groups(keys: Iterable[TrajectoryKey], *, by_agent: bool) -> list[Group]:
-    """Known benchmarks in the paper's order, others by name, then all of them; of each first all
-    agents, then one by one where it has several (or where ``overall`` has)."""
-    agents: dict[str, set[str]] = defaultdict(set)
-    for key in keys:
-        agents[benchmark_of(key)].add(key.agent)
-    known = [benchmark for benchmark in BENCHMARKS if benchmark in agents]
-    ordered = [*known, *sorted(set(agents) - set(known)), OVERALL]
-    agents[OVERALL] = set().union(*agents.values())
-    return [
-        Group(benchmark, agent)
-        for benchmark in ordered
-        for agent in (ALL_AGENTS, *(sorted(agents[benchmark]) if by_agent else ()))
-    ]
-
-
-class _Tally:
-    """Counts of one judge: how judgments ended, what was not judged, which labels are unsure."""
-
-    def __init__(
-        self, judgments: Sequence[Judgment], keys: Iterable[TrajectoryKey], labels: Labels
-    ) -> None:
-        self._cells: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        for key in keys:
-            self._cells[benchmark_of(key), key.agent]["all"] += 1
-        for judgment in judgments:
-            cell = self._cells[benchmark_of(judgment.key), judgment.key.agent]
-            cell["judged"] += 1
-            cell[f"status {judgment.status}"] += 1
-            annotation = labels.get(judgment.key)
-            if annotation is None:
-                cell["unlabelled"] += 1
-                continue
-            for label in LABELS:
-                if getattr(annotation, label) is None:
-                    cell[label] += 1
-
-    def count(self, what: str, group: Group) -> int:
-        """How many judgments of the group are ``judged``, ``unlabelled``, unsure of a label."""
-        return sum(found[what] for cell, found in self._cells.items() if group.covers(*cell))
-
-    def coverage(self, judge: str, group: Group) -> Coverage:
-        judged = self.count("judged", group)
-        ended = {status: self.count(f"status {status}", group) for status in Status}
-        return Coverage(
-            judge=judge,
-            benchmark=group.benchmark,
-            agent=group.agent,
-            judged=judged,
-            statuses={status: n for status, n in ended.items() if n},
-            unjudged=self.count("all", group) - judged,
-            unlabelled=self.count("unlabelled", group),
+    with collection_paused():
+        by_judge = _by_judge(judgments)
+        keys = dict.fromkeys(rewards)
+        keys.update((j.key, None) for mine in by_judge.values() for j in mine)
+        reference = Reference.of(keys, labels, rewards)
+        said = {judge: Verdicts.of(mine, reference) for judge, mine in by_judge.items()}
+        rows = _Rows([], [], [])
+        for judge, verdicts in said.items():
+            rows.add(judge, verdicts, _due(rewards, verdicts), missing, by_agent)
+        return Scores(
+            missing=missing,
+            resamples=bootstrap.resamples,
+            seed=bootstrap.seed,
+            scores=tuple(with_intervals(rows.scored, bootstrap)),
+            success_rates=tuple(success_rates(rows.rates, missing)),
+            comparison=compare(said, missing, bootstrap),
+            coverage=tuple(rows.coverage),
+            spending=tuple(spending(judge, mine) for judge, mine in by_judge.items()),
+            remarks=tuple(
+                line for judge, mine in by_judge.items() for line in remarks(mine, len(said[judge]))
+            ),
         )
+
+
+def _by_judge(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
+    """Judges by name."""
+    found: dict[str, list[Judgment]] = defaultdict(list)
+    for judgment in judgments:
+        found[judgment.judge].append(judgment)
+    return {judge: found[judge] for judge in sorted(found)}
+
+
+def _due(rewards: Iterable[TrajectoryKey], verdicts: Verdicts) -> Bools:
+    """Which trajectories (T,) the judge had to judge: the run's, and what it judged."""
+    due = np.zeros(len(verdicts.reference.reward), dtype=bool)
+    due[[verdicts.reference.place[key] for key in rewards]] = True
+    due[verdicts.place] = True
+    return due
+
+
+@dataclass
+class _Rows:
+    """What the tables have rows of, in their order."""
+
+    scored: list[Scored]
+    rates: list[RateCells]
+    coverage: list[Coverage]
+
+    def add(self, judge: str, said: Verdicts, due: Bools, missing: Missing, by_agent: bool) -> None:
+        """Every group of one judge."""
+        observed = {label: said.observe(label, missing) for label in said.asked()}
+        for group in groups(said.reference, due):
+            detailed = by_agent or group.agent == ALL_AGENTS
+            members = group.members(said.reference)
+            if detailed:
+                self.coverage.append(coverage_of(judge, group, said, due, members))
+            if not members[said.place].any():
+                continue
+            cut = {label: seen.where(members[seen.place]) for label, seen in observed.items()}
+            self.rates.append(RateCells(judge, group, cut["success"]))
+            for label in observed if detailed else ():
+                place = {"judge": judge, **group._asdict(), "label": label}
+                place["unsure"] = unsure(said, label, members)
+                self.scored += _score_label(place, cut[label], missing)
 
 
 def _score_label(place: Mapping[str, object], seen: Observations, missing: Missing) -> list[Scored]:
@@ -208,26 +149,3 @@ def _rates(found: ProtocolCounts, missing: Missing) -> dict[str, object]:
         return rates | protocol_rates(found).model_dump()
     plain = (precision, recall, f1, accuracy, npv, tnr)
     return rates | {rate.__name__: rate(counts) for rate in plain}
-
-
-def _spending(judge: str, judgments: Iterable[Judgment]) -> Spending:
-    stages: dict[str, list[Call]] = {}
-    for judgment in judgments:
-        for call in judgment.calls:
-            stages.setdefault(call.stage, []).append(call)
-    return Spending(
-        judge=judge,
-        stages=tuple(StageLedger(stage=name, **_sums(calls)) for name, calls in stages.items()),
-        **_sums([call for calls in stages.values() for call in calls]),
-    )
-
-
-def _sums(calls: Sequence[Call]) -> dict[str, Any]:
-    prices = [call.cost for call in calls if call.cost is not None]
-    return {
-        "calls": len(calls),
-        "usage": sum((call.usage for call in calls), Usage()),
-        "cost": sum(prices) if prices else None,
-        "unpriced": len(calls) - len(prices),
-        "seconds": sum(call.seconds for call in calls),
-    }

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from annotations import Annotation, Labels, agentrewardbench, open_annotations, primary_labels
+from eval.garbage import collection_paused
 from eval.ledger import with_seconds
-from eval.published import read_published
+from eval.published import judgments_folder, read_published
+from eval.published_index import JudgmentIndex
 from eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest, read_rewards
 from judges.model import Judgment
 from trajectories.errors import UserError
@@ -28,7 +30,8 @@ class Source:
     """Judgments with the labels and official rewards that belong to them.
 
     ``representations`` says whether a judge saw the final accessibility tree and screenshot,
-    where that is known; ``data`` are the specifications that open the trajectories.
+    where that is known; ``data`` are the specifications that open the trajectories; ``notes`` what
+    the user should know of the reading.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Source:
     protocols: set[str] = field(default_factory=set)
     representations: dict[str, tuple[bool, bool]] = field(default_factory=dict)
     data: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``."""
@@ -64,9 +68,19 @@ def read_run(folder: Path) -> Source:
     )
 
 
-def read_published_folder(folder: Path, *, with_labels: bool = True) -> Source:
-    """Published judgments, with the annotations beside them or else the installed package's."""
-    found = list(read_published(folder))
+def read_published_folder(
+    folder: Path, *, with_labels: bool = True, with_index: bool = False
+) -> Source:
+    """Published judgments, with the annotations beside them or else the installed package's.
+
+    ``with_index``: what is needed of their files is kept in a side file (``JudgmentIndex``), and
+    only files that changed are read the next time; nothing else about the result changes.
+    """
+    index = JudgmentIndex(judgments_folder(folder)) if with_index else None
+    with collection_paused():
+        found = list(read_published(folder, index))
+        if index:
+            index.save()
     rewards: dict[TrajectoryKey, float | None] = {}
     for item in found:
         if rewards.get(item.judgment.key) is None:
@@ -78,7 +92,8 @@ def read_published_folder(folder: Path, *, with_labels: bool = True) -> Source:
         spec = f"{agentrewardbench.KIND}:{folder}" if beside else agentrewardbench.KIND
         labels = primary_labels(open_annotations(spec))
     judgments = [item.judgment for item in found]
-    return Source(str(folder), judgments, rewards, labels, representations=shown)
+    notes = index.notes if index else []
+    return Source(str(folder), judgments, rewards, labels, representations=shown, notes=notes)
 
 
 def combine(sources: Sequence[Source]) -> Source:
@@ -99,6 +114,7 @@ def combine(sources: Sequence[Source]) -> Source:
         whole.representations |= {
             names[judge]: shown for judge, shown in source.representations.items()
         }
+        whole.notes += source.notes
         whole.data += [spec for spec in source.data if spec not in whole.data]
         for key, reward in source.rewards.items():
             if whole.rewards.get(key) is None:

@@ -15,12 +15,13 @@ import orjson
 
 from annotations.agentrewardbench import BENCHMARKS
 from annotations.model import Annotation, Labels
+from eval.groups import groups
 from eval.manifest import code_version
-from eval.observations import asked_labels, observe, one_per_trajectory
+from eval.observations import Verdicts, one_per_trajectory
 from eval.protocol import percent
+from eval.reference import Reference
 from eval.run_folder import judgment_line
 from eval.scores import ALL_AGENTS, OVERALL, Label, Missing, Score, Scores
-from eval.scoring import groups
 from judges.model import Judgment
 from trajectories.errors import UserError
 
@@ -105,13 +106,13 @@ def _percent(score: Score | None, rate: str) -> float | None:
 def _results(verdicts: Sequence[Judgment], labels: Labels, missing: Missing) -> dict[str, Any]:
     """Benchmark -> agent -> category -> the labels and verdicts (-1: missing), in order of keys."""
     found: dict[str, Any] = {}
-    asked = {
-        label: observe(verdicts, label, labels, {}, missing) for label in asked_labels(verdicts)
-    }
-    for group in groups((j.key for j in verdicts), by_agent=True):
+    said = Verdicts.of(verdicts, Reference.of({j.key for j in verdicts}, labels, {}))
+    asked = {label: said.observe(label, missing) for label in said.asked()}
+    for group in groups(said.reference):
+        members = group.members(said.reference)
         cells = {}
         for label, seen in asked.items():
-            here = seen.where(group.mask(seen) & (seen.answered | (missing != "exclude")))
+            here = seen.where(members[seen.place] & (seen.answered | (missing != "exclude")))
             cells[_CATEGORIES[label]] = {
                 "y_human": here.truth.astype(int).tolist(),
                 "y_judge": here.verdict.tolist(),

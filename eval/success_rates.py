@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from eval.groups import Group
 from eval.observations import Observations
 from eval.protocol import success_rate
 from eval.scores import Missing, SuccessRate
@@ -15,13 +17,26 @@ from eval.stats.influence import delta_interval
 from eval.stats.interval import Floats
 
 
-def success_rate_of(
-    judge: str, benchmark: str, agent: str, seen: Observations, missing: Missing
+class RateCells(NamedTuple):
+    """What a row is of: a judge's observations of success in a group."""
+
+    judge: str
+    group: Group
+    seen: Observations
+
+
+def success_rates(cells: Iterable[RateCells], missing: Missing) -> list[SuccessRate]:
+    """The three rates of every cell; under the paper's protocol rounded to four digits, 0 of
+    nothing, and a missing verdict is no success."""
+    # The reward is the trajectory's, whoever judges it: its limits are computed once.
+    known: dict[bytes, tuple[float, float] | None] = {}
+    return [_success_rate(cell, missing, known) for cell in cells]
+
+
+def _success_rate(
+    cell: RateCells, missing: Missing, known: dict[bytes, tuple[float, float] | None]
 ) -> SuccessRate:
-    """The three rates on the observed trajectories; under the paper's protocol rounded to four
-    digits, 0 of nothing, and a missing verdict is no success."""
-    if missing == "exclude":
-        seen = seen.where(seen.answered)
+    seen = cell.seen.where(cell.seen.answered) if missing == "exclude" else cell.seen
     n, rewarded = len(seen), seen.where(~np.isnan(seen.reward))
     accepted = seen.verdict == 1
     values = {"expert": seen.truth, "judge_rate": accepted, "rule_based": rewarded.reward}
@@ -31,9 +46,12 @@ def success_rate_of(
         limits = wilson([seen.truth.sum(), accepted.sum()], [n, n])
         for i, name in enumerate(("expert", "judge_rate")):
             intervals[name] = float(limits.low[i]), float(limits.high[i])
-    if len(rewarded) and (found := _reward_limits(rewarded)):
+    same = rewarded.place.tobytes()
+    if same not in known:
+        known[same] = _reward_limits(rewarded) if len(rewarded) else None
+    if found := known[same]:
         intervals["rule_based"] = found
-    place = {"judge": judge, "benchmark": benchmark, "agent": agent}
+    place = {"judge": cell.judge, **cell.group._asdict()}
     more = {"n": n, "rewarded": len(rewarded), "intervals": intervals}
     return SuccessRate.model_validate({**place, **more, **rates})
 

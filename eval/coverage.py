@@ -1,0 +1,34 @@
+"""How the judgments of a judge ended, what was not judged, which labels are unsure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eval.groups import Group
+from eval.observations import STATUSES, Verdicts
+from eval.reference import UNKNOWN
+from eval.scores import Coverage, Label
+from eval.stats.interval import Bools
+
+
+def coverage_of(judge: str, group: Group, said: Verdicts, due: Bools, members: Bools) -> Coverage:
+    """Of the trajectories in the group; ``due`` (T,) are those that the judge had to judge,
+    ``members`` (T,) those of the group."""
+    inside = members[said.place]
+    ended = np.bincount(said.status[inside], minlength=len(STATUSES)).tolist()
+    judged = int(inside.sum())
+    return Coverage(
+        judge=judge,
+        benchmark=group.benchmark,
+        agent=group.agent,
+        judged=judged,
+        statuses={status: n for status, n in zip(STATUSES, ended, strict=True) if n},
+        unjudged=int((due & members).sum()) - judged,
+        unlabelled=int((inside & ~said.reference.annotated[said.place]).sum()),
+    )
+
+
+def unsure(said: Verdicts, label: Label, members: Bools) -> int:
+    """How many judged trajectories of the group have an annotation without this label."""
+    unknown = said.reference.annotated & (said.reference.truth[label] == UNKNOWN) & members
+    return int(unknown[said.place].sum())

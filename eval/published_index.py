@@ -1,0 +1,158 @@
+"""A side file with the needed fields of published judgments, so that they are read once.
+
+One file holds them for all judgments of a folder. An entry counts for a file whose size, time of
+change and status-change time are those it was read at: the last one cannot be set by an archive
+or a copy, so an index that came with somebody's data is never believed. Format: four bytes of
+magic, the CRC-32 of what follows, MessagePack.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+import zlib
+from pathlib import Path
+
+import msgspec
+
+from eval.published_file import JudgmentFile, read_file
+
+NAME = ".index.msgpack"
+_MAGIC = b"TJX1"
+_MAX_BYTES = 2_000_000_000
+# File systems date a change to the tick of a clock: a file that changed this short before it was
+# read may change again without a new date, so it is not kept. Nanoseconds.
+_SETTLED = 2_000_000_000
+
+
+class _Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    size: int
+    changed: int
+    status_changed: int
+    file: JudgmentFile
+
+    def fits(self, status: os.stat_result) -> bool:
+        return (self.size, self.changed, self.status_changed) == _identity(status)
+
+
+_Folders = dict[str, dict[str, _Entry]]
+_DECODER = msgspec.msgpack.Decoder(_Folders)
+
+
+class JudgmentIndex:
+    """Reads judgment files below ``root``, those that did not change from the index.
+
+    ``root`` is the folder with BENCHMARK/AGENT/JUDGE. ``notes`` says what went wrong; nothing
+    that goes wrong with the index changes what is read.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.notes: list[str] = []
+        self._root = str(root)
+        self._places = _places(root)
+        self._known = self._load()
+        self._seen: _Folders = {}
+        self._fresh = 0
+
+    def read(self, folder: str, name: str) -> JudgmentFile:
+        """The fields of ``folder/name``. Raises OSError, ValueError, RecursionError."""
+        path, within = f"{folder}/{name}", folder.removeprefix(self._root)
+        entry = self._known.get(within, {}).get(name)
+        if entry is None or not entry.fits(os.stat(path)):  # noqa: PTH116 - many times quicker
+            entry = _read(path)
+            self._fresh += 1
+            if max(entry.changed, entry.status_changed) > time.time_ns() - _SETTLED:
+                return entry.file
+        self._seen.setdefault(within, {})[name] = entry
+        return entry.file
+
+    def save(self) -> None:
+        """Write what was read, where something is new or gone; notes where that fails."""
+        if not self._fresh and _count(self._seen) == _count(self._known):
+            return
+        try:
+            body = msgspec.msgpack.encode(self._seen)
+        except OverflowError as error:
+            self.notes.append(f"the judgments' index was not written: {error}")
+            return
+        content = _MAGIC + zlib.crc32(body).to_bytes(4, "big") + body
+        failures = []
+        for place in self._places:
+            try:
+                _replace(place, content)
+                return
+            except OSError as error:
+                failures.append(f"{place}: the judgments' index was not written ({error.strerror})")
+        self.notes += failures
+
+    def _load(self) -> _Folders:
+        for place in self._places:
+            try:
+                if place.stat().st_size > _MAX_BYTES:
+                    raise ValueError(f"larger than {_MAX_BYTES} bytes")
+                return _decode(place.read_bytes())
+            except FileNotFoundError:
+                continue
+            except (OSError, ValueError) as error:
+                self.notes.append(f"{place}: is not a readable index and is made anew ({error})")
+        return {}
+
+
+def read_unindexed(folder: str, name: str) -> JudgmentFile:
+    """The fields of ``folder/name``, without an index. Raises as ``JudgmentIndex.read`` does."""
+    return _read(f"{folder}/{name}").file
+
+
+def _read(path: str) -> _Entry:
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        status = os.fstat(descriptor)
+        return _Entry(*_identity(status), read_file(descriptor, status.st_size))
+    finally:
+        os.close(descriptor)
+
+
+def _identity(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _places(root: Path) -> list[Path]:
+    """Beside the folder where that may be written, else (and then) in the user's cache."""
+    root = root.resolve()
+    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32] + NAME
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "trajudge"
+    beside = root.with_name(root.name + NAME)
+    return [beside, cache / name] if _writable(root.parent) else [cache / name]
+
+
+def _writable(folder: Path) -> bool:
+    """Whether one may write there and is meant to: root may where the mode forbids it to all."""
+    return os.access(folder, os.W_OK) and bool(folder.stat().st_mode & 0o222)
+
+
+def _decode(content: bytes) -> _Folders:
+    """Raises ValueError unless the content is a whole index."""
+    if content[:4] != _MAGIC:
+        raise ValueError("its first bytes are not an index's")
+    if zlib.crc32(memoryview(content)[8:]) != int.from_bytes(content[4:8], "big"):
+        raise ValueError("its checksum is wrong")
+    return _DECODER.decode(memoryview(content)[8:])
+
+
+def _replace(place: Path, content: bytes) -> None:
+    """Write all of it or nothing. Raises OSError."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(name).replace(place)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _count(folders: _Folders) -> int:
+    return sum(map(len, folders.values()))
