@@ -1,11 +1,19 @@
-"""Scoring speed beside AgentRewardBench's way: ``python -m benchmarks.score [--judges 13]``.
+"""Scoring speed beside two peers: ``python -m benchmarks.score [--judges 13]``.
 
 Makes judgment files in the published layout (13 judges x 1,302 trajectories of 50 kB, most of it
-the chat messages that no scorer needs), then scores them twice in one run: the peer loads every
-file whole with ``json.load``, cuts the tags out of the reply and counts in Python loops; ours is
-``eval.sources`` and ``eval.scoring``, without and with the bootstrap's intervals. Both give the
-same counts, which is checked. Best of several runs, files in the page cache; the peer's time is
-that of the part of the work that both do.
+the chat messages that no scorer needs), then scores them several times in one run:
+
+- ``lean peer``: every file whole with ``json.load``, the tags cut out with a regular expression,
+  counts in Python loops. The least that a scorer without partial decoding can do.
+- ``reconstruction``: AgentRewardBench's way as its paper and its published result files show it,
+  in our own words: not its script, which is not run here, so the ratio to it is an estimate. Every
+  file whole with ``json.load``, a row a label in a pandas table, and scikit-learn's precision,
+  recall, F1, accuracy and confusion matrix (for NPV and TNR) of every cell: judge, benchmark or
+  all, agent or all, label.
+- ours: ``eval.sources`` and ``eval.scoring``, reading every file or from the index beside them
+  (written by a run before), without and with the bootstrap's intervals.
+
+All give the same counts, which is checked. Best of several runs, files in the page cache.
 """
 
 from __future__ import annotations
@@ -23,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from annotations import Annotation, Labels
+from eval.garbage import collection_paused
 from eval.scores import Scores
 from eval.scoring import score
 from eval.sources import read_published_folder
@@ -40,6 +49,7 @@ def make_files(root: Path, judges: int, trajectories: int, size: int) -> Labels:
     rng = random.Random(0)
     labels: dict[TrajectoryKey, Annotation] = {}
     page = "".join(rng.choices("abcdefghij \n\"<>/[]{}'é", k=size))
+    thoughts = "".join(rng.choices("abcdefghij klmno .,", k=20_000))
     for number in range(trajectories):
         agent = AGENTS[number % len(AGENTS)]
         task = number // len(AGENTS)
@@ -59,15 +69,17 @@ def make_files(root: Path, judges: int, trajectories: int, size: int) -> Labels:
             folder = root / "judgments" / benchmark / agent / f"judge-{judge:02}"
             folder.mkdir(parents=True, exist_ok=True)
             cut = rng.randrange(1000)
-            text = json.dumps(judgment(key, said, page[cut : size - 4000 + cut]))
+            begin = rng.randrange(19_000)
+            reasoning = thoughts[begin : begin + rng.randrange(300, 900)]
+            text = json.dumps(judgment(key, said, reasoning, page[cut : size - 4000 + cut]))
             (folder / f"{key.task_id}.json").write_text(text)
     return labels
 
 
-def judgment(key: TrajectoryKey, said: bool, page: str) -> dict[str, Any]:
+def judgment(key: TrajectoryKey, said: bool, reasoning: str, page: str) -> dict[str, Any]:
     """One file: the fields of the published ones, in their order."""
     content = (
-        f"<reasoning>The agent did what it was asked.</reasoning>"
+        f"<reasoning>{reasoning}</reasoning>"
         f"<success>{'Successful' if said else 'Unsuccessful'}</success>"
         "<side>No</side><optimal>3. Somewhat Optimal</optimal><loop>Yes</loop>"
     )
@@ -131,22 +143,61 @@ def peer(root: Path, labels: Labels) -> dict[tuple[str, Cell], list[int]]:
     return cells
 
 
-def ours(root: Path, labels: Labels, resamples: int) -> Scores:
+def reconstruction(root: Path, labels: Labels) -> dict[tuple[str, Cell], list[int]]:
+    """The same cells as ``peer``, computed with pandas and scikit-learn; the rates are computed,
+    too, and dropped."""
+    import pandas as pd
+    from sklearn import metrics
+
+    truth = {(key.benchmark, key.agent, key.task_id): label for key, label in labels.items()}
+    rows = []
+    for path in sorted((root / "judgments").glob("*/*/*/*.json")):
+        with path.open() as file:
+            loaded = json.load(file)
+        content = loaded["response"]["choices"][0]["message"]["content"]
+        benchmark, agent, judge = path.parts[-4:-1]
+        expert = truth[benchmark, agent, path.stem]
+        known = (expert.success, expert.side_effect, expert.repetition)
+        for tag, human in zip(TAGS, known, strict=True):
+            word = content.split(f"<{tag}>")[-1].split(f"</{tag}>")[0].strip().lower()
+            said = int(word in ("successful", "yes"))
+            rows.append((judge, benchmark, agent, tag, int(bool(human)), said))
+    table = pd.DataFrame(rows, columns=["judge", "benchmark", "agent", "tag", "human", "said"])
+    cells = {}
+    for (judge, tag), mine in table.groupby(["judge", "tag"]):
+        for benchmark in ("overall", *BENCHMARKS):
+            here = mine if benchmark == "overall" else mine[mine.benchmark == benchmark]
+            for agent in ("all", *AGENTS):
+                chosen = here if agent == "all" else here[here.agent == agent]
+                human, said = chosen.human.to_numpy(), chosen.said.to_numpy()
+                metrics.precision_score(human, said, zero_division=0)
+                metrics.recall_score(human, said, zero_division=0)
+                metrics.f1_score(human, said, zero_division=0)
+                metrics.accuracy_score(human, said)
+                (tn, fp), (fn, tp) = metrics.confusion_matrix(human, said, labels=[0, 1]).tolist()
+                cells[judge, (benchmark, agent, tag)] = [tp, fp, fn, tn]
+    return cells
+
+
+def ours(root: Path, labels: Labels, resamples: int, with_index: bool) -> Scores:
     """The command's work between its options and its tables."""
-    source = read_published_folder(root, with_labels=False)
-    return score(
-        source.judgments,
-        labels,
-        rewards=source.rewards,
-        by_agent=True,
-        bootstrap=Bootstrap(resamples),
-    )
+    with collection_paused():
+        source = read_published_folder(root, with_labels=False, with_index=with_index)
+        return score(
+            source.judgments,
+            labels,
+            rewards=source.rewards,
+            by_agent=True,
+            bootstrap=Bootstrap(resamples),
+        )
 
 
 def best(work: Callable[[], Any], repeats: int) -> tuple[float, float, Any]:
     """Wall and CPU seconds of the best of ``repeats``, and what it gave."""
     wall = cpu = float("inf")
+    found = None
     for _ in range(repeats):
+        del found  # freeing what the run before gave is no part of this one
         started, used = time.perf_counter(), time.process_time()
         found = work()
         wall = min(wall, time.perf_counter() - started)
@@ -177,17 +228,25 @@ def main() -> None:
         labels = make_files(root, chosen.judges, chosen.trajectories, chosen.bytes)
         files = [path.stat().st_size for path in root.rglob("*.json")]
         print(f"{len(files):,} files, {sum(files) / len(files) / 1000:.0f} kB each")
-        rows = [("peer: json.load and loops", *best(lambda: peer(root, labels), chosen.repeats))]
-        reading = best(lambda: read_published_folder(root, with_labels=False), chosen.repeats)
-        rows.append(("ours, reading alone", *reading))
-        for resamples in (0, 2000):
-            work = best(partial(ours, root, labels, resamples), chosen.repeats)
-            rows.append((f"ours, {resamples} resamples", *work))
-        check(rows[-1][-1], rows[0][-1])
-    peer_wall, peer_cpu = rows[0][1:3]
+        peers = {"lean peer": peer, "reconstruction": reconstruction}
+        rows = [
+            (name, *best(partial(work, root, labels), chosen.repeats))
+            for name, work in peers.items()
+        ]
+        for with_index in (False, True):
+            where = "index" if with_index else "files"
+            read = partial(read_published_folder, root, with_labels=False, with_index=with_index)
+            read()  # writes the index
+            rows.append((f"ours, {where}: reading", *best(read, chosen.repeats)))
+            for resamples in (0, 2000):
+                work = partial(ours, root, labels, resamples, with_index)
+                rows.append((f"ours, {where}: {resamples} resamples", *best(work, chosen.repeats)))
+                for name in range(len(peers)):
+                    check(rows[-1][-1], rows[name][-1])
+    print(f"{'':28}{'wall s':>9}{'cpu s':>9}" + "".join(f"{'x ' + name:>20}" for name in peers))
     for name, wall, cpu, _ in rows:
-        ratios = f"{peer_wall / wall:8.1f} x wall{peer_cpu / cpu:8.1f} x cpu"
-        print(f"{name:28}{wall:8.2f} s{cpu:8.2f} cpu s{ratios}")
+        ratios = "".join(f"{other[1] / wall:>20.1f}" for other in rows[: len(peers)])
+        print(f"{name:28}{wall:9.2f}{cpu:9.2f}{ratios}")
 
 
 if __name__ == "__main__":

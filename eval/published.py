@@ -27,7 +27,7 @@ _TAGS = ("<reasoning>", "<success>")
 _OPEN, _CLOSE = "<reasoning>", "</reasoning>"
 # What else than a label's tag would make the text before it matter.
 _ENTANGLING = re.compile("reasoning|think", re.IGNORECASE)
-_ENTANGLED = Verdict()
+_ENTANGLED: dict[str, Any] = {}
 _SHORT = 400
 
 
@@ -134,48 +134,46 @@ def _judged(file: JudgmentFile) -> dict[str, Any]:
         return {"status": Status.PROVIDER_ERROR, "detail": detail}
     text = answer.content or ""
     calls = (_call(answer, text),)
-    verdict = read_verdict(text)
+    verdict = _verdict_fields(text)
     if verdict is None:
         detail = f"no verdict in the reply, which ended with {answer.finish_reason}"
         return {"status": _failure(answer), "detail": detail, "calls": calls}
-    return {"status": Status.OK, "calls": calls, **verdict.__dict__}
+    return {**verdict, "status": Status.OK, "calls": calls}
 
 
 def read_verdict(text: str) -> Verdict | None:
     """The verdict in the tags or, of a reply without them, in its status line; None if it holds
     none."""
+    fields = _verdict_fields(text)
+    return None if fields is None else Verdict(**fields)
+
+
+def _verdict_fields(text: str) -> dict[str, Any] | None:
+    """Of a reply whose reasoning is one block without any tag, what follows the block decides,
+    and its reasoning is what is in the block."""
     start = text.find("<")
     end = text.find("<", start + 1)
-    if not (start >= 0 and text.startswith(_OPEN, start) and text.startswith(_CLOSE, end)):
-        return _parsed(text)
-    labels = text[end + len(_CLOSE) :]
-    if len(labels) > _SHORT or _after_reasoning(labels) is _ENTANGLED:
-        return _parsed(text)
-    found = _after_reasoning(labels)
-    if found is None:
-        return None
-    return Verdict(
-        success=found.success,
-        side_effect=found.side_effect,
-        repetition=found.repetition,
-        optimality=found.optimality,
-        reasoning=text[start + len(_OPEN) : end].strip(),
-    )
+    if start >= 0 and text.startswith(_OPEN, start) and text.startswith(_CLOSE, end):
+        labels = text[end + len(_CLOSE) :]
+        if len(labels) <= _SHORT and (known := _after_reasoning(labels)) is not _ENTANGLED:
+            reasoning = text[start + len(_OPEN) : end].strip()
+            return known and {**known, "reasoning": reasoning}
+    return _parsed(text)
 
 
 @lru_cache(maxsize=4096)
-def _after_reasoning(labels: str) -> Verdict | None:
-    """The verdict of a reply whose reasoning is one block without any tag, which is hidden from
-    what follows it: the replies of a judge end in few ways. ``_ENTANGLED`` where it is not."""
+def _after_reasoning(labels: str) -> dict[str, Any] | None:
+    """The verdict in what follows the reasoning, which ends a judge's replies in few ways;
+    ``_ENTANGLED`` where it says something of the reasoning, too."""
     if _ENTANGLING.search(labels):
         return _ENTANGLED
     return _parsed(_OPEN + _CLOSE + labels)
 
 
-def _parsed(text: str) -> Verdict | None:
+def _parsed(text: str) -> dict[str, Any] | None:
     try:
         tagged = any(tag in text for tag in _TAGS)
-        return parse_tags(text) if tagged else parse_status_line(text)
+        return dict(parse_tags(text) if tagged else parse_status_line(text))
     except ParseFailure:
         return None
 

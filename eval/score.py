@@ -43,6 +43,12 @@ def _what(group: Any) -> None:
         help="judgments in AgentRewardBench's published layout",
     )
     add(
+        "--no-index",
+        action="store_true",
+        help="read every file of --judgments; without it what is needed of them is kept in a side "
+        "file (beside the folder, or in the user's cache) and only changed files are read again",
+    )
+    add(
         "--annotations",
         metavar="SPEC",
         help="labels, KIND:PATH (default: those of the run; for --judgments the installed "
@@ -60,6 +66,12 @@ def _what(group: Any) -> None:
         help="agentrewardbench: the paper's arithmetic; implies its --missing (default: the run's)",
     )
     add("--by", choices=("agent",), help="agent: also agent by agent")
+    add(
+        "--compare",
+        choices=("overall", "benchmark"),
+        default="overall",
+        help="judges against each other over all benchmarks, or also benchmark by benchmark",
+    )
     add(
         "--resamples",
         type=_whole,

@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
+from eval.garbage import collection_paused
 from eval.observations import Observations, observe, one_per_trajectory
 from eval.rendering import Table
 from eval.scores import Missing, Scores
@@ -14,10 +15,16 @@ from eval.sources import Source, combine, read_published_folder, read_run
 from eval.uncertainty import Bootstrap
 from trajectories.errors import UserError
 from trajectories.exits import DONE
+from trajectories.terminal import one_line
 
 
 def report(options: Namespace) -> int:
     """Everything that the options ask for; the exit code."""
+    with collection_paused():
+        return _report(options)
+
+
+def _report(options: Namespace) -> int:
     source = read_sources(options)
     missing = _policy(options, source.protocols)
     bootstrap = Bootstrap(options.resamples, options.seed)
@@ -28,6 +35,7 @@ def report(options: Namespace) -> int:
         missing=missing,
         by_agent=options.by == "agent",
         bootstrap=bootstrap,
+        compare_by_benchmark=options.compare == "benchmark",
     )
     if options.submission:
         from eval.submission import write_submission  # noqa: PLC0415 - only where it is asked for
@@ -45,9 +53,15 @@ def read_sources(options: Namespace) -> Source:
     sources = [read_run(run) for run in options.runs]
     if options.judgments is not None:
         sources.append(
-            read_published_folder(options.judgments, with_labels=not options.annotations)
+            read_published_folder(
+                options.judgments,
+                with_labels=not options.annotations,
+                with_index=not options.no_index,
+            )
         )
     combined = combine(sources)
+    for note in combined.notes:
+        sys.stderr.write(f"note: {one_line(note)}\n")
     if options.annotations:
         from annotations import open_annotations, primary_labels  # noqa: PLC0415
 

@@ -40,8 +40,10 @@ def score(
     missing: Missing = "negative",
     by_agent: bool = False,
     bootstrap: Bootstrap | None = None,
+    compare_by_benchmark: bool = False,
 ) -> Scores:
-    """Score every judge on every benchmark and overall; ``by_agent`` also agent by agent.
+    """Score every judge on every benchmark and overall; ``by_agent`` also agent by agent. Judges
+    are compared over all benchmarks, and where ``compare_by_benchmark`` also in each.
 
     ``rewards`` holds the official reward of every trajectory of the run (None: unknown). Several
     samples of one judge on one trajectory are one observation: their majority.
@@ -53,9 +55,9 @@ def score(
     bootstrap = bootstrap or Bootstrap()
     with collection_paused():
         by_judge = _by_judge(judgments)
-        keys = dict.fromkeys(rewards)
-        keys.update((j.key, None) for mine in by_judge.values() for j in mine)
-        reference = Reference.of(keys, labels, rewards)
+        # Judges share key objects where they can, and objects are told apart quicker than keys.
+        keys = {id(j.key): j.key for mine in by_judge.values() for j in mine}
+        reference = Reference.of({*rewards, *keys.values()}, labels, rewards)
         said = {judge: Verdicts.of(mine, reference) for judge, mine in by_judge.items()}
         rows = _Rows([], [], [])
         for judge, verdicts in said.items():
@@ -66,7 +68,7 @@ def score(
             seed=bootstrap.seed,
             scores=tuple(with_intervals(rows.scored, bootstrap)),
             success_rates=tuple(success_rates(rows.rates, missing)),
-            comparison=compare(said, missing, bootstrap),
+            comparison=compare(said, missing, bootstrap, by_benchmark=compare_by_benchmark),
             coverage=tuple(rows.coverage),
             spending=tuple(spending(judge, mine) for judge, mine in by_judge.items()),
             remarks=tuple(

@@ -81,10 +81,13 @@ def read_published_folder(
         found = list(read_published(folder, index))
         if index:
             index.save()
-    rewards: dict[TrajectoryKey, float | None] = {}
+    # All judges of a trajectory share its key object, and objects are told apart quicker.
+    keys = {id(item.judgment.key): item.judgment.key for item in found}
+    told: dict[int, float | None] = dict.fromkeys(keys)
     for item in found:
-        if rewards.get(item.judgment.key) is None:
-            rewards[item.judgment.key] = item.official_reward
+        if told[place := id(item.judgment.key)] is None:
+            told[place] = item.official_reward
+    rewards = {key: told[place] for place, key in keys.items()}
     shown = {i.judgment.judge: i.representation for i in found if i.representation}
     labels: Labels = {}
     if with_labels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from operator import attrgetter
 
 from eval.scores import Spending, StageLedger
 from judges.model import USAGE_FIELDS, Call, Judgment, Usage
@@ -11,25 +11,33 @@ from judges.model import USAGE_FIELDS, Call, Judgment, Usage
 
 def spending(judge: str, judgments: Iterable[Judgment]) -> Spending:
     """The ledger of one judge over all of its judgments, samples and failures included."""
-    stages: dict[str, list[Call]] = {}
+    calls: dict[str, list[Call]] = {}
     for judgment in judgments:
         for call in judgment.calls:
-            stages.setdefault(call.stage, []).append(call)
+            calls.setdefault(call.stage, []).append(call)
+    stages = [_stage(name, mine) for name, mine in calls.items()]
+    priced = [stage.cost for stage in stages if stage.cost is not None]
     return Spending(
         judge=judge,
-        stages=tuple(StageLedger(stage=name, **_sums(calls)) for name, calls in stages.items()),
-        **_sums([call for calls in stages.values() for call in calls]),
+        stages=tuple(stages),
+        calls=sum(stage.calls for stage in stages),
+        usage=sum((stage.usage for stage in stages), Usage()),
+        cost=sum(priced) if priced else None,
+        unpriced=sum(stage.unpriced for stage in stages),
+        seconds=sum(stage.seconds for stage in stages),
     )
 
 
-def _sums(calls: Sequence[Call]) -> dict[str, Any]:
+def _stage(name: str, calls: Sequence[Call]) -> StageLedger:
     prices = [call.cost for call in calls if call.cost is not None]
     # Number by number: a record for every partial sum would take longer than the scoring.
-    tokens = {name: sum(getattr(call.usage, name) for call in calls) for name in USAGE_FIELDS}
-    return {
-        "calls": len(calls),
-        "usage": Usage(**tokens),
-        "cost": sum(prices) if prices else None,
-        "unpriced": len(calls) - len(prices),
-        "seconds": sum(call.seconds for call in calls),
-    }
+    usages = [call.usage for call in calls]
+    tokens = {field: sum(map(attrgetter(field), usages)) for field in USAGE_FIELDS}
+    return StageLedger(
+        stage=name,
+        calls=len(calls),
+        usage=Usage(**tokens),
+        cost=sum(prices) if prices else None,
+        unpriced=len(calls) - len(prices),
+        seconds=sum(call.seconds for call in calls),
+    )
