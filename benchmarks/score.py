@@ -27,6 +27,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +147,9 @@ def peer(root: Path, labels: Labels) -> dict[tuple[str, Cell], list[int]]:
 def reconstruction(root: Path, labels: Labels) -> dict[tuple[str, Cell], list[int]]:
     """The same cells as ``peer``, computed with pandas and scikit-learn; the rates are computed,
     too, and dropped."""
-    import pandas as pd
     from sklearn import metrics
+
+    pandas: Any = import_module("pandas")
 
     truth = {(key.benchmark, key.agent, key.task_id): label for key, label in labels.items()}
     rows = []
@@ -162,7 +164,7 @@ def reconstruction(root: Path, labels: Labels) -> dict[tuple[str, Cell], list[in
             word = content.split(f"<{tag}>")[-1].split(f"</{tag}>")[0].strip().lower()
             said = int(word in ("successful", "yes"))
             rows.append((judge, benchmark, agent, tag, int(bool(human)), said))
-    table = pd.DataFrame(rows, columns=["judge", "benchmark", "agent", "tag", "human", "said"])
+    table = pandas.DataFrame(rows, columns=["judge", "benchmark", "agent", "tag", "human", "said"])
     cells = {}
     for (judge, tag), mine in table.groupby(["judge", "tag"]):
         for benchmark in ("overall", *BENCHMARKS):
@@ -241,8 +243,8 @@ def main() -> None:
             for resamples in (0, 2000):
                 work = partial(ours, root, labels, resamples, with_index)
                 rows.append((f"ours, {where}: {resamples} resamples", *best(work, chosen.repeats)))
-                for name in range(len(peers)):
-                    check(rows[-1][-1], rows[name][-1])
+                for theirs in rows[: len(peers)]:
+                    check(rows[-1][-1], theirs[-1])
     print(f"{'':28}{'wall s':>9}{'cpu s':>9}" + "".join(f"{'x ' + name:>20}" for name in peers))
     for name, wall, cpu, _ in rows:
         ratios = "".join(f"{other[1] / wall:>20.1f}" for other in rows[: len(peers)])

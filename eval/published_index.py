@@ -24,7 +24,7 @@ _MAGIC = b"TJX1"
 _MAX_BYTES = 2_000_000_000
 # File systems date a change to the tick of a clock: a file that changed this short before it was
 # read may change again without a new date, so it is not kept. Nanoseconds.
-_SETTLED = 2_000_000_000
+SETTLED = 2_000_000_000
 
 
 class _Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -45,11 +45,13 @@ class JudgmentIndex:
     """Reads judgment files below ``root``, those that did not change from the index.
 
     ``root`` is the folder with BENCHMARK/AGENT/JUDGE. ``notes`` says what went wrong; nothing
-    that goes wrong with the index changes what is read.
+    that goes wrong with the index changes what is read. Files that changed less than ``settled``
+    nanoseconds ago are not kept.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, settled: int = SETTLED) -> None:
         self.notes: list[str] = []
+        self._settled = settled
         self._root = str(root)
         self._places = _places(root)
         self._known = self._load()
@@ -63,14 +65,15 @@ class JudgmentIndex:
         if entry is None or not entry.fits(os.stat(path)):  # noqa: PTH116 - many times quicker
             entry = _read(path)
             self._fresh += 1
-            if max(entry.changed, entry.status_changed) > time.time_ns() - _SETTLED:
+            if max(entry.changed, entry.status_changed) > time.time_ns() - self._settled:
                 return entry.file
         self._seen.setdefault(within, {})[name] = entry
         return entry.file
 
     def save(self) -> None:
         """Write what was read, where something is new or gone; notes where that fails."""
-        if not self._fresh and _count(self._seen) == _count(self._known):
+        gone = _count(self._seen) < _count(self._known)
+        if not (gone or (self._fresh and self._seen)):
             return
         try:
             body = msgspec.msgpack.encode(self._seen)

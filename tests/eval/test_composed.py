@@ -164,7 +164,7 @@ def test_failed_samples_are_no_flips() -> None:
         )
     ]
     assert flip_rate(made) == (0, 1)
-    assert remarks(made[:2]) == []
+    assert remarks(made[:2], 1) == []
 
 
 def test_a_judge_from_a_file() -> None:

@@ -14,7 +14,8 @@ from annotations import open_annotations, primary_labels
 from annotations.agentrewardbench import benchmark_of
 from eval.export import ExportSettings, export
 from eval.published import PublishedJudgment, read_published, read_verdict
-from judges.model import Judgment, Status
+from judges.model import Judgment, Status, Verdict
+from judges.parsing import ParseFailure, parse_status_line, parse_tags
 from tests.eval.cases import call, failed, key, said
 from trajectories.errors import UserError
 from trajectories.model import Trajectory
@@ -78,6 +79,40 @@ def test_the_last_line_wins_whatever_comes_before(text: str, word: str) -> None:
     verdict = read_verdict(f"{clean}\nStatus: {word}")
     assert verdict is not None
     assert verdict.success is (word == "success")
+
+
+PIECES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                *("<reasoning>", "</reasoning>", "</ reasoning >", "<REASONING>", "<think>"),
+                *("</think>", "<success>", "</success>", "Successful", "Unsuccessful", "<side>"),
+                *("Yes", "No", "</side>", "<loop>", "</loop>", "<optimal>3. Somewhat Optimal"),
+                *("</optimal>", "\n", " ", "<", ">", "Status: success", "Status: failure", "x"),
+            ]
+        ),
+        st.text(max_size=5),
+    ),
+    max_size=14,
+)
+
+
+def as_the_parsers_read(text: str) -> Verdict | None:
+    tagged = "<reasoning>" in text or "<success>" in text
+    try:
+        return parse_tags(text) if tagged else parse_status_line(text)
+    except ParseFailure:
+        return None
+
+
+@given(PIECES, PIECES, st.booleans())
+def test_what_the_end_of_a_reply_decides_is_what_the_whole_reply_says(
+    before: list[str], after: list[str], plain: bool
+) -> None:
+    inside = "".join(before).replace("<", "") if plain else "".join(before)
+    text = f"<reasoning>{inside}</reasoning>{''.join(after)}"
+    assert read_verdict(text) == as_the_parsers_read(text)
+    assert read_verdict(inside) == as_the_parsers_read(inside)
 
 
 @pytest.mark.parametrize(
