@@ -19,6 +19,7 @@ from eval.groups import Group, groups
 from eval.observations import Observations, Verdicts
 from eval.scores import (
     ALL_AGENTS,
+    ALPHA,
     LABELS,
     OVERALL,
     Comparison,
@@ -36,7 +37,6 @@ from eval.stats.interval import Bools, Floats, Interval
 from eval.uncertainty import DEGENERATE, Bootstrap, is_degenerate, trajectories_of
 
 COMPARED: tuple[Rate, ...] = ("precision", "recall", "f1")
-ALPHA = 0.05
 
 
 class _Arena(NamedTuple):
@@ -82,7 +82,8 @@ def compare(
 
 
 def _arenas(said: Mapping[str, Verdicts], missing: Missing, by_benchmark: bool) -> Iterator[_Arena]:
-    """Overall first, label by label; two judges or more that were asked, and a known label."""
+    """Overall first, label by label; where two judges or more were asked on labelled
+    trajectories."""
     reference = next(iter(said.values())).reference
     places = [group for group in groups(reference) if group.agent == ALL_AGENTS]
     single = places[:-1] if by_benchmark and len(places) > 2 else []
@@ -93,7 +94,9 @@ def _arenas(said: Mapping[str, Verdicts], missing: Missing, by_benchmark: bool) 
             for name, verdicts in said.items()
             if label in verdicts.asked()
         }
-        if len(judges) > 1 and (label == "success" or any(map(len, judges.values()))):
+        if (group.benchmark, label) != (OVERALL, "success"):
+            judges = {name: seen for name, seen in judges.items() if len(seen)}
+        if len(judges) > 1:
             yield _Arena(group.benchmark, label, judges)
 
 

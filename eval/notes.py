@@ -99,7 +99,10 @@ def _without_interval(scores: Scores) -> list[str]:
         for s in scores.scores
         if (s.benchmark, s.agent, s.label, s.baseline) == (OVERALL, ALL_AGENTS, "success", False)
     }
-    if len(sizes | {d.n for d in scores.comparison.differences}) > 1:
+    compared = {
+        d.n for d in scores.comparison.differences if (d.benchmark, d.label) == (OVERALL, "success")
+    }
+    if len(sizes | compared) > 1:
         lines.append(
             "the judges were not all scored on the same trajectories: their order is by what each "
             "was scored on, their differences are on the trajectories that both judged"

@@ -26,6 +26,9 @@ OVERALL = "overall"
 ALL_AGENTS = "all"
 RULE_BASED = "rule-based"
 
+# Two judges are told apart by a corrected p-value of at most this.
+ALPHA = 0.05
+
 Limits = tuple[float, float]
 
 

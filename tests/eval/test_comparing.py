@@ -103,6 +103,109 @@ def test_the_same_seed_gives_the_same_digits_whoever_stands_beside() -> None:
     assert other.scores[0].intervals["precision"] == alone.scores[0].intervals["precision"]
 
 
+def three_labels(name: str, wrong: int) -> list[Judgment]:
+    """Right about side effects and repetition on all tasks but the first ``wrong`` of two
+    benchmarks."""
+    return [
+        said(
+            i,
+            i % 2 == 0,
+            judge=name,
+            benchmark=benchmark,
+            side_effect=(i % 3 == 0) != (i < wrong),
+            repetition=(i % 5 == 0) != (i < wrong // 4),
+        )
+        for benchmark in ("webarena", "workarena")
+        for i in range(N)
+    ]
+
+
+THREE: Labels = {
+    key(i, benchmark): label(
+        i, i % 2 == 0, benchmark=benchmark, side_effect=i % 3 == 0, repetition=i % 5 == 0
+    )
+    for benchmark in ("webarena", "workarena")
+    for i in range(N)
+}
+
+
+def test_judges_are_compared_on_every_label_that_both_were_asked_for() -> None:
+    asked = [*three_labels("good", 4), *three_labels("bad", 60)]
+    success_only = [
+        said(i, i % 2 == 0, judge="plain", benchmark=b)
+        for b in ("webarena", "workarena")
+        for i in range(N)
+    ]
+    found = score([*asked, *success_only], THREE, rewards={}, bootstrap=Bootstrap(300)).comparison
+    judges = {(r.label, r.metric): r.judges for r in found.rankings}
+    assert {label for label, _ in judges} == {"success", "side_effect", "repetition"}
+    assert set(judges["success", "precision"]) == {"good", "bad", "plain"}
+    assert judges["side_effect", "precision"] == ("good", "bad")
+    apart = {(r.label, r.metric) for r in found.rankings if r.apart}
+    assert ("side_effect", "precision") in apart
+    assert ("success", "precision") not in apart
+    assert {(d.label, d.n) for d in found.discordances} == {
+        ("success", 2 * N),
+        ("side_effect", 2 * N),
+        ("repetition", 2 * N),
+    }
+
+
+def test_where_asked_for_judges_are_compared_on_every_benchmark_with_its_own_correction() -> None:
+    said_all = [*three_labels("good", 4), *three_labels("bad", 60)]
+    scores = score(said_all, THREE, rewards={}, bootstrap=Bootstrap(300), compare_by_benchmark=True)
+    found = scores.comparison
+    assert {d.benchmark for d in found.differences} == {"overall", "webarena", "workarena"}
+    of_webarena = [d for d in found.differences if d.benchmark == "webarena"]
+    assert {d.n for d in of_webarena} == {N}
+    alone = score(
+        [j for j in said_all if j.key.benchmark == "webarena"],
+        THREE,
+        rewards={},
+        bootstrap=Bootstrap(300),
+    ).comparison
+    assert [d.model_copy(update={"benchmark": "overall"}) for d in of_webarena] == list(
+        alone.differences
+    )
+    plain = score(said_all, THREE, rewards={}, bootstrap=Bootstrap(300)).comparison
+    assert {d.benchmark for d in plain.differences} == {"overall"}
+    assert plain.differences == tuple(d for d in found.differences if d.benchmark == "overall")
+
+
+def test_one_benchmark_alone_is_compared_once() -> None:
+    judgments = [*judge("a", 4), *judge("b", 40)]
+    bootstrap = Bootstrap(100)
+    both = [
+        score(judgments, LABELS, rewards={}, bootstrap=bootstrap, compare_by_benchmark=each)
+        for each in (False, True)
+    ]
+    assert both[0].comparison == both[1].comparison
+
+
+def test_a_difference_that_no_resample_moves_has_no_interval_but_a_cautious_p() -> None:
+    """Two tasks say nothing of the next one, however equal the resamples are."""
+    few: Labels = {key(i): label(i, True) for i in range(2)}
+    right, wrong = (
+        [said(i, it, judge=name) for i in range(2)] for name, it in (("a", True), ("b", False))
+    )
+    recall = difference(compared(right, wrong, labels=few).comparison, "recall", "a", "b")
+    assert (recall.difference, recall.low, recall.high, recall.p) == (1.0, None, None, 0.5)
+    assert "degenerate" in recall.note
+    many: Labels = {key(i): label(i, True) for i in range(40)}
+    right, wrong = (
+        [said(i, it, judge=name) for i in range(40)] for name, it in (("a", True), ("b", False))
+    )
+    sure = compared(right, wrong, labels=many).comparison
+    assert difference(sure, "recall", "a", "b").p_holm == pytest.approx(2 / 501)
+    assert next(r for r in sure.rankings if r.metric == "recall").apart == (("a", "b"),)
+
+
+def test_judges_that_agree_everywhere_are_not_told_apart() -> None:
+    same = compared(judge("a", 4), judge("b", 4)).comparison
+    for d in same.differences:
+        assert (d.difference, d.low, d.p_holm) == (0.0, None, 1.0)
+
+
 def test_one_judge_is_compared_with_nobody() -> None:
     assert compared(judge("a", 3)).comparison == Comparison()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from eval.categories import category
 from eval.paper_tables import PAPER_TABLES, paper_table
 from eval.scores import Scores
 from eval.scoring import score
@@ -34,9 +35,38 @@ def scored() -> Scores:
 
 
 def test_table_1_has_a_row_a_judge_and_precision_by_benchmark() -> None:
-    table = paper_table(1, scored(), {})
+    table = paper_table(1, scored(), SEEN)
+    assert table.head[:2] == ("category", "judge")
     assert table.head[-2:] == ("WebArena [95 %]", "WorkArena [95 %]")
-    assert [row[0] for row in table.rows] == ["a", "both", "s", "rule-based baseline"]
+    assert [row[:2] for row in table.rows] == [
+        ("Official", "rule-based baseline"),
+        ("Simplified (A)", "a"),
+        ("Simplified (S)", "s"),
+        ("Simplified (A+S)", "both"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("judge", "expected"),
+    [
+        ("rule-based", "Official"),
+        ("aer-c:gpt-4o", "Existing"),
+        ("aerv", "Existing"),
+        ("nnetnav", "Existing"),
+        ("webjudge-7b", "Existing"),
+        ("simplified-axtree:gpt-4o", "Simplified (A)"),
+        ("simplified-screenshot-success-strict:claude-x", "Simplified (S)"),
+        ("simplified-both:m (runs/2)", "Simplified (A+S)"),
+        ("gpt-4o-noscreen", "Simplified (A)"),
+        ("rubric:gpt-4o", "Other"),
+        ("panel", "Other"),
+        ("aerial.py", "Other"),
+        ("mine", "Other"),
+    ],
+)
+def test_a_judge_has_the_papers_category(judge: str, expected: str) -> None:
+    seen = {"gpt-4o-noscreen": (True, False), "rubric:gpt-4o": (True, True)}
+    assert category(judge, seen) == expected
 
 
 def test_table_2_has_both_first_then_tree_then_screenshot() -> None:

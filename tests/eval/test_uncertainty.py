@@ -16,6 +16,7 @@ from annotations import Annotation
 from eval.notes import notes
 from eval.scores import RATES, SCORE_RATES, Score
 from eval.scoring import score
+from eval.stats.binomial import wilson
 from eval.uncertainty import Bootstrap
 from judges.model import Judgment, Status
 from tests.eval.cases import failed, key, label, said
@@ -133,6 +134,35 @@ def test_what_is_undefined_has_no_interval(judgments: list[Judgment], defined: s
             assert name not in found.intervals
     if len(judgments) == 1:
         assert any("fewer than two tasks" in note for note in notes(scores))
+
+
+def test_a_bootstrap_that_never_moves_claims_nothing_it_does_not_know() -> None:
+    """Right on all of 12 tasks: every resample has F1, κ and MCC of 1."""
+    labels = {key(i): label(i, i < 6) for i in range(12)}
+    scores = score([said(i, i < 6) for i in range(12)], labels, rewards={})
+    found = scores.scores[0]
+    assert (found.f1, found.kappa, found.mcc) == (1.0, 1.0, 1.0)
+    assert found.degenerate == ("f1", "kappa", "mcc")
+    share = wilson(6, 6)
+    low = float(share.low)
+    assert found.intervals["f1"] == pytest.approx((2 * low / (1 + low), 1.0))
+    assert "kappa" not in found.intervals
+    told = "\n".join(notes(scores))
+    assert "every resample of judge has the same F1, κ, MCC (degenerate)" in told
+    assert "F1's limits are Wilson's over tasks" in told
+
+
+def test_a_judge_that_is_never_right_has_an_upper_limit_of_f1() -> None:
+    labels = {key(i): label(i, i < 5) for i in range(10)}
+    found = score([said(i, i >= 5) for i in range(10)], labels, rewards={}).scores[0]
+    low, high = found.intervals["f1"]
+    assert (found.f1, low) == (0.0, 0.0)
+    assert 0.2 < high < 0.6
+    assert "f1" in found.degenerate
+
+
+def test_an_interval_that_moves_is_not_called_degenerate() -> None:
+    assert overall().degenerate == ()
 
 
 def test_few_tasks_are_warned_of() -> None:
