@@ -190,7 +190,7 @@ def _tied(
 
 def _notes(plan: Plan, evidence: Evidence, findings: list[Finding]) -> list[str]:
     """What a reader must know before using the decision."""
-    notes = []
+    notes = [] if (several := _several(plan, evidence)) is None else [several]
     if evidence.unsure:
         notes.append(f"{evidence.unsure} trajectories are left out: the experts were unsure")
     successes = int(evidence.success.sum())
@@ -207,3 +207,17 @@ def _notes(plan: Plan, evidence: Evidence, findings: list[Finding]) -> list[str]
         names = ", ".join(sorted(unpriced))
         notes.append(f"the price of {names} is not known: the yield is per rollout")
     return notes
+
+
+def _several(plan: Plan, evidence: Evidence) -> str | None:
+    """That the best of several was picked on the data that rates it."""
+    families, tried = len(plan.families), len(plan.candidates)
+    if tried < 2:
+        return None
+    counted = f"{tried} candidates ({families} {'family' if families == 1 else 'families'})"
+    return (
+        f"warning: {counted} were tried on the same {len(evidence.success)} labelled trajectories. "
+        "The verdicts are corrected for these, the estimates of the best are not, and are likely "
+        "too high: count on its limits, or rate it once more on labels that chose nothing. Plans "
+        "tried before this one on the same labels are not counted: they void the confidence"
+    )

@@ -35,8 +35,12 @@ def text(decision: Decision) -> str:
     parts.append("Candidates\n" + "\n".join(_aligned([_HEAD, *rows])))
     parts.append(_wrapped([" ".join(_how_to_read(decision))]))
     if decision.notes:
-        parts.append(_wrapped([f"note: {note}" for note in decision.notes]))
+        parts.append(_wrapped([_note(note) for note in decision.notes]))
     return "\n\n".join(parts) + "\n"
+
+
+def _note(note: str) -> str:
+    return note if note.startswith("warning: ") else f"note: {note}"
 
 
 def _wrapped(lines: Sequence[str]) -> str:

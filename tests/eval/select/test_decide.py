@@ -37,6 +37,16 @@ def test_the_one_that_yields_most_among_those_that_qualify_is_chosen() -> None:
     assert not any(f.tied for f in found.findings)
 
 
+def test_several_candidates_on_the_same_labels_are_warned_of_with_their_number() -> None:
+    success, accepted = stacked((60, 2, 0), (150, 10, 0), (190, 120, 0))
+    several = decide(plan((1.0, 0.5), (1.0,)), evidence(success, accepted))
+    (warning,) = [note for note in several.notes if note.startswith("warning: ")]
+    assert "3 candidates (2 families) were tried on the same 400 labelled" in warning
+    assert "\nwarning: 3 candidates" in text(several)
+    one = decide(plan((1.0,)), evidence(success, [row[:1] for row in accepted]))
+    assert not any("tried" in note for note in one.notes)
+
+
 def test_dollars_decide_where_prices_are_known() -> None:
     success, accepted = stacked((120, 5, 0), (150, 5, 0))
     made = evidence(success, accepted)
