@@ -154,6 +154,12 @@ def _mismatches(options: Namespace, source: Source) -> list[Table]:
 
     explained = explain(cases, _model_options(options))
     write_mismatches(options.mismatches, explained)
+    reasons = [e.reason for case in explained if (e := case.explanation) and e.kind is None]
+    if reasons:
+        sys.stderr.write(
+            f"warning: {len(reasons)} of {len(cases)} wrong verdicts were not sorted, "
+            f"for one: {one_line(reasons[0])}\n"
+        )
     sys.stderr.write(f"{len(cases)} wrong verdicts are in {options.mismatches}\n")
     return [kinds_table(explained)]
 
