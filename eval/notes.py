@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from eval.figures import benchmark_name
 from eval.scores import ALL_AGENTS, LABEL_TITLES, OVERALL, Score, Scores
 from trajectories.terminal import one_line
@@ -94,6 +96,11 @@ def _without_interval(scores: Scores) -> list[str]:
         for name, tasks in sorted(few)
     ]
     lines += _degenerate(scores, shown)
+    return [*lines, *_different_trajectories(scores), *_undefined_differences(scores)]
+
+
+def _different_trajectories(scores: Scores) -> list[str]:
+    """Where the judges' order and their differences are not on the same trajectories."""
     sizes = {
         s.n
         for s in scores.scores
@@ -102,16 +109,17 @@ def _without_interval(scores: Scores) -> list[str]:
     compared = {
         d.n for d in scores.comparison.differences if (d.benchmark, d.label) == (OVERALL, "success")
     }
-    if len(sizes | compared) > 1:
-        lines.append(
-            "the judges were not all scored on the same trajectories: their order is by what each "
-            "was scored on, their differences are on the trajectories that both judged"
-        )
-    reasons: dict[str, int] = {}
-    for difference in scores.comparison.differences:
-        if difference.note:
-            reasons[difference.note] = reasons.get(difference.note, 0) + 1
-    return lines + [
+    if len(sizes | compared) < 2:
+        return []
+    return [
+        "the judges were not all scored on the same trajectories: their order is by what each "
+        "was scored on, their differences are on the trajectories that both judged"
+    ]
+
+
+def _undefined_differences(scores: Scores) -> list[str]:
+    reasons = Counter(d.note for d in scores.comparison.differences if d.note)
+    return [
         f"{count} differences between judges have no interval: {reason}"
         for reason, count in reasons.items()
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,10 @@ def _what(group: Any) -> None:
         choices=("default", "agentrewardbench"),
         help="agentrewardbench: the paper's arithmetic; implies its --missing (default: the run's)",
     )
+    _how(add)
+
+
+def _how(add: Callable[..., Any]) -> None:
     add("--by", choices=("agent",), help="agent: also agent by agent")
     add(
         "--compare",

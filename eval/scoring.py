@@ -55,9 +55,7 @@ def score(
     bootstrap = bootstrap or Bootstrap()
     with collection_paused():
         by_judge = _by_judge(judgments)
-        # Judges share key objects where they can, and objects are told apart quicker than keys.
-        keys = {id(j.key): j.key for mine in by_judge.values() for j in mine}
-        reference = Reference.of({*rewards, *keys.values()}, labels, rewards)
+        reference = _reference(by_judge, labels, rewards)
         said = {judge: Verdicts.of(mine, reference) for judge, mine in by_judge.items()}
         rows = _Rows([], [], [])
         for judge, verdicts in said.items():
@@ -75,6 +73,16 @@ def score(
                 line for judge, mine in by_judge.items() for line in remarks(mine, len(said[judge]))
             ),
         )
+
+
+def _reference(
+    by_judge: Mapping[str, list[Judgment]],
+    labels: Labels,
+    rewards: Mapping[TrajectoryKey, float | None],
+) -> Reference:
+    # Judges share key objects where they can, and objects are told apart quicker than keys.
+    keys = {id(j.key): j.key for mine in by_judge.values() for j in mine}
+    return Reference.of({*rewards, *keys.values()}, labels, rewards)
 
 
 def _by_judge(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
