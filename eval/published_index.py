@@ -8,8 +8,10 @@ magic, the CRC-32 of what follows, MessagePack.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import stat
 import tempfile
 import time
 import zlib
@@ -20,6 +22,8 @@ import msgspec
 from eval.published_file import JudgmentFile, read_file
 
 NAME = ".index.msgpack"
+# A pipe among the files must not be waited for.
+_READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _MAGIC = b"TJX1"
 _MAX_BYTES = 2_000_000_000
 # File systems date a change to the tick of a clock: a file that changed this short before it was
@@ -93,12 +97,13 @@ class JudgmentIndex:
     def _load(self) -> _Folders:
         for place in self._places:
             try:
-                if place.stat().st_size > _MAX_BYTES:
-                    raise ValueError(f"larger than {_MAX_BYTES} bytes")
+                status = place.stat()
+                if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
+                    raise ValueError(f"no file, or one larger than {_MAX_BYTES} bytes")
                 return _decode(place.read_bytes())
             except FileNotFoundError:
                 continue
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, RecursionError) as error:
                 self.notes.append(f"{place}: is not a readable index and is made anew ({error})")
         return {}
 
@@ -109,7 +114,7 @@ def read_unindexed(folder: str, name: str) -> JudgmentFile:
 
 
 def _read(path: str) -> _Entry:
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    descriptor = os.open(path, _READING)
     try:
         status = os.fstat(descriptor)
         return _Entry(*_identity(status), read_file(descriptor, status.st_size))
@@ -125,9 +130,11 @@ def _places(root: Path) -> list[Path]:
     """Beside the folder where that may be written, else (and then) in the user's cache."""
     root = root.resolve()
     name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32] + NAME
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "trajudge"
-    beside = root.with_name(root.name + NAME)
-    return [beside, cache / name] if _writable(root.parent) else [cache / name]
+    places = [root.with_name(root.name + NAME)] if _writable(root.parent) else []
+    with contextlib.suppress(RuntimeError):  # a user without a home has no cache
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+        places.append(cache / "trajudge" / name)
+    return places
 
 
 def _writable(folder: Path) -> bool:

@@ -203,6 +203,16 @@ def test_a_file_that_cannot_be_read_is_tried_again_every_time(folder: Path) -> N
     assert {i.judgment.status for i in with_index(folder)} == {Status.OK, Status.PROVIDER_ERROR}
 
 
+def test_a_pipe_where_a_file_is_expected_is_not_waited_for(folder: Path) -> None:
+    os.mkfifo(place(folder, 9))
+    os.mkfifo(beside(folder))
+    index = opened(folder)
+    found = {item.raw_task_id: item.judgment.status for item in read(folder, index)}
+    assert found["webarena.9"] is Status.SKIPPED
+    assert "made anew" in index.notes[0]
+    assert with_index(folder) == read(folder)
+
+
 def test_a_number_too_large_for_the_index_is_read_without_it(folder: Path) -> None:
     huge = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": 10**30}}
     put(folder, 1, "Successful", response=huge)
