@@ -13,23 +13,25 @@ the chat messages that no scorer needs), then scores them several times in one r
 - ours: ``eval.sources`` and ``eval.scoring``, reading every file or from the index beside them
   (written by a run before), without and with the bootstrap's intervals.
 
-All give the same counts, which is checked. Best of several runs, files in the page cache.
+All give the same counts, which is checked. Best of several runs, files in the page cache; with
+``--from-disk`` every run begins with its files evicted from it, as on the first day.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from annotations import Annotation, Labels
 from eval.garbage import collection_paused
@@ -43,6 +45,16 @@ AGENTS = tuple(f"agent-{number}" for number in range(4))
 BENCHMARKS = ("assistantbench", "visualwebarena", "webarena", "workarena")
 TAGS = ("success", "side", "loop")
 Cell = tuple[str, str, str]
+Counted = dict[tuple[str, Cell], list[int]]
+Work = Callable[[Path, Labels], Counted]
+
+
+class Timing(NamedTuple):
+    """Wall and CPU seconds of the best of several runs, and what it gave."""
+
+    wall: float
+    cpu: float
+    found: Any
 
 
 def make_files(root: Path, judges: int, trajectories: int, size: int) -> Labels:
@@ -115,7 +127,7 @@ def judgment(key: TrajectoryKey, said: bool, reasoning: str, page: str) -> dict[
     }
 
 
-def peer(root: Path, labels: Labels) -> dict[tuple[str, Cell], list[int]]:
+def peer(root: Path, labels: Labels) -> Counted:
     """(judge, (benchmark, agent, tag)) -> [tp, fp, fn, tn], overall and all agents included."""
     truth = {
         (key.benchmark, key.agent, key.task_id): (a.success, a.side_effect, a.repetition)
@@ -144,7 +156,7 @@ def peer(root: Path, labels: Labels) -> dict[tuple[str, Cell], list[int]]:
     return cells
 
 
-def reconstruction(root: Path, labels: Labels) -> dict[tuple[str, Cell], list[int]]:
+def reconstruction(root: Path, labels: Labels) -> Counted:
     """The same cells as ``peer``, computed with pandas and scikit-learn; the rates are computed,
     too, and dropped."""
     from sklearn import metrics
@@ -194,20 +206,30 @@ def ours(root: Path, labels: Labels, resamples: int, with_index: bool) -> Scores
         )
 
 
-def best(work: Callable[[], Any], repeats: int) -> tuple[float, float, Any]:
-    """Wall and CPU seconds of the best of ``repeats``, and what it gave."""
+def best(work: Callable[[], Any], repeats: int, before: Callable[[], None]) -> Timing:
+    """The best of ``repeats`` runs."""
     wall = cpu = float("inf")
     found = None
     for _ in range(repeats):
         del found  # freeing what the run before gave is no part of this one
+        before()
         started, used = time.perf_counter(), time.process_time()
         found = work()
         wall = min(wall, time.perf_counter() - started)
         cpu = min(cpu, time.process_time() - used)
-    return wall, cpu, found
+    return Timing(wall, cpu, found)
 
 
-def check(scores: Scores, cells: dict[tuple[str, Cell], list[int]]) -> None:
+def evict(root: Path) -> None:
+    """Have the system forget the contents of all files below ``root`` (Linux)."""
+    os.sync()
+    for path in root.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def check(scores: Scores, cells: Counted) -> None:
     """Equal counts. Raises ValueError where they differ."""
     tags = dict(zip(("success", "side_effect", "repetition"), TAGS, strict=True))
     for s in scores.scores:
@@ -218,37 +240,49 @@ def check(scores: Scores, cells: dict[tuple[str, Cell], list[int]]) -> None:
                 raise ValueError(f"{s.judge} on {s.benchmark}: {c} here, {theirs} there")
 
 
+def measure(
+    root: Path, labels: Labels, peers: Mapping[str, Work], timed: Callable[..., Timing]
+) -> list[tuple[str, Timing]]:
+    """A row for every peer, then for every way of ours; ``timed`` runs and times one."""
+    rows = [(name, timed(partial(work, root, labels))) for name, work in peers.items()]
+    for with_index in (False, True):
+        where = "index" if with_index else "files"
+        read = partial(read_published_folder, root, with_labels=False, with_index=with_index)
+        read()  # writes the index
+        rows.append((f"ours, {where}: reading", timed(read)))
+        for resamples in (0, 2000):
+            timing = timed(partial(ours, root, labels, resamples, with_index))
+            rows.append((f"ours, {where}: {resamples} resamples", timing))
+            for _, theirs in rows[: len(peers)]:
+                check(timing.found, theirs.found)
+    return rows
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--judges", type=int, default=13)
     options.add_argument("--trajectories", type=int, default=1302)
     options.add_argument("--bytes", type=int, default=50_000)
     options.add_argument("--repeats", type=int, default=3)
+    options.add_argument("--from-disk", action="store_true", help="evict the files before each run")
     chosen = options.parse_args()
+    peers = {"lean peer": peer, "reconstruction": reconstruction}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         labels = make_files(root, chosen.judges, chosen.trajectories, chosen.bytes)
         files = [path.stat().st_size for path in root.rglob("*.json")]
         print(f"{len(files):,} files, {sum(files) / len(files) / 1000:.0f} kB each")
-        peers = {"lean peer": peer, "reconstruction": reconstruction}
-        rows = [
-            (name, *best(partial(work, root, labels), chosen.repeats))
-            for name, work in peers.items()
-        ]
-        for with_index in (False, True):
-            where = "index" if with_index else "files"
-            read = partial(read_published_folder, root, with_labels=False, with_index=with_index)
-            read()  # writes the index
-            rows.append((f"ours, {where}: reading", *best(read, chosen.repeats)))
-            for resamples in (0, 2000):
-                work = partial(ours, root, labels, resamples, with_index)
-                rows.append((f"ours, {where}: {resamples} resamples", *best(work, chosen.repeats)))
-                for theirs in rows[: len(peers)]:
-                    check(rows[-1][-1], theirs[-1])
-    print(f"{'':28}{'wall s':>9}{'cpu s':>9}" + "".join(f"{'x ' + name:>20}" for name in peers))
-    for name, wall, cpu, _ in rows:
-        ratios = "".join(f"{other[1] / wall:>20.1f}" for other in rows[: len(peers)])
-        print(f"{name:28}{wall:9.2f}{cpu:9.2f}{ratios}")
+        before = partial(evict, root) if chosen.from_disk else lambda: None
+        timed = partial(best, repeats=chosen.repeats, before=before)
+        rows = measure(root, labels, peers, timed)
+    head = "".join(f"{f'x {name}':>19}{'(cpu)':>7}" for name in peers)
+    print(f"{'':28}{'wall s':>9}{'cpu s':>9}{head}")
+    for name, timing in rows:
+        ratios = "".join(
+            f"{other.wall / timing.wall:19.1f}{other.cpu / timing.cpu:7.1f}"
+            for _, other in rows[: len(peers)]
+        )
+        print(f"{name:28}{timing.wall:9.2f}{timing.cpu:9.2f}{ratios}")
 
 
 if __name__ == "__main__":
