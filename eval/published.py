@@ -62,8 +62,9 @@ def read_published(folder: Path, index: JudgmentIndex | None = None) -> Iterator
     """
     root = judgments_folder(folder)
     read = read_unindexed if index is None else index.read
-    # One key object for all judges of a trajectory: it is made and compared once.
+    # One key object for a trajectory, whichever judge and raw id: it is made and compared once.
     keys: dict[tuple[str, str, str], TrajectoryKey] = {}
+    same: dict[TrajectoryKey, TrajectoryKey] = {}
     found = False
     for judge in sorted(path for path in root.glob("*/*/*") if path.is_dir()):
         benchmark, agent, name = judge.parts[-3:]
@@ -73,7 +74,7 @@ def read_published(folder: Path, index: JudgmentIndex | None = None) -> Iterator
             key = keys.get((benchmark, agent, task_id))
             if key is None:
                 key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
-                keys[benchmark, agent, task_id] = key
+                key = keys[benchmark, agent, task_id] = same.setdefault(key, key)
             yield _published(partial(read, place, file), key, name, task_id, f"{place}/{file}")
     if not found:
         raise UserError(
