@@ -2,10 +2,12 @@
 
 ::
 
-    InvalidValue           not a value of its kind
-    ├── TooLarge           longer, deeper or more than the limits allow
-    ├── TooSlow            a pattern that did not finish in time
-    └── BadPattern         a specification's pattern that is no regular expression
+    InvalidValue               not a value of its kind
+    ├── TooLarge               longer, deeper or more than the limits allow
+    └── Undecided              the comparison cannot be made: unknown, never the agent's failure
+        ├── TooSlow            a pattern that did not finish in time
+        └── BadSpecification   what no answer can be held against
+            └── BadPattern     a specification's pattern that is no regular expression
 """
 
 from __future__ import annotations
@@ -19,9 +21,17 @@ class TooLarge(InvalidValue):
     """The value was not read: its size alone is beyond what any honest answer needs."""
 
 
-class TooSlow(InvalidValue):
+class Undecided(InvalidValue):
+    """Whether the value is the specification's cannot be told, for no fault of the value's."""
+
+
+class TooSlow(Undecided):
     """Matching was stopped at its time limit."""
 
 
-class BadPattern(InvalidValue):
+class BadSpecification(Undecided):
     """The specification's mistake, not the agent's."""
+
+
+class BadPattern(BadSpecification):
+    """A pattern, or a path, that cannot be read."""

@@ -36,6 +36,7 @@ JSON_NODES = 200_000
 
 _MARKS_IN_A_ROW = 30  # the bound of the Stream-Safe Text Format (Unicode annex 15)
 _BEYOND_LATIN = re.compile(rf"[^\x00-\u02ff]{{{_MARKS_IN_A_ROW + 1},}}")
+_COUNT_DIGITS = 6
 _COUNTED = re.compile(r"\{(?:\d*,)?(\d+)\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -103,11 +104,17 @@ def _regex() -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str, flags: int) -> Any:
+def compiled(pattern: str, flags: int) -> Any:
+    """A specification's pattern, whose matching takes a ``timeout``. Raises BadPattern."""
     regex = _regex()
-    bounded(pattern, PATTERN_CHARS)
-    counts = [bounded(count, 6) for count in _COUNTED.findall(pattern)]
-    if math.prod(max(int(count), 1) for count in counts) > PATTERN_REPEATS:
+    if len(pattern) > PATTERN_CHARS:
+        raise BadPattern(
+            f"a pattern of {len(pattern):,} characters, more than the {PATTERN_CHARS:,} allowed"
+        )
+    counts = _COUNTED.findall(pattern)
+    if any(len(count) > _COUNT_DIGITS for count in counts) or (
+        math.prod(max(int(count), 1) for count in counts) > PATTERN_REPEATS
+    ):
         raise BadPattern(
             f"the pattern {pattern[:60]!r} repeats more than {PATTERN_REPEATS:,} times"
         )
@@ -129,8 +136,8 @@ def fullmatch(
     """
     regex = _regex()
     flags = regex.DOTALL if case_matters else regex.DOTALL | regex.IGNORECASE
-    compiled = _compiled(pattern, int(flags))
+    matches = compiled(pattern, int(flags)).fullmatch
     try:
-        return compiled.fullmatch(bounded(text, TEXT_CHARS), timeout=seconds) is not None
+        return matches(bounded(text, TEXT_CHARS), timeout=seconds) is not None
     except TimeoutError as error:
         raise TooSlow(f"the pattern {pattern[:60]!r} took more than {seconds} s") from error

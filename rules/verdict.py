@@ -67,11 +67,19 @@ class Evaluator(Protocol[Task_contra, Trace_contra]):
         ...
 
 
-def checked(name: str, held: bool, reason: str, expected: Any, found: Any) -> Assertion:
-    """An assertion that holds or does not; the reason is kept only if it does not."""
+def decided(held: bool | None) -> Outcome:
+    """Pass or fail; unknown for None."""
+    if held is None:
+        return Outcome.UNKNOWN
+    return Outcome.PASS if held else Outcome.FAIL
+
+
+def checked(name: str, held: bool | None, reason: str, expected: Any, found: Any) -> Assertion:
+    """An assertion that holds or does not, or None: it is open; the reason is kept only if it does
+    not hold."""
     return Assertion(
         name=name,
-        outcome=Outcome.PASS if held else Outcome.FAIL,
+        outcome=decided(held),
         reason="" if held else reason,
         expected=expected,
         found=shown(found),

@@ -7,19 +7,21 @@ agent's, ``matching`` pairs whole lists. One module a kind says what is read and
 
 from __future__ import annotations
 
-from rules.errors import BadPattern, InvalidValue, TooLarge, TooSlow
+from rules.errors import BadPattern, BadSpecification, InvalidValue, TooLarge, TooSlow, Undecided
 from rules.values.compare import KINDS, equal, normalise
 from rules.values.model import Match, Mode, Normal
 
 __all__ = [
     "KINDS",
     "BadPattern",
+    "BadSpecification",
     "InvalidValue",
     "Match",
     "Mode",
     "Normal",
     "TooLarge",
     "TooSlow",
+    "Undecided",
     "equal",
     "normalise",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from rules.errors import InvalidValue, TooLarge
+from rules.errors import InvalidValue, TooLarge, Undecided
 from rules.limits import JSON_DEPTH, fullmatch, is_pattern
 from rules.values import (
     base64_text,
@@ -120,7 +120,8 @@ def normalise(kind: str, raw: JsonValue, *, mode: Mode = Mode.SOUND) -> JsonValu
 
 
 def equal(kind: str, expected: JsonValue, actual: JsonValue, *, mode: Mode = Mode.SOUND) -> Match:
-    """Whether an agent's value is the specification's; never raises.
+    """Whether an agent's value is the specification's, or None if its mistake hides that; never
+    raises.
 
     Only ``expected`` may be a list of alternatives, one of which has to be met, and, for string,
     location-name, base64 and url, a pattern ``^...$`` that has to match the whole value (in any
@@ -133,7 +134,7 @@ def equal(kind: str, expected: JsonValue, actual: JsonValue, *, mode: Mode = Mod
     try:
         how = _kind(kind)
     except InvalidValue as error:
-        return Match(False, None, None, str(error))
+        return Match(None, None, None, str(error))
     if isinstance(expected, list) and not how.is_list(expected):
         return _any_of(kind, expected, actual)
     if is_pattern(expected) and how.texts is not None:
@@ -145,7 +146,7 @@ def _same(name: str, kind: Kind[Any], expected: JsonValue, actual: JsonValue) ->
     wanted, mistake = _parsed(name, expected)
     found, error = _parsed(name, actual)
     if mistake is not None:
-        return Match(False, None, None, f"the specification's {name} is invalid: {mistake}")
+        return Match(None, None, None, f"the specification's {name} is invalid: {mistake}")
     shown = _shown(kind, wanted)
     if error is not None:
         return Match(False, shown, None, f"not a valid {name}: {error}")
@@ -156,19 +157,24 @@ def _same(name: str, kind: Kind[Any], expected: JsonValue, actual: JsonValue) ->
 
 
 def _any_of(name: str, expected: list[JsonValue], actual: JsonValue) -> Match:
-    """The first alternative that is met, or the verdicts' normal forms with one reason."""
+    """The first alternative that is met, or the verdicts' normal forms with one reason: the first
+    alternative's that cannot be decided, if there is one."""
     if not expected or len(expected) > MAX_ALTERNATIVES:
         reason = f"the specification gives {len(expected)} alternatives"
-        return Match(False, None, None, f"{reason}: 1 to {MAX_ALTERNATIVES} are allowed")
+        return Match(None, None, None, f"{reason}: 1 to {MAX_ALTERNATIVES} are allowed")
     verdicts = []
     for alternative in expected:
         if isinstance(alternative, list) and not _kind(name).is_list(alternative):
-            return Match(False, None, None, "the specification's alternatives are nested")
-        verdict = equal(name, alternative, actual)
+            verdict = Match(None, None, None, "the specification's alternatives are nested")
+        else:
+            verdict = equal(name, alternative, actual)
         if verdict.equal:
             return verdict
         verdicts.append(verdict)
     forms = [verdict.expected for verdict in verdicts]
+    for verdict in verdicts:
+        if verdict.equal is None:
+            return Match(None, forms, verdict.actual, verdict.reason)
     reason = verdicts[0].reason if len(verdicts) == 1 else "none of the alternatives"
     return Match(False, forms, verdicts[0].actual, reason)
 
@@ -183,6 +189,8 @@ def _matches(
     try:
         readings = texts(actual)
         alike = any(matches(reading) for reading in dict.fromkeys(readings))
+    except Undecided as error:
+        return Match(None, pattern, None, str(error))
     except InvalidValue as error:
         return Match(False, pattern, None, str(error))
     return Match(alike, pattern, readings[-1], "" if alike else "the pattern does not match")

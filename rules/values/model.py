@@ -26,9 +26,13 @@ class Mode(StrEnum):
 
 
 class Match(NamedTuple):
-    """The verdict on one value: both normal forms (None if invalid), and the reason if unequal."""
+    """The verdict on one value: both normal forms (None if invalid), and the reason if unequal.
 
-    equal: bool
+    ``equal`` is None where it cannot be told: the specification's own value or pattern is none, or
+    its pattern takes too long.
+    """
+
+    equal: bool | None
     expected: JsonValue
     actual: JsonValue
     reason: str

@@ -20,11 +20,15 @@ _BLANK: tuple[Any, ...] = (None, "", [], {})
 
 
 class Difference(Exception):
-    """Why two structures differ; the message is one clause, ``place`` where it lies."""
+    """Why two structures differ; the message is one clause, ``place`` where it lies.
 
-    def __init__(self, place: str, reason: str) -> None:
+    ``sure``: they do differ; else the specification is such that it cannot be told.
+    """
+
+    def __init__(self, place: str, reason: str, *, sure: bool = True) -> None:
         super().__init__(reason)
         self.place = place
+        self.sure = sure
 
 
 def kind_of(schema: Schema) -> str:
@@ -34,10 +38,10 @@ def kind_of(schema: Schema) -> str:
 
 
 def same_data(check: AnswerCheck, expected: Any, found: Any) -> Difference | None:
-    """None if the data are the specification's, else the first difference.
+    """None if the data are the specification's, else the first difference, a sure one if any is.
 
     A list of one scalar and the scalar are the same answer. Raises InvalidValue for data beyond
-    the limits.
+    the limits, Undecided for a specification beyond them.
     """
     if expected in _BLANK and found in _BLANK:
         return None
@@ -65,8 +69,8 @@ def _compare(schema: Schema, expected: Any, found: Any, place: str, *, ordered: 
         _compare_objects(schema, expected, found, place)
     else:
         match = equal(kind_of(schema), expected, found)
-        if not match.equal:
-            raise Difference(place, match.reason)
+        if match.equal is not True:
+            raise Difference(place, match.reason, sure=match.equal is False)
 
 
 def _compare_lists(items: Schema, expected: Any, found: Any, place: str, *, ordered: bool) -> None:
@@ -75,16 +79,23 @@ def _compare_lists(items: Schema, expected: Any, found: Any, place: str, *, orde
     if kind_of(items) == "coordinates" and _is_point(given):
         given = [given]
 
-    def same(one: Any, other: Any) -> bool:
+    left_open: list[Difference] = []
+
+    def same(one: Any, other: Any) -> bool | None:
         try:
             _compare(items, one, other, place, ordered=ordered)
-        except Difference:
-            return False
+        except Difference as difference:
+            if difference.sure:
+                return False
+            left_open.append(difference)
+            return None
         return True
 
     how = match_ordered if ordered else match_unordered
     matching = how(wanted, given, same)
-    if not matching.equal:
+    if matching.equal is None:
+        raise left_open[0]
+    if matching.equal is False:
         _explain(items, wanted, given, matching, place)
 
 
@@ -98,7 +109,11 @@ def _explain(
     """Raises the Difference between lists: between the two items that have no partner, if so."""
     if len(matching.missing) == len(matching.surplus) == 1:
         one, other = matching.missing[0], matching.surplus[0]
-        _compare(items, wanted[one], given[other], f"{place}[{other}]", ordered=False)
+        try:
+            _compare(items, wanted[one], given[other], f"{place}[{other}]", ordered=False)
+        except Difference as difference:
+            if difference.sure:
+                raise
     parts = []
     if matching.missing:
         parts.append(f"{len(matching.missing)} of {len(wanted)} expected items are missing")
@@ -112,13 +127,15 @@ def _compare_objects(schema: Schema, expected: Any, found: Any, place: str) -> N
     if not isinstance(found, dict):
         raise Difference(place, "no object")
     alternatives = expected if isinstance(expected, list) else [expected]
-    difference = Difference(place, "the specification gives no object")
+    if not alternatives:
+        raise Difference(place, "the specification gives no object", sure=False)
+    differences = []
     for wanted in alternatives:
         try:
             return _compare_fields(schema, wanted, found, place)
         except Difference as error:
-            difference = error
-    raise difference
+            differences.append(error)
+    raise next((error for error in differences if not error.sure), differences[-1])
 
 
 def _opened(value: Any) -> Any:
@@ -135,7 +152,7 @@ def _opened(value: Any) -> Any:
 
 def _compare_fields(schema: Schema, expected: Any, found: dict[str, Any], place: str) -> None:
     if not isinstance(expected, dict):
-        raise Difference(place, "the specification gives no object")
+        raise Difference(place, "the specification gives no object", sure=False)
     named = {str(key).strip().casefold(): value for key, value in found.items()}
     wanted = {str(key).strip().casefold(): (key, value) for key, value in expected.items()}
     if named.keys() != wanted.keys() or len(named) != len(found):
@@ -143,8 +160,16 @@ def _compare_fields(schema: Schema, expected: Any, found: dict[str, Any], place:
         surplus = ", ".join(sorted(named.keys() - wanted.keys()))[:200] or "none"
         raise Difference(place, f"keys missing: {missing}; keys not expected: {surplus}")
     properties = schema.get("properties") or {}
+    left_open = None
     for name, (key, value) in wanted.items():
-        _compare(properties.get(key) or {}, value, named[name], f"{place}.{key}", ordered=False)
+        try:
+            _compare(properties.get(key) or {}, value, named[name], f"{place}.{key}", ordered=False)
+        except Difference as difference:
+            if difference.sure:
+                raise
+            left_open = left_open or difference
+    if left_open is not None:
+        raise left_open
 
 
 def normal_data(schema: Schema, data: Any, mode: Mode, *, alternatives: bool = False) -> Any:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from rules.errors import BadPattern
 from rules.limits import bounded_json
 from rules.values import InvalidValue, equal
-from rules.verdict import Assertion, Outcome
+from rules.verdict import Assertion, Outcome, decided
 from rules.verified.database import NoRows, select
 from rules.verified.dataset import BackendCheck, Task
 from rules.verified.network.addresses import kind_of
@@ -175,7 +175,7 @@ def _compared(check: BackendCheck, path: str, expected: Any, reply: Any, name: s
     match = equal(kind_of(check.results_schema, path), expected, value)
     return Assertion(
         name=name,
-        outcome=Outcome.PASS if match.equal else Outcome.FAIL,
+        outcome=decided(match.equal),
         reason=match.reason,
         expected=expected,
         found=value,

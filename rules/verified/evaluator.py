@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from rules.errors import InvalidValue
+from rules.errors import InvalidValue, Undecided
 from rules.values import Mode, equal
-from rules.verdict import Assertion, Outcome, Verdict, checked, shown, verdict_of
+from rules.verdict import Assertion, Outcome, Verdict, checked, decided, shown, verdict_of
 from rules.verified import release
 from rules.verified.answers import bound_data, normal_data, same_data
 from rules.verified.backend import State, backend_assertions
@@ -116,13 +116,14 @@ def _data(check: AnswerCheck, found: Any) -> Assertion:
     try:
         difference = same_data(check, expected, found)
     except InvalidValue as error:
-        return Assertion(name=name, outcome=Outcome.FAIL, reason=str(error), expected=expected)
+        outcome = Outcome.UNKNOWN if isinstance(error, Undecided) else Outcome.FAIL
+        return Assertion(name=name, outcome=outcome, reason=str(error), expected=expected)
     if difference is not None and expected is None and equal("null", None, found).equal:
         difference = None
     schema = check.results_schema
     return Assertion(
         name=name if difference is None else f"{name}{difference.place}",
-        outcome=Outcome.PASS if difference is None else Outcome.FAIL,
+        outcome=decided(True if difference is None else False if difference.sure else None),
         reason="" if difference is None else str(difference),
         expected=expected,
         found=_bounded(found),

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from rules.errors import TooLarge
+from rules.errors import BadSpecification, TooLarge
 from rules.limits import bounded, unicode_text
 from rules.values import Mode, equal
 from rules.values.matching import match_unordered
@@ -101,7 +101,7 @@ def grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, tuple[Any, ...]]:
 def same_base(expected: str, actual: Address) -> bool:
     """Whether an address's base is the specification's: a text, a pattern, a text with holes.
 
-    Raises BadPattern, TooSlow.
+    Raises Undecided.
     """
     if is_pattern(expected):
         bases = dict.fromkeys((actual.base, actual.raw_base))
@@ -143,17 +143,21 @@ def ignored(name: str, check: NetworkCheck) -> bool:
 def differing(expected: Query, actual: Query, check: NetworkCheck) -> list[str]:
     """The names of the parameters that differ, in order; none if the queries are the same.
 
-    Repeated parameters are compared as a whole, in any order. Raises BadPattern, TooSlow.
+    Repeated parameters are compared as a whole, in any order. Raises Undecided if none differs for
+    certain and one cannot be told, or it cannot be told which are compared.
     """
-    names = dict.fromkeys([*expected, *actual])
-    return [
-        name
-        for name in names
-        if not ignored(name, check)
-        and not _same_values(
+    held = {
+        name: _same_values(
             expected.get(name, ()), actual.get(name, ()), kind_of(check.query_params_schema, name)
         )
-    ]
+        for name in dict.fromkeys([*expected, *actual])
+        if not ignored(name, check)
+    }
+    differ = [name for name, same in held.items() if same is False]
+    left_open = [name for name, same in held.items() if same is None]
+    if left_open and not differ:
+        raise BadSpecification(f"nothing can be held against the specification's {left_open[0]}")
+    return differ
 
 
 def kind_of(schema: Schema | None, name: str) -> str:
@@ -164,7 +168,7 @@ def kind_of(schema: Schema | None, name: str) -> str:
     return str(declared.get("format") or declared.get("type") or "string")
 
 
-def _same_values(expected: tuple[Any, ...], actual: tuple[Any, ...], kind: str) -> bool:
+def _same_values(expected: tuple[Any, ...], actual: tuple[Any, ...], kind: str) -> bool | None:
     wanted = [value for value in expected if value not in ("", None)]
     found = [value for value in actual if value not in ("", None)]
     if wanted and all(is_pattern(value) for value in wanted):
@@ -173,7 +177,7 @@ def _same_values(expected: tuple[Any, ...], actual: tuple[Any, ...], kind: str) 
     return match_unordered(wanted, found, lambda one, other: _same(kind, one, other)).equal
 
 
-def _same(kind: str, expected: Any, actual: Any) -> bool:
+def _same(kind: str, expected: Any, actual: Any) -> bool | None:
     if kind == "string" and isinstance(expected, str) and not is_pattern(expected):
         if " ".join(expected.split()).casefold() == " ".join(str(actual).split()).casefold():
             return True

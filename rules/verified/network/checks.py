@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from rules.errors import InvalidValue
 from rules.values.matching import match_unordered
-from rules.verdict import Assertion, Outcome, shown
+from rules.verdict import Assertion, Outcome, conjunction, shown
 from rules.verified.dataset import NetworkCheck, Task, placeholder, placeholders
 from rules.verified.network.addresses import Address, address, same_base
 from rules.verified.network.comparisons import compared
@@ -165,8 +165,9 @@ def _paired(
             known[index, at] = list(compared(run, checks[index], events[at], name))
         return known[index, at]
 
-    def holds(index: int, at: int) -> bool:
-        return all(assertion.outcome is Outcome.PASS for assertion in of(index, at))
+    def holds(index: int, at: int) -> bool | None:
+        outcome = conjunction(assertion.outcome for assertion in of(index, at))
+        return None if outcome is Outcome.UNKNOWN else outcome is Outcome.PASS
 
     pairing = match_unordered(positions, list(range(len(events))), holds)
     chosen = {positions[one]: of(positions[one], other) for one, other in pairing.pairs}
@@ -185,7 +186,7 @@ def _failures(assertions: list[Assertion]) -> int:
 
 
 def _candidates(run: Run, check: NetworkCheck) -> Iterator[Event]:
-    """The requests that a check is about, first to last. Raises BadPattern, TooSlow."""
+    """The requests that a check is about, first to last. Raises Undecided."""
     if is_final_page(run.task, check):
         yield from run.trace.documents
         return
@@ -227,10 +228,12 @@ def _missing(run: Run, check: NetworkCheck, name: str) -> Assertion:
 
 def _absence(run: Run, check: NetworkCheck, events: list[Event], name: str) -> Assertion:
     """No request may have the address, the query and the body that the check names."""
+    left_open = None
     for event in events:
         made = compared(run, check, event, name)
         parts = [assertion for assertion in made if not assertion.name.endswith(".status")]
-        if all(assertion.outcome is Outcome.PASS for assertion in parts):
+        there = conjunction(assertion.outcome for assertion in parts)
+        if there is Outcome.PASS:
             return Assertion(
                 name=f"{name}.absence",
                 outcome=Outcome.FAIL,
@@ -238,4 +241,8 @@ def _absence(run: Run, check: NetworkCheck, events: list[Event], name: str) -> A
                 expected=shown(check.expected.urls[0]),
                 found=shown(event.url),
             )
+        if there is Outcome.UNKNOWN:
+            left_open = next(it.reason for it in parts if it.outcome is there)
+    if left_open is not None:
+        return _unknown(f"{name}.absence", left_open)
     return Assertion(name=f"{name}.absence", outcome=Outcome.PASS)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rules.errors import Undecided
 from rules.values import equal
 from rules.values.matching import match_unordered
-from rules.verdict import Assertion, Outcome, checked, shown
+from rules.verdict import Assertion, Outcome, checked, decided, shown
 from rules.verified.dataset import NetworkCheck
 from rules.verified.network.addresses import (
     Address,
+    Query,
     address,
     differing,
     expected_query,
@@ -32,20 +35,29 @@ _URL_HEADERS = frozenset({"referer", "redirect_url", "location", "origin"})
 
 
 def compared(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
-    """The assertions on one event, named ``NAME.part``. Raises BadPattern, TooSlow."""
+    """The assertions on one event, named ``NAME.part``; unknown where the specification's own
+    mistake hides the answer."""
     place = run.address(event, base64_path=check.decode_base64_query)
-    yield from _url(run, check, event, place, name)
+    yield from _url(check, event, place, name)
     yield _status(check, event, name)
     expected = check.expected
     for header in expected.headers or {}:
-        yield _header(run, check, event, header, name=name)
+        label = f"{name}.headers.{header.lower()}"
+        yield _or_unknown(label, partial(_header, run, check, event, header, label))
     if expected.post_data:
         yield from _post_data(run, check, event, name)
     if expected.response_content:
-        yield from _content(run, check, event, name)
+        yield from _content(check, event, name)
     for cookie, wanted in (expected.response_cookies or {}).items():
         found = event.cookies.get(cookie)
         yield _value(f"{name}.cookies.{cookie}", "string", wanted, found)
+
+
+def _or_unknown(name: str, make: Callable[[], Assertion]) -> Assertion:
+    try:
+        return make()
+    except Undecided as error:
+        return Assertion(name=name, outcome=Outcome.UNKNOWN, reason=str(error))
 
 
 def _value(name: str, kind: str, expected: Any, found: Any) -> Assertion:
@@ -54,7 +66,7 @@ def _value(name: str, kind: str, expected: Any, found: Any) -> Assertion:
     match = equal(kind, wanted, found)
     return Assertion(
         name=name,
-        outcome=Outcome.PASS if match.equal else Outcome.FAIL,
+        outcome=decided(match.equal),
         reason=match.reason,
         expected=wanted,
         found=shown(found),
@@ -63,27 +75,55 @@ def _value(name: str, kind: str, expected: Any, found: Any) -> Assertion:
     )
 
 
+class _Fit(NamedTuple):
+    """How an alternative of the address, whose base fits, fares: its query, the parameters that
+    differ, and why that cannot be told."""
+
+    query: Query
+    differ: list[str]
+    mistake: str = ""
+
+
 def _url(
-    run: Run, check: NetworkCheck, event: Event, place: Address | None, name: str
+    check: NetworkCheck, event: Event, place: Address | None, name: str
 ) -> Iterator[Assertion]:
     """The base address, then the query of the alternative that fits best."""
     urls = check.expected.urls
-    fitting = [url for url in urls if place is not None and same_base(url, place)]
-    reason = f"{event.url[:200]} is not the address"
+    fitting, mistakes = [], []
+    for url in urls:
+        try:
+            if place is not None and same_base(url, place):
+                fitting.append(url)
+        except Undecided as error:
+            mistakes.append(str(error))
     if place is None or not fitting:
-        yield checked(f"{name}.url", False, reason, list(urls), event.url)
+        reason = next(iter(mistakes), f"{event.url[:200]} is not the address")
+        yield checked(f"{name}.url", None if mistakes else False, reason, list(urls), event.url)
         return
     yield checked(f"{name}.url", True, "", fitting[0], event.url)
-    options = [(expected_query(url, check), url) for url in fitting]
-    differences = [(differing(query, place.query, check), query) for query, _ in options]
-    names, query = min(differences, key=lambda pair: len(pair[0]))
+    best = min((_fit(url, place, check) for url in fitting), key=_badness)
+    held = None if best.mistake or (best.differ and mistakes) else not best.differ
+    differ = f"the parameters {', '.join(best.differ[:10])} differ"
     yield checked(
         f"{name}.query",
-        not names,
-        f"the parameters {', '.join(names[:10])} differ",
-        {key: list(values) for key, values in query.items()},
-        {key: list(values) for key, values in place.query.items()} if names else None,
+        held,
+        best.mistake or next(iter(mistakes), differ),
+        {key: list(values) for key, values in best.query.items()},
+        {key: list(values) for key, values in place.query.items()} if best.differ else None,
     )
+
+
+def _fit(url: str, place: Address, check: NetworkCheck) -> _Fit:
+    query = expected_query(url, check)
+    try:
+        return _Fit(query, differing(query, place.query, check))
+    except Undecided as error:
+        return _Fit(query, [], str(error))
+
+
+def _badness(fit: _Fit) -> tuple[bool, bool, int]:
+    """One that holds before one that is open before those that differ."""
+    return (bool(fit.differ), bool(fit.mistake), len(fit.differ))
 
 
 def _status(check: NetworkCheck, event: Event, name: str) -> Assertion:
@@ -100,11 +140,11 @@ def _status(check: NetworkCheck, event: Event, name: str) -> Assertion:
     return checked(f"{name}.status", held, reason, wanted, event.status)
 
 
-def _header(run: Run, check: NetworkCheck, event: Event, header: str, *, name: str) -> Assertion:
-    """Addresses as addresses, anything else as text; a header that was not sent is empty."""
+def _header(run: Run, check: NetworkCheck, event: Event, header: str, label: str) -> Assertion:
+    """Addresses as addresses, anything else as text; a header that was not sent is empty. Raises
+    Undecided."""
     expected: Any = (check.expected.headers or {})[header]
     found = event.headers.get(header.lower(), "")
-    label = f"{name}.headers.{header.lower()}"
     if header.lower() not in _URL_HEADERS:
         if is_pattern(expected):
             return checked(label, fullmatch(expected, found), "no match", expected, found)
@@ -124,17 +164,30 @@ def _same_address(url: str, place: Address, check: NetworkCheck) -> bool:
 
 def _post_data(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
     sent = document(event.post_data)
-    patterns = check.ignored_post_data_params_patterns
-    if isinstance(sent, dict) and patterns:
-        sent = {
-            key: value
-            for key, value in sent.items()
-            if not any(searches(pattern, key) for pattern in patterns)
-        }
+    try:
+        sent = _without_ignored(sent, check.ignored_post_data_params_patterns)
+    except Undecided as error:
+        yield Assertion(name=f"{name}.post_data", outcome=Outcome.UNKNOWN, reason=str(error))
+        return
+
+    def field(label: str, key: str, expected: Any) -> Assertion:
+        found = [_bound(run, value) for value in _at(key, sent)]
+        return _field(label, check.post_data_schema, key, expected, found)
+
     for key, expected in (check.expected.post_data or {}).items():
         label = f"{name}.post_data.{key}"
-        found = [_bound(run, value) for value in _at(key, sent)]
-        yield _field(label, check.post_data_schema, key, expected, found)
+        yield _or_unknown(label, partial(field, label, key, expected))
+
+
+def _without_ignored(sent: Any, patterns: Sequence[str]) -> Any:
+    """Raises Undecided."""
+    if not isinstance(sent, dict) or not patterns:
+        return sent
+    return {
+        key: value
+        for key, value in sent.items()
+        if not any(searches(pattern, key) for pattern in patterns)
+    }
 
 
 def _bound(run: Run, value: Any) -> Any:
@@ -163,7 +216,8 @@ def _list(label: str, kind: str, expected: list[Any], found: list[Any]) -> Asser
     items = found[0] if len(found) == 1 and isinstance(found[0], list) else found
     flat = [part for item in items for part in (item if isinstance(item, list) else [item])]
     held = match_unordered(expected, flat, lambda one, other: equal(kind, one, other).equal).equal
-    return checked(label, held, "a different list", expected, flat)
+    reason = "a different list" if held is False else "an item of the specification's list is none"
+    return checked(label, held, reason, expected, flat)
 
 
 def _at(key: str, data: Any) -> list[Any]:
@@ -187,7 +241,7 @@ def _followed(path: str, data: Any) -> list[Any]:
     return found
 
 
-def _content(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
+def _content(check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
     """The reply, where the trace holds it; without it the verdict is unknown."""
     body = event.content
     if body is None or body.text is None:
@@ -200,12 +254,16 @@ def _content(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator
         return
     data = document(body)
     for key, expected in (check.expected.response_content or {}).items():
-        found = _at(key, data)
         label = f"{name}.content.{key}"
-        if not found:
-            yield checked(label, False, "the reply does not hold it", expected, None)
-        else:
-            yield _value(label, _json_kind(expected), expected, found[0])
+        yield _or_unknown(label, partial(_part, label, key, expected, data))
+
+
+def _part(label: str, key: str, expected: Any, data: Any) -> Assertion:
+    """One place of the reply. Raises Undecided."""
+    found = _at(key, data)
+    if not found:
+        return checked(label, False, "the reply does not hold it", expected, None)
+    return _value(label, _json_kind(expected), expected, found[0])
 
 
 def _json_kind(expected: Any) -> str:

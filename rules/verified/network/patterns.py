@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from functools import lru_cache
 from typing import Any
 
-from rules.errors import BadPattern, TooSlow
-from rules.limits import PATTERN_CHARS, PATTERN_SECONDS, TEXT_CHARS, bounded, fullmatch, is_pattern
+from rules.errors import TooSlow
+from rules.limits import PATTERN_SECONDS, TEXT_CHARS, bounded, compiled, fullmatch, is_pattern
 
 HOLE = re.compile(r"\{\{\w+\}\}")
 """A place of a template that the published specification left unfilled: any one path segment."""
@@ -16,35 +15,23 @@ HOLE = re.compile(r"\{\{\w+\}\}")
 __all__ = ["HOLE", "found_at_start", "fullmatch", "is_pattern", "searches", "with_holes"]
 
 
-@lru_cache(maxsize=512)
-def _compiled(pattern: str, flags: int) -> Any:
-    regex: Any = importlib.import_module("regex")  # only tasks with patterns need it
-    bounded(pattern, PATTERN_CHARS)
-    try:
-        return regex.compile(pattern, flags)
-    except (regex.error, OverflowError, RecursionError, MemoryError) as error:
-        raise BadPattern(
-            f"the pattern {pattern[:60]!r} is no regular expression: {error}"
-        ) from error
-
-
 @lru_cache(maxsize=65_536)
 def searches(pattern: str, text: str) -> bool:
     """Whether the pattern occurs anywhere, whatever the case. Raises BadPattern, TooSlow."""
-    return _bounded("search", _compiled(pattern, int(re.IGNORECASE)), text)
+    return _bounded("search", compiled(pattern, int(re.IGNORECASE)), text)
 
 
 def found_at_start(pattern: str, text: str, *, flags: int = 0) -> bool:
     """Whether the pattern matches from the start (``re.match``). Raises BadPattern, TooSlow."""
-    return _bounded("match", _compiled(pattern, flags), text)
+    return _bounded("match", compiled(pattern, flags), text)
 
 
-def _bounded(how: str, compiled: Any, text: str) -> bool:
-    match = getattr(compiled, how)
+def _bounded(how: str, pattern: Any, text: str) -> bool:
+    match = getattr(pattern, how)
     try:
         return match(bounded(text, TEXT_CHARS), timeout=PATTERN_SECONDS) is not None
     except TimeoutError as error:
-        shown = compiled.pattern[:60]
+        shown = pattern.pattern[:60]
         raise TooSlow(f"the pattern {shown!r} took more than {PATTERN_SECONDS} s") from error
 
 

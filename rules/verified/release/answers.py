@@ -129,7 +129,7 @@ def _same(schema: Schema, expected: Any, found: Any, ordered: bool) -> bool:
     match = equal(kind_of(schema), expected, found, mode=Mode.RELEASE)
     if not match.equal and match.reason.startswith("the specification's"):
         raise Broken(match.reason)
-    return match.equal
+    return match.equal is True
 
 
 def _same_objects(schema: Schema, expected: Any, found: Any, ordered: bool) -> bool:

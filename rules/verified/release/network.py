@@ -116,7 +116,7 @@ def _same(kind: str, expected: Any, found: Any) -> bool:
     match = equal(kind, wanted, found, mode=Mode.RELEASE)
     if not match.equal and match.reason.startswith("the specification's"):
         raise Broken(match.reason)
-    return match.equal
+    return match.equal is True
 
 
 def _same_header(

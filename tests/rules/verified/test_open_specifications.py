@@ -1,0 +1,122 @@
+"""A specification's own mistake makes a run unknown, unless the rest of it decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rules.values import Mode
+from rules.verdict import Outcome
+from rules.verified.evaluator import VerifiedEvaluator
+from tests.rules.verified.tasks import HOSTS, answer, mutation, page, request, task, trace
+
+SOUND = VerifiedEvaluator(hosts=HOSTS)
+BAD = "^(x$"
+SLOW = "^(x|xx)+$"
+LONG = "x" * 60 + "y"
+HOME = page("/")
+STRINGS = {"type": "array", "items": {"type": "string"}}
+NUMBERS = {"type": "array", "items": {"type": "number"}}
+OBJECTS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "price": {"type": "number"}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("expected", "schema", "said", "outcome"),
+    [
+        ([BAD], STRINGS, ["x"], "unknown"),
+        ([SLOW], STRINGS, [LONG], "unknown"),
+        ([BAD, "a"], STRINGS, ["x", "a"], "unknown"),
+        ([BAD, "a"], STRINGS, ["x", "b"], "fail"),
+        ([BAD, "a"], STRINGS, ["a"], "fail"),
+        ([[BAD, "x"]], STRINGS, ["x"], "pass"),
+        ([[BAD, "x"]], STRINGS, ["y"], "unknown"),
+        (["five apples"], NUMBERS, [5], "unknown"),
+        ([5], NUMBERS, ["five apples"], "fail"),
+        ([{"name": BAD, "price": 3}], OBJECTS, [{"name": "x", "price": 3}], "unknown"),
+        ([{"name": BAD, "price": 3}], OBJECTS, [{"name": "x", "price": 4}], "fail"),
+        (["tea"], OBJECTS, [{"name": "x", "price": 4}], "unknown"),
+        (["a"] * 1001, STRINGS, ["a"] * 1001, "unknown"),
+        (["a"], STRINGS, ["a"] * 1001, "fail"),
+    ],
+)
+def test_retrieved_data(expected: Any, schema: Any, said: Any, outcome: str) -> None:
+    verdict = SOUND.evaluate(task(expected, schema), answer(said), trace(HOME))
+    assert verdict.outcome.value == outcome
+    assert bool(verdict.reasons) is (outcome != "pass")
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_an_open_item_is_open_in_any_order(ordered: bool) -> None:
+    what = task(["a", BAD], STRINGS, ordered=ordered)
+    assert SOUND.evaluate(what, answer(["a", "x"]), trace(HOME)).outcome is Outcome.UNKNOWN
+    swapped = SOUND.evaluate(what, answer(["x", "a"]), trace(HOME)).outcome
+    assert swapped is (Outcome.FAIL if ordered else Outcome.UNKNOWN)
+
+
+def test_a_failure_elsewhere_decides() -> None:
+    verdict = SOUND.evaluate(task([BAD]), answer(["x"], status="NOT_FOUND_ERROR"), trace(HOME))
+    assert verdict.outcome is Outcome.FAIL
+    assert [reason.partition(":")[0] for reason in verdict.reasons] == ["answer.status"]
+
+
+URL = "__SHOPPING__/p"
+SENT = request("/p?q=x", "POST", form="a=x&b=1", headers={"x-kind": "tea"})
+
+
+@pytest.mark.parametrize(
+    ("expected", "outcome"),
+    [
+        ({"post_data": {"a": BAD}}, "unknown"),
+        ({"post_data": {"a": BAD, "b": "1"}}, "unknown"),
+        ({"post_data": {"a": BAD, "b": "2"}}, "fail"),
+        ({"post_data": {"^(a$": "x"}}, "unknown"),
+        ({"post_data": {"a": ["x", BAD]}}, "pass"),
+        ({"post_data": {"$.(a": "x"}}, "unknown"),
+        ({"headers": {"X-Kind": BAD}}, "unknown"),
+        ({"headers": {"X-Kind": "^coffee$"}, "post_data": {"a": BAD}}, "fail"),
+        ({"query_params": {"q": [BAD]}}, "unknown"),
+        ({"query_params": {"q": [BAD], "r": ["1"]}}, "fail"),
+        ({"url": [f"{URL}?q=x", "^__SHOPPING__/(p$"]}, "pass"),
+        ({"url": [f"{URL}?q=y", "^__SHOPPING__/(p$"]}, "unknown"),
+        ({"url": "^__SHOPPING__/(p$"}, "unknown"),
+    ],
+)
+def test_a_request(expected: dict[str, Any], outcome: str) -> None:
+    url = {"url": f"{URL}?q=x"} if "query_params" not in expected else {"url": URL}
+    check = {"expected": {**url, "http_method": "POST", **expected}}
+    verdict = SOUND.evaluate(mutation(check), answer(task_type="mutate"), trace(HOME, SENT))
+    assert verdict.outcome.value == outcome, verdict.reasons
+
+
+def test_one_of_several_requests_that_passes_is_enough() -> None:
+    check = {
+        "last_event_only": False,
+        "expected": {"url": URL, "http_method": "POST", "post_data": {"a": ["tea", SLOW]}},
+    }
+    what, said = mutation(check), answer(task_type="mutate")
+    slow, right = (request("/p", "POST", form=f"a={text}") for text in (LONG, "tea"))
+    assert SOUND.evaluate(what, said, trace(HOME, slow)).outcome is Outcome.UNKNOWN
+    assert SOUND.evaluate(what, said, trace(HOME, slow, right)).outcome is Outcome.PASS
+
+
+def test_a_request_that_may_be_the_forbidden_one_leaves_its_absence_open() -> None:
+    check = {
+        "should_not_exist": True,
+        "expected": {"url": URL, "http_method": "POST", "post_data": {"a": BAD}},
+    }
+    what, said = mutation(check), answer(task_type="mutate")
+    sent = request("/p", "POST", form="a=x")
+    assert SOUND.evaluate(what, said, trace(HOME)).outcome is Outcome.PASS
+    assert SOUND.evaluate(what, said, trace(HOME, sent)).outcome is Outcome.UNKNOWN
+
+
+def test_the_release_keeps_its_verdicts() -> None:
+    release = VerifiedEvaluator(mode=Mode.RELEASE, hosts=HOSTS)
+    assert release.evaluate(task([BAD]), answer(["x"]), trace(HOME)).outcome is Outcome.FAIL
