@@ -150,14 +150,16 @@ def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
 
 def _is_answer(file: Path, answer: str | None) -> bool:
     """Whether the run's file says what the trajectory says, layout and field names aside."""
-    from rules.verified.response import Response, read_response  # noqa: PLC0415
+    from rules.verified.response import Oversized, Response, read_response  # noqa: PLC0415
     from rules.verified.runs import read_answer  # noqa: PLC0415
 
     try:
         said = read_answer(file)
     except UserError as error:
         raise Skipped(str(error)) from error
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said or ""
+    if isinstance(said, Oversized):
+        return said.size == len((answer or "").encode("utf-8", "replace"))
+    text = (said or b"").decode("utf-8", "replace")
     if text.strip() == (answer or "").strip():
         return True
     response = read_response(text)

@@ -15,13 +15,14 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rules import webarena
-from rules.output import progress_line, show, write_json
+from rules.output import first, progress_line, show, write_json
 from rules.suites import KINDS, detected, suite
 from rules.values import Mode
+from rules.verdict import Outcome
 from rules.verified.backend import State, captured
 from rules.verified.batch import SECONDS, Batch, judge_all
 from rules.verified.dataset import Task, load_subset, load_tasks
@@ -32,10 +33,16 @@ from rules.verified.runs import found_runs, load_steps
 from rules.verified.state import load_probes
 from rules.verified.summary import Macro, Summary, summarise
 from trajectories.errors import UserError
-from trajectories.exits import DONE, Parser, user_errors
+from trajectories.exits import DONE, FAILURES, Parser, user_errors
 from trajectories.terminal import one_line
 
 ORIGINAL = "original"
+_COLUMNS = (
+    *("site", "runs", "passed", "unknown", "success", "95 %"),
+    *("templates", "template macro", "±"),
+)
+_REASONS = 10
+_REASON = 300
 # What asks for more than an original run file holds, with its default.
 _VERIFIED_ONLY: Mapping[str, object] = {
     "require_activity": False,
@@ -50,7 +57,8 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     made = Parser(
         prog="python -m rules.evaluate",
         description=__doc__.split("\n\n")[0],
-        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
+        epilog="exit codes: 0 done, 1 a run could not be judged (its files, its time), 2 a mistake "
+        "in the call or its files, 130 interrupted",
         allow_abbrev=False,
     )
     add = made.add_argument
@@ -73,7 +81,11 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 
 @user_errors
 def main(argv: Sequence[str] | None = None) -> int:
-    """Judge the runs; show the summary, write it and a result for each task."""
+    """Judge the runs; show the summary, write it and a result for each task.
+
+    A run that cannot be judged stops no other, and makes the exit code 1. What the rules leave
+    unknown for want of evidence is a result like any other.
+    """
     options = _options(argv)
     if options.workers < 1 or options.seconds <= 0:
         raise UserError("--workers and --seconds must be positive: leave them out for the defaults")
@@ -93,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.stdout.write(
         f"written: {one_line(str(out))}: summary.json and {len(results)} files in tasks/\n"
     )
-    return DONE
+    return FAILURES if summary.not_judged else DONE
 
 
 def _beside(runs: Path, mode: str) -> Path:
@@ -195,27 +207,51 @@ def _hosts(options: argparse.Namespace) -> Hosts:
 
 
 def _show(summary: Summary, results: Sequence[TaskResult]) -> None:
-    columns = ("site", "runs", "passed", "unknown", "success", "templates", "template macro", "±")
     rows = [("all", summary.overall), *summary.sites.items()]
-    show(f"{summary.mode}: {len(results)} runs", columns, [_row(*row) for row in rows])
+    show(f"{summary.mode}: {len(results)} runs", _COLUMNS, [_row(*row) for row in rows])
+    for note in _notes(summary):
+        sys.stdout.write(f"{note}\n")
     if summary.failure_modes:
         modes = list(summary.failure_modes.items())[:20]
         show("what did not hold", ("check", "runs"), modes)
     if summary.parse_failures:
         show("unreadable answers", ("class", "runs"), list(summary.parse_failures.items()))
-    unread = [result for result in results if not result.assertions and result.reasons]
-    for result in unread[:10]:
-        sys.stdout.write(f"task {result.task_id}: {one_line(result.reasons[0])}\n")
+    _show_reasons(results)
+
+
+def _notes(summary: Summary) -> Iterator[str]:
+    """What the table does not say, one line each."""
+    macro = summary.site_macro
+    if macro.mean is not None and macro.sites > 1:
+        yield f"site macro: {macro.mean:.1%} ± {macro.half_width:.1%} over {macro.sites} sites"
+    if any(site.half_width is None for site in summary.sites.values()):
+        yield "± is blank for one template: the spread over templates is not seen in it"
     if summary.missing:
-        sys.stdout.write(f"{summary.missing} tasks have no run and count in no rate\n")
+        yield f"{summary.missing} tasks have no run and count in no rate"
     if summary.premature:
-        sys.stdout.write(f"{len(summary.premature)} passes gave up early (R < 0.5)\n")
+        yield f"{len(summary.premature)} passes gave up early (R < 0.5)"
+    if summary.not_judged:
+        yield f"runs that could not be judged: {first(summary.not_judged)}"
+
+
+def _show_reasons(results: Sequence[TaskResult]) -> None:
+    """Why the first runs did not pass, those first that the rules could not decide."""
+    order = {Outcome.UNKNOWN: 0, Outcome.FAIL: 1}
+    found = sorted((r for r in results if r.outcome in order), key=lambda r: order[r.outcome])
+    for result in found[:_REASONS]:
+        reason = one_line("; ".join(result.reasons))
+        cut = reason if len(reason) <= _REASON else f"{reason[: _REASON - 1]}…"
+        sys.stdout.write(f"task {result.task_id}: {result.outcome}: {cut}\n")
+    if len(found) > _REASONS:
+        sys.stdout.write(f"and {len(found) - _REASONS} more that did not pass: see tasks/\n")
 
 
 def _row(site: str, macro: Macro) -> tuple[object, ...]:
     shares = (macro.success, macro.template_macro, macro.half_width)
     success, mean, half = ("" if share is None else f"{share:.1%}" for share in shares)
-    return (site, macro.runs, macro.passed, macro.unknown, success, macro.templates, mean, half)
+    limits = "" if macro.success is None else f"{macro.success_low:.1%} to {macro.success_high:.1%}"
+    counts = (site, macro.runs, macro.passed, macro.unknown)
+    return (*counts, success, limits, macro.templates, mean, half)
 
 
 if __name__ == "__main__":

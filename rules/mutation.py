@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from rules.intervals import wilson
 from rules.verdict import Evaluator, Outcome, shown
 
 Expected = Literal["pass", "fail"]
@@ -195,13 +196,3 @@ def _rate(mutator: str, expected: Expected, trials: Sequence[_Trial]) -> Rate:
         low=low,
         high=high,
     )
-
-
-def wilson(wrong: int, trials: int) -> tuple[float | None, float | None]:
-    """Wilson's 95 % limits of a proportion; None without a trial."""
-    if trials == 0:
-        return None, None
-    from scipy.stats import binomtest  # noqa: PLC0415 - slow to import
-
-    limits = binomtest(wrong, trials).proportion_ci(method="wilson")
-    return float(limits.low), float(limits.high)

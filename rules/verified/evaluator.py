@@ -26,7 +26,7 @@ from rules.verified.network.sites import Binding, Hosts
 from rules.verified.release.addresses import binding_of
 from rules.verified.release.answers import answer_assertions as release_answer
 from rules.verified.release.network import network_assertions as release_network
-from rules.verified.response import ParseFailure, Response, read_response
+from rules.verified.response import Oversized, ParseFailure, Response, read_response
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,8 @@ class VerifiedEvaluator:
 
 
 def _text(answer: object) -> Any:
+    if isinstance(answer, Oversized):
+        answer = answer.head
     if isinstance(answer, bytes):
         return shown(answer[:10_000].decode("utf-8", "replace"))
     return shown(answer) if isinstance(answer, str) else None

@@ -108,6 +108,13 @@ class ParseFailure(Struct, frozen=True):
     reason: str
 
 
+class Oversized(Struct, frozen=True):
+    """An answer of ``size`` bytes, of which only the first were read."""
+
+    size: int
+    head: bytes
+
+
 class Response(Struct, frozen=True, kw_only=True):
     """A response under the release's names. ``departures`` are where it leaves the schema."""
 
@@ -125,9 +132,11 @@ def read_response(answer: object) -> Response | ParseFailure:
     """
     if isinstance(answer, dict):
         return _response(answer)
+    if isinstance(answer, bytes) and len(answer) > MAX_ANSWER:
+        answer = Oversized(len(answer), b"")
+    if isinstance(answer, Oversized):
+        return _too_large(answer.size, "bytes")
     if isinstance(answer, bytes):
-        if len(answer) > MAX_ANSWER:
-            return _too_large(len(answer), "bytes")
         answer = answer.decode("utf-8", "replace")
     if answer is None or (isinstance(answer, str) and not answer.strip("\ufeff \t\r\n")):
         return ParseFailure(Failure.EMPTY, "the agent gave no answer")

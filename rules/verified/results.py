@@ -12,6 +12,7 @@ from msgspec import Struct
 from rules.verdict import Assertion, Outcome, Verdict
 from rules.verified.dataset import TaskId
 
+MULTI_SITE = "multi-site"
 TAU = 0.5
 """The least exploration ratio of an adequate claim (paper, section 3.2 and Figure 2)."""
 
@@ -54,6 +55,17 @@ class TaskResult(Struct, frozen=True, kw_only=True):
     def site(self) -> str:
         """The sites of a task that has several, joined."""
         return "-".join(sorted(self.sites))
+
+    @property
+    def stratum(self) -> str:
+        """What summaries by site count the run to: its site, or the tasks of several (paper,
+        Table 4)."""
+        return self.sites[0] if len(self.sites) == 1 else MULTI_SITE
+
+    @property
+    def judged(self) -> bool:
+        """Whether anything was compared: not where a file could not be read, nor over time."""
+        return bool(self.assertions)
 
     @property
     def score(self) -> float:

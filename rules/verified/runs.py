@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,11 +12,12 @@ from rules.reading import decode, read_bytes
 from rules.verified.dataset import Task, TaskId
 from rules.verified.network.events import Trace
 from rules.verified.network.read import load_trace
-from rules.verified.response import MAX_ANSWER
+from rules.verified.response import MAX_ANSWER, Oversized
 from rules.verified.state import STATE_FILE
 from trajectories.errors import UserError
 
 ANSWER_FILE = "agent_response.json"
+_HEAD = 10_000
 TRACE_FILES = ("network.har", "trace.zip", "trace.network", "network.json")
 
 
@@ -69,8 +71,8 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part or 0) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name)]
 
 
-def read_answer(path: Path | None) -> bytes | str | None:
-    """What the agent answered; of a file that is far too large only as much as shows it.
+def read_answer(path: Path | None) -> bytes | Oversized | None:
+    """What the agent answered; of a file that is far too large only its beginning.
 
     Raises UserError for a file that cannot be read.
     """
@@ -79,8 +81,11 @@ def read_answer(path: Path | None) -> bytes | str | None:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_ANSWER + 1)
+            size = os.fstat(file.fileno()).st_size
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: name a readable file") from error
+    if len(data) > MAX_ANSWER:
+        return Oversized(max(size, len(data)), data[:_HEAD])
     return data
 
 

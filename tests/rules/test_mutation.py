@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
-from rules.mutation import MOST, Case, MutationReport, mutation_report, wilson
+from rules.mutation import MOST, Case, MutationReport, mutation_report
 from rules.mutators import HARMLESS, NEAR_MISSES
 from rules.trace_mutators import TRACE_NEAR_MISSES
 from rules.verdict import Assertion, Outcome, Verdict, verdict_of
@@ -117,15 +116,3 @@ def test_long_lists_are_tried_within_bounds() -> None:
 def test_a_report_is_a_json_value() -> None:
     made = report(CASE, Equality())
     assert msgspec.json.decode(msgspec.json.encode(made), type=MutationReport) == made
-
-
-@pytest.mark.parametrize(("wrong", "trials"), [(0, 1), (3, 10), (10, 10)])
-def test_the_limits_are_wilsons(wrong: int, trials: int) -> None:
-    z = 1.959963984540054
-    share = wrong / trials
-    centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
-    spread = (
-        z / (1 + z * z / trials) * (share * (1 - share) / trials + (z / (2 * trials)) ** 2) ** 0.5
-    )
-    assert wilson(wrong, trials) == pytest.approx((centre - spread, centre + spread))
-    assert wilson(0, 0) == (None, None)

@@ -16,7 +16,7 @@ from rules.verified.answers import bound_data, kind_of, normal_data
 from rules.verified.dataset import AnswerCheck, Schema
 from rules.verified.network.sites import Binding
 from rules.verified.release import Broken
-from rules.verified.response import MAX_ANSWER
+from rules.verified.response import MAX_ANSWER, Oversized
 
 _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?```", re.DOTALL)
 
@@ -24,6 +24,8 @@ _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?```", re.DOTALL)
 def read(answer: object) -> Any:
     """What the package takes for the response: the first fence, or all of the text, as JSON."""
     value = answer
+    if isinstance(answer, Oversized):
+        raise Broken(f"an answer of {answer.size:,} bytes")
     if isinstance(answer, bytes):
         answer = value = answer.decode("utf-8", "replace")
     if isinstance(answer, str):

@@ -18,8 +18,8 @@ from rules.verified.batch import Batch, judge_all
 from rules.verified.dataset import Task, plain
 from rules.verified.evaluator import VerifiedEvaluator
 from rules.verified.results import TaskResult, explored, premature
-from rules.verified.summary import macro, summarise
 from tests.rules.verified.tasks import answer, page, task
+from trajectories.exits import DONE, FAILURES
 
 
 def _run(folder: Path, task_id: object, said: Any, har: str | None = None) -> None:
@@ -106,9 +106,36 @@ def test_a_bad_trace_is_unknown_with_one_sentence_and_the_batch_goes_on(
     runs: tuple[Path, Path], har: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (runs[1] / "1/network.har").write_text(har)
-    assert _judge(runs) == 0
-    assert said in capsys.readouterr().out.replace("\n", "")
+    assert _judge(runs) == FAILURES
+    shown = capsys.readouterr().out.replace("\n", "")
+    assert said in shown
+    assert "runs that could not be judged: 1" in shown
     assert (_summary(runs)["overall"]["passed"], _summary(runs)["overall"]["unknown"]) == (2, 1)
+    assert _summary(runs)["not_judged"] == ["1"]
+
+
+def test_a_batch_of_one_run_that_cannot_be_read_does_not_look_done(
+    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (runs[1] / "1/network.har").write_text("not json")
+    assert _judge(runs, "--task", "1") == FAILURES
+    assert "task 1: unknown: " in capsys.readouterr().out
+    assert _judge(runs, "--task", "0") == DONE
+
+
+def test_what_was_not_recorded_is_a_verdict_and_no_failure(runs: tuple[Path, Path]) -> None:
+    (runs[1] / "1/network.har").unlink()
+    assert _judge(runs, "--task", "1") == DONE
+
+
+def test_the_reasons_of_the_runs_that_did_not_pass_are_shown(
+    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _judge(runs) == DONE
+    shown = capsys.readouterr().out
+    assert "task 3: fail: answer.retrieved_data[0]: a different string" in shown
+    assert "task 4: fail: parse_failure.no_object: the answer holds no JSON object" in shown
+    assert "task 0" not in shown
 
 
 def test_an_answer_of_50_mb_is_one_parse_failure(runs: tuple[Path, Path]) -> None:
@@ -116,6 +143,12 @@ def test_an_answer_of_50_mb_is_one_parse_failure(runs: tuple[Path, Path]) -> Non
         file.truncate(50_000_000)
     assert _judge(runs) == 0
     assert _summary(runs)["parse_failures"] == {"no_object": 1, "too_large": 1}
+    result = json.loads((runs[1] / "results-sound/tasks/1.json").read_text())
+    said = "the answer has 50,000,000 bytes, more than the 4,194,304 read"
+    assert result["reasons"] == [f"parse_failure.too_large: {said}"]
+    assert _judge(runs, "--mode", "release-1.2.3") == 0
+    result = json.loads((runs[1] / "results-release-1.2.3/tasks/1.json").read_text())
+    assert "an answer of 50,000,000 bytes" in result["reasons"][0]
 
 
 @pytest.mark.parametrize(
@@ -199,16 +232,3 @@ def test_the_exploration_ratio_is_steps_over_the_sites_median_of_successes() -> 
     found = explored([*done, failed, *claims, _result(steps=1.0, achievable=False, sites=("x",))])
     assert [result.exploration for result in found] == [None] * 4 + [0.25, 0.5, None]
     assert [premature(result) for result in found[4:]] == [True, False, False]
-
-
-def test_the_template_macro_is_a_mean_over_templates_with_a_t_interval() -> None:
-    passed = [_result(template="a"), _result(template="a"), _result(template="b")]
-    failed = [_result(template=name, outcome=Outcome.FAIL) for name in "bcd"]
-    numbers = macro([*passed, *failed])
-    assert numbers.success == 0.5
-    assert numbers.template_macro == pytest.approx((1 + 0.5 + 0 + 0) / 4)
-    # t(0.975, 3) = 3.182446, s = 0.478714, T = 4
-    assert numbers.half_width == pytest.approx(3.182446 * 0.478714 / 2, rel=1e-5)
-    assert macro(passed[:1]).half_width is None
-    assert macro([]).success is None
-    assert summarise("sound", [], missing=1, seconds=0.0).parse_failure_rate is None

@@ -67,9 +67,9 @@ def _record(shop: Path, when: str, probes: str = "probes.json") -> int:
     return record([*words, "--when", when])
 
 
-def _judged(shop: Path, *more: str) -> dict[str, Any]:
+def _judged(shop: Path, *more: str, code: int = DONE) -> dict[str, Any]:
     words = ["--tasks", str(shop / "tasks.json"), "--runs", str(shop / "runs")]
-    assert evaluate([*words, "--out", str(shop / "out"), *more]) == DONE
+    assert evaluate([*words, "--out", str(shop / "out"), *more]) == code
     result: dict[str, Any] = json.loads((shop / "out/tasks/cancel-1.json").read_text())
     return result
 
@@ -130,6 +130,6 @@ def test_a_mistake_in_the_probes_is_one_sentence(
 
 def test_a_state_file_that_cannot_be_read_makes_its_run_unknown(shop: Path) -> None:
     (shop / "runs/cancel-1/state.json").write_text('{"orders": {"afterwards": 1}}')
-    result = _judged(shop)
+    result = _judged(shop, code=FAILURES)
     assert result["outcome"] == Outcome.UNKNOWN
     assert "state.json" in result["reasons"][0]
