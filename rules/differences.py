@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rules.values import differences as values
 from rules.verified import differences as verified
+from rules.verified.network.sites import DEFAULT_PORTS, named
 
 PATH = Path(__file__).with_name("DIFFERENCES.md")
 
@@ -22,12 +23,23 @@ comparison with published results. Both columns of verdicts are computed from th
 ## Values
 """
 
+_SITES = """
+## Where the sites are
+
+`--site SITE=URL` and `--config FILE` give the sites' addresses. Without them `release-1.2.3` takes
+the hosts of the trace in their order, so that a trace of a foreign site can pass. `sound` takes a
+site to be the one host whose pages are on the benchmark's own port for it ({ports}), and says so in
+the result's `notes` and below the summary; a host on another port, or two hosts on that one, are no
+evidence of where the site is, and what asks for the site is *unknown*.
+"""
 _RUNS = "\n## Runs\n"
 
 
 def document() -> str:
     """The whole file."""
-    return "\n".join([_HEAD, *values.table(), _RUNS, *verified.table(), ""])
+    ports = ", ".join(f"{named(site)} {port}" for site, port in DEFAULT_PORTS.items())
+    sites = _SITES.format(ports=ports)
+    return "\n".join([_HEAD, *values.table(), _RUNS, *verified.table(), sites])
 
 
 if __name__ == "__main__":

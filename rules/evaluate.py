@@ -70,7 +70,13 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--task", action="append", metavar="ID", help="only this one; may be repeated")
     add("--subset", type=Path, metavar="FILE", help="only the tasks of this subset file")
     add("--config", type=Path, metavar="FILE", help="the sites' addresses, as the package has them")
-    add("--site", action="append", default=[], metavar="SITE=URL", help="one site's address")
+    add(
+        "--site",
+        action="append",
+        default=[],
+        metavar="SITE=URL",
+        help="one site's address (default: the page's on the benchmark's own port for the site)",
+    )
     add("--require-activity", action="store_true", help="ask every run for a visit to the site")
     add("--probes", type=Path, metavar="FILE", help="ask the sites for their state now")
     add("--steps", type=Path, metavar="FILE", help="steps of each run (default: pages loaded)")
@@ -230,6 +236,8 @@ def _notes(summary: Summary) -> Iterator[str]:
         yield f"{summary.missing} tasks have no run and count in no rate"
     if summary.premature:
         yield f"{len(summary.premature)} passes gave up early (R < 0.5)"
+    for note, runs in summary.notes.items():
+        yield f"note, in {runs} runs: {one_line(note)}"
     if summary.not_judged:
         yield f"runs that could not be judged: {first(summary.not_judged)}"
 

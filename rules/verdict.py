@@ -43,11 +43,15 @@ class Assertion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one run, the reasons for anything but a pass, and all assertions."""
+    """The outcome of one run, the reasons for anything but a pass, and all assertions.
+
+    ``notes`` are what the rule took for granted, one sentence each, such as a site's address.
+    """
 
     outcome: Outcome
     reasons: tuple[str, ...] = ()
     assertions: tuple[Assertion, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 Task_contra = TypeVar("Task_contra", contravariant=True)
@@ -104,7 +108,7 @@ def disjunction(outcomes: Iterable[Outcome]) -> Outcome:
     return Outcome.FAIL
 
 
-def verdict_of(assertions: Iterable[Assertion]) -> Verdict:
+def verdict_of(assertions: Iterable[Assertion], notes: tuple[str, ...] = ()) -> Verdict:
     """The verdict in which every assertion must hold, with the reasons of those that do not.
 
     The reasons are those of the outcome: a failed run lists its failures, not what was unknown
@@ -119,7 +123,7 @@ def verdict_of(assertions: Iterable[Assertion]) -> Verdict:
         for assertion in kept
         if assertion.outcome is outcome and outcome is not Outcome.PASS
     )
-    return Verdict(outcome=outcome, reasons=reasons, assertions=kept)
+    return Verdict(outcome=outcome, reasons=reasons, assertions=kept, notes=notes)
 
 
 def unknown(reason: str) -> Verdict:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from rules.errors import InvalidValue, Undecided
@@ -20,7 +21,7 @@ from rules.verified import release
 from rules.verified.answers import bound_data, normal_data, same_data
 from rules.verified.backend import State, backend_assertions
 from rules.verified.dataset import AnswerCheck, Task
-from rules.verified.network.checks import network_assertions, run_of
+from rules.verified.network.checks import network_assertions, sites_of, unlocated
 from rules.verified.network.events import Trace
 from rules.verified.network.sites import Binding, Hosts
 from rules.verified.release.addresses import binding_of
@@ -33,9 +34,10 @@ from rules.verified.response import Oversized, ParseFailure, Response, read_resp
 class VerifiedEvaluator:
     """Judges runs against tasks of WebArena Verified.
 
-    ``hosts`` are the sites' addresses in the run; of sites that are not named the trace's own pages
-    tell. ``activity`` asks every run for one request that the task's site answered (the paper's
-    section 4.3; the released package never does).
+    ``hosts`` are the sites' addresses in the run; a site that is not named is the one page's on the
+    benchmark's port for it, which the verdict notes, and else what asks for it is unknown.
+    ``activity`` asks every run for one request that the task's site answered (the paper's section
+    4.3; the released package never does).
     """
 
     mode: Mode = Mode.SOUND
@@ -52,12 +54,13 @@ class VerifiedEvaluator:
         """The verdict on one run; ``state`` are the probes' replies. Raises nothing."""
         if self.mode is Mode.RELEASE:
             return verdict_of(self._release(task, answer, trace))
-        made = list(self._answer(task, answer, trace))
+        binding = sites_of(task, trace, self.hosts)
+        made = list(self._answer(task, answer, binding))
         made += network_assertions(task, trace, self.hosts, activity=self.activity)
         made += backend_assertions(task, state)
-        return verdict_of(made)
+        return verdict_of(made, binding.notes)
 
-    def _answer(self, task: Task, answer: object, trace: Trace | None) -> list[Assertion]:
+    def _answer(self, task: Task, answer: object, binding: Binding) -> list[Assertion]:
         check = task.answer_check
         if check is None:
             return []
@@ -71,7 +74,6 @@ class VerifiedEvaluator:
                     found=_text(answer),
                 )
             ]
-        binding = run_of(task, trace, self.hosts).binding if trace is not None else None
         return _response_assertions(check, response, binding)
 
     def _release(self, task: Task, answer: object, trace: Trace | None) -> list[Assertion]:
@@ -96,7 +98,7 @@ def _text(answer: object) -> Any:
 
 
 def _response_assertions(
-    check: AnswerCheck, response: Response, binding: Binding | None
+    check: AnswerCheck, response: Response, binding: Binding
 ) -> list[Assertion]:
     made = [
         _word("answer.task_type", check.expected.task_type, response.task_type),
@@ -104,8 +106,16 @@ def _response_assertions(
     ]
     if check.expected.task_type == "retrieve":
         data = bound_data(binding, response.retrieved_data)
-        made.append(_data(check, data))
+        made.append(_located(check, _data(check, data), binding))
     return made
+
+
+def _located(check: AnswerCheck, made: Assertion, binding: Binding) -> Assertion:
+    """Data with the address of a site that nobody told are not known to be wrong."""
+    if made.outcome is not Outcome.FAIL:
+        return made
+    reason = unlocated(binding, check.expected)
+    return msgspec.structs.replace(made, outcome=Outcome.UNKNOWN, reason=reason) if reason else made
 
 
 def _word(name: str, expected: str, found: str) -> Assertion:

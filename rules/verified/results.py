@@ -33,9 +33,10 @@ class JudgedTask(Protocol):
 class TaskResult(Struct, frozen=True, kw_only=True):
     """The verdict on one run, with every comparison.
 
-    ``failure_modes`` are the names of what did not hold, without positions; ``parse_failure`` is
-    the class of an unreadable response. ``steps`` are the run's; ``exploration`` is R = steps over
-    the site's median of successes at tasks that can be done, for tasks that cannot be done.
+    ``notes`` are what was taken for granted. ``failure_modes`` are the names of what did not hold,
+    without positions; ``parse_failure`` is the class of an unreadable response. ``steps`` are the
+    run's; ``exploration`` is R = steps over the site's median of successes at tasks that can be
+    done, for tasks that cannot be done.
     """
 
     task_id: TaskId
@@ -44,6 +45,7 @@ class TaskResult(Struct, frozen=True, kw_only=True):
     outcome: Outcome
     reasons: tuple[str, ...] = ()
     failure_modes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     parse_failure: str | None = None
     achievable: bool = True
     steps: float | None = None
@@ -87,6 +89,7 @@ def result_of(
         sites=task.sites,
         outcome=verdict.outcome,
         reasons=verdict.reasons,
+        notes=verdict.notes,
         failure_modes=tuple(modes) or (("not judged",) if verdict.reasons else ()),
         parse_failure=unread[0].partition(".")[2] if unread else None,
         achievable=task.achievable,

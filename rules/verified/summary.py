@@ -43,6 +43,7 @@ class SiteMacro(Struct, frozen=True, kw_only=True):
 
 class Summary(Struct, frozen=True, kw_only=True):
     """A batch under one mode. ``missing`` are tasks without a run, which count in no rate;
+    ``notes`` are what was taken for granted, by how many runs;
     ``not_judged`` are runs whose files could not be read or that took too long.
 
     ``unachievable`` counts tasks that cannot be done; ``premature`` of them were passed with an
@@ -58,6 +59,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     parse_failure_rate: float | None
     unachievable: int
     premature: tuple[str, ...]
+    notes: Mapping[str, int]
     missing: int
     not_judged: tuple[str, ...]
     seconds: float
@@ -81,6 +83,7 @@ def summarise(mode: str, results: Sequence[TaskResult], *, missing: int, seconds
         parse_failure_rate=parse.total() / len(results) if results else None,
         unachievable=len(claims),
         premature=tuple(str(result.task_id) for result in early),
+        notes=_by_count(Counter(note for result in results for note in result.notes)),
         missing=missing,
         not_judged=tuple(str(result.task_id) for result in results if not result.judged),
         seconds=round(seconds, 3),

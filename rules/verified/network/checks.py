@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from rules.errors import InvalidValue
 from rules.values.matching import match_unordered
 from rules.verdict import Assertion, Outcome, conjunction, shown
@@ -19,7 +21,7 @@ from rules.verified.dataset import NetworkCheck, Task, placeholder, placeholders
 from rules.verified.network.addresses import Address, address, same_base
 from rules.verified.network.comparisons import compared
 from rules.verified.network.events import Event, Trace
-from rules.verified.network.sites import Binding, Hosts, bound, origin
+from rules.verified.network.sites import Binding, Hosts, bound, named, origin, start_of
 
 _SHOWN_EVENTS = 5
 
@@ -44,14 +46,32 @@ class Run(NamedTuple):
         return found
 
 
-def run_of(task: Task, trace: Trace, hosts: Hosts) -> Run:
-    """The trace with the sites of the task found in it."""
+def sites_of(task: Task, trace: Trace | None, hosts: Hosts) -> Binding:
+    """The addresses of the task's sites: as given, else as the trace's pages tell them."""
+    if trace is None:
+        return bound(_names(task), hosts, ())
     key = ("binding", _names(task), tuple(hosts.items()))
     if key not in trace.memory:
         pages = trace.documents or trace.relevant
-        origins = dict.fromkeys(origin(event.url) for event in pages)
-        trace.memory[key] = bound(_names(task), hosts, list(origins))
-    return Run(task, trace, trace.memory[key])
+        starts = dict.fromkeys(start_of(event.url) for event in pages)
+        trace.memory[key] = bound(_names(task), hosts, [start for start in starts if start])
+    binding: Binding = trace.memory[key]
+    return binding
+
+
+def unlocated(binding: Binding, part: object) -> str:
+    """Why a part of a specification cannot be held against a run: it names a site whose address
+    nobody told; "" if it names none."""
+    if not binding.unknown:
+        return ""
+    named_there = placeholders(msgspec.json.encode(part).decode())
+    missing = [named(name) for name in binding.unknown if name in named_there]
+    if not missing:
+        return ""
+    return (
+        f"the address of {' and '.join(missing)} is not known, and no page is on its usual port: "
+        f"give --site {missing[0]}=URL"
+    )
 
 
 def _names(task: Task) -> tuple[str, ...]:
@@ -75,13 +95,17 @@ def network_assertions(
         count = len(checks) + activity
         reason = "the run recorded no trace"
         return [_unknown(f"network.{index + 1}", reason) for index in range(count)]
-    run = run_of(task, trace, hosts)
+    run = Run(task, trace, sites_of(task, trace, hosts))
     made = [_activity(run)] if activity else []
     if not checks:
         return made
     found: dict[int, list[Assertion]] = {}
-    for positions in _groups(task, checks):
-        found.update(_of_group(run, positions, checks))
+    for index, check in enumerate(checks):
+        if reason := unlocated(run.binding, check.expected):
+            found[index] = [_unknown(f"network.{index + 1}.site", reason)]
+    for group in _groups(task, checks):
+        if positions := [index for index in group if index not in found]:
+            found.update(_of_group(run, positions, checks))
     return made + [assertion for index in sorted(found) for assertion in found[index]]
 
 
@@ -97,6 +121,8 @@ def _activity(run: Run) -> Assertion:
         answered = event.status is not None and 200 <= event.status < 400
         if place and answered and placeholders(place.base) & sites:
             return Assertion(name="activity", outcome=Outcome.PASS, found=shown(event.url))
+    if reason := unlocated(run.binding, sorted(sites)):
+        return _unknown("activity", reason)
     return Assertion(
         name="activity",
         outcome=Outcome.FAIL,

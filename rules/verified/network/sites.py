@@ -18,7 +18,7 @@ from trajectories.errors import UserError
 Hosts = Mapping[str, tuple[str, ...]]
 """Placeholder (``__GITLAB__``) → the addresses of the site."""
 
-# Where the benchmark's own containers listen: the first guess for a trace without a configuration.
+# Where the benchmark's own containers listen: the one guess for a trace without a configuration.
 DEFAULT_PORTS = {
     "__SHOPPING__": 7770,
     "__SHOPPING_ADMIN__": 7780,
@@ -35,9 +35,23 @@ _AFTER_HOST = r"(?=[/?#\s\"'<>)\]},;]|\Z)"
 
 
 class Binding(NamedTuple):
-    """(address without trailing slash, placeholder) pairs, the longest address first."""
+    """(address without trailing slash, placeholder) pairs, the longest address first.
+
+    Of them ``inferred`` were told by their port alone; ``unknown`` are the placeholders of sites
+    whose address nobody told.
+    """
 
     bases: tuple[tuple[str, str], ...]
+    inferred: tuple[tuple[str, str], ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """One sentence on every site whose address was inferred."""
+        return tuple(
+            f"{named(name)} is taken to be {base}, by its port: --site {named(name)}=URL says it"
+            for base, name in self.inferred
+        )
 
     def bind(self, url: str) -> str:
         """The address with the site's placeholder for the site's part, where it is a site's."""
@@ -101,29 +115,46 @@ def _origin_end(url: str) -> int:
 def bound(names: Iterable[str], hosts: Hosts, loaded: Sequence[str]) -> Binding:
     """The binding of the named sites (placeholders): configured, else inferred from a trace.
 
-    ``loaded`` are the origins of the pages that the run loaded, first to last. A site that is not
-    configured takes the first origin on the benchmark's own port for it, else the first origin
-    that no other site has taken, in the order of ``names``.
+    ``loaded`` are the origins of the pages that the run loaded. A site that is not configured is
+    the one origin among them on the benchmark's own port for it. Where there is none, or several,
+    it stays unknown: any other guess would take a foreign site's pages for the task's. A trace
+    whose addresses have placeholders already (``__GITLAB__`` among ``loaded``) needs no address.
     """
-    pairs = []
-    unknown = []
-    for name in names:
-        pairs += [(canonical(base).lower().rstrip("/"), name) for base in hosts.get(name, ())]
-        if not hosts.get(name):
-            unknown.append(name)
+    wanted = list(dict.fromkeys(names))
+    pairs = [
+        (canonical(base).lower().rstrip("/"), name)
+        for name in wanted
+        for base in hosts.get(name, ())
+    ]
+    left = [name for name in wanted if not hosts.get(name) and name not in loaded]
     taken = {origin(base) for base, _ in pairs}
-    free = [start for start in dict.fromkeys(loaded) if start and start not in taken]
-    for name in sorted(unknown, key=lambda name: _usual(name, free) is None):
-        start = _usual(name, free) or next(iter(free), None)
-        if start is not None:
-            free.remove(start)
-            pairs.append((start + FOLDERS.get(name, ""), name))
-    return Binding(tuple(sorted(pairs, key=lambda pair: -len(pair[0]))))
+    free = [start for start in dict.fromkeys(loaded) if start not in taken]
+    usual = {name: _on_usual_port(name, free) for name in left}
+    inferred = [
+        (found[0] + FOLDERS.get(name, ""), name) for name, found in usual.items() if len(found) == 1
+    ]
+    return Binding(
+        tuple(sorted([*pairs, *inferred], key=lambda pair: -len(pair[0]))),
+        tuple(inferred),
+        tuple(name for name, found in usual.items() if len(found) != 1),
+    )
 
 
-def _usual(name: str, free: Sequence[str]) -> str | None:
-    suffix = f":{DEFAULT_PORTS.get(name, 0)}"
-    return next((start for start in free if start.endswith(suffix)), None)
+def _on_usual_port(name: str, origins: Sequence[str]) -> list[str]:
+    port = DEFAULT_PORTS.get(name)
+    return [start for start in origins if port is not None and start.endswith(f":{port}")]
+
+
+def start_of(url: str) -> str:
+    """Where an address lies: its origin, or the placeholder that it begins with; else ""."""
+    if url.startswith("__"):
+        return url.partition("/")[0]
+    return origin(url)
+
+
+def named(name: str) -> str:
+    """``shopping_admin`` for ``__SHOPPING_ADMIN__``."""
+    return name.strip("_").lower()
 
 
 class _Environment(Struct):

@@ -123,6 +123,18 @@ def test_a_batch_of_one_run_that_cannot_be_read_does_not_look_done(
     assert _judge(runs, "--task", "0") == DONE
 
 
+def test_an_address_that_was_inferred_is_noted(
+    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _judge(runs) == DONE
+    assert "note, in 5 runs: shopping is taken to be http://shop.example:7770" in (
+        " ".join(capsys.readouterr().out.split())
+    )
+    assert list(_summary(runs)["notes"].values()) == [5]
+    assert _judge(runs, "--site", "shopping=http://shop.example:7770") == DONE
+    assert _summary(runs)["notes"] == {}
+
+
 def test_what_was_not_recorded_is_a_verdict_and_no_failure(runs: tuple[Path, Path]) -> None:
     (runs[1] / "1/network.har").unlink()
     assert _judge(runs, "--task", "1") == DONE

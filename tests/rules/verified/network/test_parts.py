@@ -12,7 +12,7 @@ from rules.verified.network.addresses import address, same_base
 from rules.verified.network.bodies import document
 from rules.verified.network.events import Body, Pair
 from rules.verified.network.jsonpath import find
-from rules.verified.network.sites import Binding, bound, canonical, load_hosts, parse_host
+from rules.verified.network.sites import Binding, bound, canonical, load_hosts, parse_host, start_of
 from trajectories.errors import UserError
 
 DATA = {"a": [{"n": 1, "b": {"c": "x"}}, {"n": 2, "b": {"c": "y"}}], "a-b": {"d": None}}
@@ -96,17 +96,34 @@ def test_addresses_in_texts_give_way_to_the_placeholder() -> None:
     assert GITLAB.bind_text(text) == "see [it](__GITLAB__/x) or http://git.example:80231/y"
 
 
-def test_sites_are_found_by_configuration_then_port_then_order() -> None:
+def test_sites_are_found_by_configuration_or_by_port() -> None:
     pages = ["https://news.example", "http://box:9999", "http://box:1234"]
     found = bound(["__GITLAB__", "__REDDIT__"], {"__GITLAB__": ("http://g/",)}, pages)
     assert {name: base for base, name in found.bases} == {
         "__GITLAB__": "http://g",
         "__REDDIT__": "http://box:9999",
     }
-    assert bound(["__WIKI__"], {}, pages).bases == (("https://news.example", "__WIKI__"),)
+    assert found.inferred == (("http://box:9999", "__REDDIT__"),)
+    assert found.notes == (
+        "reddit is taken to be http://box:9999, by its port: --site reddit=URL says it",
+    )
     assert bound(["__SHOPPING_ADMIN__"], {}, ["http://a:7780"]).bases == (
         ("http://a:7780/admin", "__SHOPPING_ADMIN__"),
     )
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [[], ["https://news.example"], ["http://a:9999", "http://b:9999"], ["http://a:19999"]],
+)
+def test_a_site_that_nothing_tells_stays_unknown(pages: list[str]) -> None:
+    found = bound(["__REDDIT__"], {}, pages)
+    assert (found.bases, found.unknown) == ((), ("__REDDIT__",))
+
+
+def test_a_trace_of_placeholders_needs_no_address() -> None:
+    assert start_of("__REDDIT__/f/tea") == "__REDDIT__"
+    assert bound(["__REDDIT__"], {}, ["__REDDIT__"]) == Binding(())
 
 
 def test_an_origin_has_one_form() -> None:
