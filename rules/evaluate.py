@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rules import webarena
+from rules.hosts import add_host_options, hosts_of
 from rules.output import first, progress_line, show, write_json
 from rules.suites import KINDS, detected, suite
 from rules.values import Mode
@@ -27,7 +28,6 @@ from rules.verified.backend import State, captured
 from rules.verified.batch import SECONDS, Batch, judge_all
 from rules.verified.dataset import Task, load_subset, load_tasks
 from rules.verified.evaluator import VerifiedEvaluator
-from rules.verified.network.sites import Hosts, load_hosts, parse_host
 from rules.verified.results import TaskResult, explored, result_of
 from rules.verified.runs import found_runs, load_steps
 from rules.verified.state import load_probes
@@ -69,14 +69,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--mode", choices=(*Mode, ORIGINAL), help="default: sound; original tasks: original")
     add("--task", action="append", metavar="ID", help="only this one; may be repeated")
     add("--subset", type=Path, metavar="FILE", help="only the tasks of this subset file")
-    add("--config", type=Path, metavar="FILE", help="the sites' addresses, as the package has them")
-    add(
-        "--site",
-        action="append",
-        default=[],
-        metavar="SITE=URL",
-        help="one site's address (default: the page's on the benchmark's own port for the site)",
-    )
+    add_host_options(made)
     add("--require-activity", action="store_true", help="ask every run for a visit to the site")
     add("--probes", type=Path, metavar="FILE", help="ask the sites for their state now")
     add("--steps", type=Path, metavar="FILE", help="steps of each run (default: pages loaded)")
@@ -96,9 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.workers < 1 or options.seconds <= 0:
         raise UserError("--workers and --seconds must be positive: leave them out for the defaults")
     kind = options.kind or detected(options.tasks)
-    options.mode = options.mode or suite(kind).MODES[0]
-    if options.mode not in suite(kind).MODES:
-        raise UserError(f"--mode {options.mode}: is no mode of {kind} tasks: leave it out")
+    options.mode = suite(kind).mode(options.mode)
     start = time.perf_counter()
     results, missing = _original(options) if kind == "webarena" else _verified(options)
     seconds = time.perf_counter() - start
@@ -135,7 +126,7 @@ def _original(options: argparse.Namespace) -> tuple[list[TaskResult], int]:
     chosen = set(_chosen(options, tasks, found))
     # Runs of no task stay, to be named.
     kept = [run for run in runs if str(run.task_id) in chosen or str(run.task_id) not in tasks]
-    sites = {name: urls[0] for name, urls in _hosts(options).items()}
+    sites = {name: urls[0] for name, urls in hosts_of(options).items()}
     results, start = [], time.perf_counter()
     evaluator = webarena.WebArenaEvaluator(sites=sites)
     for task_id, verdict in webarena.evaluate_runs(tasks.values(), kept, evaluator):
@@ -165,7 +156,7 @@ def _batch(options: argparse.Namespace) -> tuple[Batch, int]:
         folder=options.runs,
         ids=ids,
         evaluator=VerifiedEvaluator(
-            mode=Mode(options.mode), hosts=_hosts(options), activity=options.require_activity
+            mode=Mode(options.mode), hosts=hosts_of(options), activity=options.require_activity
         ),
         steps=load_steps(options.steps) if options.steps else {},
         states=_states(options, [tasks[task_id] for task_id in ids]),
@@ -202,14 +193,6 @@ def _chosen(
     if not ids:
         raise UserError(f"{options.runs}: holds no run of the tasks asked for: ask for others")
     return ids
-
-
-def _hosts(options: argparse.Namespace) -> Hosts:
-    hosts = load_hosts(options.config) if options.config else {}
-    for text in options.site:
-        name, url = parse_host(text)
-        hosts[name] = (*hosts.get(name, ()), url)
-    return hosts
 
 
 def _show(summary: Summary, results: Sequence[TaskResult]) -> None:

@@ -11,10 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from rules.findings import Count, Finding, counts
-from rules.output import first, show, write_csv, write_json
+from rules.output import brief, first, show, text_of, write_csv, write_json
 from rules.suites import KINDS, Suite, detected, suite
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors
@@ -53,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     categories = _chosen(options.category, rules, kind)
     tasks = rules.load(options.tasks)
     found = [finding for finding in rules.lint(tasks) if finding.category in categories]
-    unions = {name: parts for name, parts in rules.UNIONS.items() if set(parts) <= {*categories}}
+    unions = {name: parts for name, parts in rules.unions.items() if set(parts) <= {*categories}}
     counted = counts(found, categories, unions)
     if options.out:
         _write(options.out, kind, counted, found)
@@ -66,21 +64,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _chosen(wanted: Sequence[str] | None, rules: Suite, kind: str) -> tuple[str, ...]:
     """The categories to report; the name of a union stands for its parts."""
     if not wanted:
-        return tuple(rules.CATEGORIES)
+        return tuple(rules.categories)
     chosen: set[str] = set()
     for name in wanted:
-        parts = rules.UNIONS.get(name, (name,))
-        if not set(parts) <= {*rules.CATEGORIES}:
-            known = ", ".join((*rules.CATEGORIES, *rules.UNIONS))
+        parts = rules.unions.get(name, (name,))
+        if not set(parts) <= {*rules.categories}:
+            known = ", ".join((*rules.categories, *rules.unions))
             raise UserError(f"--category {name}: {kind} tasks have {known}")
         chosen |= set(parts)
-    return tuple(name for name in rules.CATEGORIES if name in chosen)
+    return tuple(name for name in rules.categories if name in chosen)
 
 
 def _show(title: str, counted: Sequence[Count], found: Sequence[Finding], limit: int) -> None:
     if found and limit > 0:
         size = {count.category: count.findings for count in counted}
-        rows = [_row(finding, _brief(finding.value)) for finding in found]
+        rows = [_row(finding, brief(finding.value)) for finding in found]
         rarest = sorted(rows, key=lambda row: size[str(row[1])])[:limit]
         show(f"{len(rarest)} of {len(found)} findings, the rarest first", COLUMNS, rarest)
     show(
@@ -102,18 +100,9 @@ def _row(finding: Finding, value: str) -> tuple[object, ...]:
     return (f.task_id, f.category, f.field, value, f.problem, f.mend)
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _brief(value: object) -> str:
-    text = _text(value)
-    return text if len(text) <= 60 else f"{text[:59]}…"
-
-
 def _write(out: Path, kind: str, counted: Sequence[Count], found: Sequence[Finding]) -> None:
     write_json(out / "lint.json", {"kind": kind, "counts": counted, "findings": found})
-    rows = (_row(finding, _text(finding.value)) for finding in found)
+    rows = (_row(finding, text_of(finding.value)) for finding in found)
     write_csv(out / "lint.csv", COLUMNS, rows)
 
 

@@ -7,7 +7,7 @@ that rejects a correct run, or a harmless variant of it, rejects falsely.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -24,25 +24,27 @@ MOST = 100
 class Case(msgspec.Struct, frozen=True, kw_only=True):
     """A run that is known to be correct, and what is known of its task.
 
-    ``ordered``: the order of a list in the answer matters. ``ends_there``: the run must end on
-    the right page, so that leaving it is a mistake. ``decisive`` is the index of the network
-    event that the task is about, from the end if negative.
+    ``ordered``: the order of a list in the answer matters; None if it does in some of its lists.
+    ``ends_there``: the run must end on the right page, so that leaving it is a mistake.
+    ``decisive`` are the indices of the network events that the task is about, from the end if
+    negative.
     """
 
     name: str
     task: Any
     answer: Any
     trace: Any = None
-    ordered: bool = False
+    ordered: bool | None = False
     ends_there: bool = False
-    decisive: int = -1
+    decisive: tuple[int, ...] = (-1,)
 
 
 class Variant(NamedTuple):
-    """A changed run."""
+    """A changed run; ``part`` names what was changed where a mutator changes several things."""
 
     answer: Any
     trace: Any
+    part: str = ""
 
 
 class Mutator(Protocol):
@@ -51,6 +53,15 @@ class Mutator(Protocol):
     def __call__(self, case: Case) -> Iterator[Variant]:
         """The variants of a run."""
         ...
+
+
+class Trials(NamedTuple):
+    """What a mutation test is made of: correct runs, the rule, and the changes to the runs."""
+
+    cases: Iterable[Case]
+    evaluator: Evaluator[Any, Any]
+    near_misses: Mapping[str, Mutator]
+    harmless: Mapping[str, Mutator]
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,14 +123,23 @@ def mutation_report(
     evaluator: Evaluator[Any, Any],
     near_misses: Mapping[str, Mutator],
     harmless: Mapping[str, Mutator],
+    *,
+    passing_only: bool = False,
+    tell: Callable[[int], None] = lambda done: None,
 ) -> MutationReport:
     """Judge every run and its variants.
 
     Near misses of a run that the rule does not accept are left out: they would say nothing of
     the change. A variant that equals its run is left out too, and so is what a mutator yields
-    after its first ``MOST`` variants of a run.
+    after its first ``MOST`` variants of a run. With ``passing_only`` a run that the rule does not
+    accept is left out altogether. ``tell`` hears how many runs are done.
     """
-    trials = [trial for case in cases for trial in _trials(case, evaluator, near_misses, harmless)]
+    trials: list[_Trial] = []
+    for done, case in enumerate(cases, start=1):
+        made = list(_trials(case, evaluator, near_misses, harmless))
+        if not passing_only or made[0].outcome is Outcome.PASS:
+            trials += made
+        tell(done)
     names = dict.fromkeys((trial.mutator, trial.expected) for trial in trials)
     return MutationReport(
         false_accepts=_rate("all near misses", "fail", trials),
@@ -164,7 +184,7 @@ def _variants(case: Case, mutators: Mapping[str, Mutator]) -> Iterator[tuple[str
     for name, mutator in mutators.items():
         for variant in itertools.islice(mutator(case), MOST):
             if not _same(variant, case):
-                yield name, variant
+                yield f"{name}: {variant.part}" if variant.part else name, variant
 
 
 def _same(variant: Variant, case: Case) -> bool:

@@ -182,13 +182,14 @@ def _order(case: Case) -> Iterator[Variant]:
 
 
 def _any_order(case: Case) -> Iterator[Variant]:
-    if not case.ordered:
+    if case.ordered is False:
         yield from _on_data(_containers, _reversed)(case)
 
 
 def _nothing(case: Case) -> Iterator[Variant]:
-    yield Variant(None, case.trace)
-    yield Variant("", case.trace)
+    if case.answer not in (None, ""):
+        yield Variant(None, case.trace)
+        yield Variant("", case.trace)
 
 
 def _other(field: str, values: tuple[str, ...]) -> Mutator:

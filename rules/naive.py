@@ -126,10 +126,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     kind = options.kind or detected(options.tasks)
     rules = suite(kind)
-    mode = options.mode or rules.MODES[0]
-    if mode not in rules.MODES:
-        raise UserError(f"--mode {mode}: {kind} tasks have {', '.join(rules.MODES)}")
-    agents = [*rules.AGENTS, *map(_recorded, options.answers)]
+    mode = rules.mode(options.mode)
+    agents = [*rules.agents, *map(_recorded, options.answers)]
     tasks = rules.load(options.tasks)
     made = scores(tasks, rules.evaluator(mode), agents, rules.idle_trace, progress_line())
     listed = [*made, union(made)]

@@ -46,6 +46,17 @@ def first(values: Sequence[object], most: int = 8) -> str:
     return f"{listed} and {len(values) - most} more" if len(values) > most else listed
 
 
+def text_of(value: object) -> str:
+    """A text as it is, any other value as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def brief(value: object, most: int = 60) -> str:
+    """The text of a value, cut after so many characters."""
+    text = text_of(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def write_json(path: Path, value: Any) -> None:
     """A value as indented JSON. Raises UserError if the file cannot be written."""
     write_text(path, msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")

@@ -1,28 +1,27 @@
 """The kinds of task files that the auditors read, and what each kind brings.
 
-A kind is a module, imported when a file of that kind is met, with these names:
-
-* ``detect(record) -> bool``: whether one task record, as a dict, is of this kind;
-* ``load(path) -> Sequence[task]``: tasks with ``task_id`` and ``intent``; raises UserError;
-* ``lint(tasks) -> Iterator[Finding]``, ``CATEGORIES`` and ``UNIONS``: for ``rules.lint``;
-* ``MODES``, ``evaluator(mode)`` and ``AGENTS``: for ``rules.naive``, the first mode the default;
-* ``idle_trace(task)``: the trace of a run that did nothing.
+A kind is a module with a ``SUITE``, imported when a file of that kind is met.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from rules.findings import Finding
-from rules.naive_agents import AuditedTask, NaiveAgent
+from rules.naive_agents import NaiveAgent
 from rules.reading import decode, read_bytes
 from rules.verdict import Evaluator
 from trajectories.errors import UserError
+
+if TYPE_CHECKING:
+    from rules.mutation import Trials
+    from rules.verified.network.sites import Hosts
 
 KINDS: Mapping[str, str] = {
     "webarena": "rules.webarena.suite",
@@ -30,25 +29,44 @@ KINDS: Mapping[str, str] = {
 }
 
 
-class Suite(Protocol):
-    """One kind of task files, as its module offers it."""
+@dataclass(frozen=True)
+class Suite:
+    """One kind of task files.
 
-    CATEGORIES: Sequence[str]
-    UNIONS: Mapping[str, tuple[str, ...]]
-    MODES: Sequence[str]
-    AGENTS: Sequence[NaiveAgent]
+    ``detect`` tells whether one task record, as a dict, is of this kind; ``load`` reads tasks with
+    ``task_id`` and ``intent``, and raises UserError. ``lint``, ``categories``, ``unions`` are for
+    ``rules.lint``. ``modes`` are the evaluator's, the first the default; ``evaluator`` makes it for
+    agents that look at nothing (``agents``), ``idle_trace`` is the trace of their runs. ``trials``
+    is for ``rules.mutate``: correct runs, built or read from a path, and how to change them.
+    """
+
+    kind: str
     detect: Callable[[Mapping[str, Any]], bool]
-    load: Callable[[Path], Sequence[AuditedTask]]
-    lint: Callable[[Sequence[AuditedTask]], Iterator[Finding]]
-    evaluator: Callable[[str], Evaluator[AuditedTask, Any]]
-    idle_trace: Callable[[AuditedTask], Any]
+    load: Callable[[Path], Sequence[Any]]
+    lint: Callable[[Sequence[Any]], Iterator[Finding]]
+    categories: Sequence[str]
+    unions: Mapping[str, tuple[str, ...]]
+    modes: Sequence[str]
+    agents: Sequence[NaiveAgent]
+    evaluator: Callable[[str], Evaluator[Any, Any]]
+    idle_trace: Callable[[Any], Any]
+    trials: Callable[[Sequence[Any], Path | None, str, Hosts], Trials]
+
+    def mode(self, asked: str | None) -> str:
+        """The mode that was asked for, the default for None. Raises UserError for any other."""
+        if asked is None:
+            return self.modes[0]
+        if asked not in self.modes:
+            raise UserError(f"--mode {asked}: {self.kind} tasks have {', '.join(self.modes)}")
+        return asked
 
 
 def suite(kind: str) -> Suite:
     """The suite of a kind. Raises UserError for a kind that there is none of."""
     if kind not in KINDS:
         raise UserError(f"no kind {kind!r} of task files: use one of {', '.join(KINDS)}")
-    return cast(Suite, importlib.import_module(KINDS[kind]))
+    found: Suite = importlib.import_module(KINDS[kind]).SUITE
+    return found
 
 
 def detected(path: Path) -> str:

@@ -38,20 +38,26 @@ def _at_root(url: str) -> str:
     return urlunsplit(parts._replace(path="/", query="", fragment=""))
 
 
+def _slashed(url: str) -> str:
+    return url if url.endswith("/") else f"{url}/"
+
+
 def _events(case: Case) -> list[Entry] | None:
     trace = case.trace
     listed = isinstance(trace, list) and trace and all(isinstance(one, dict) for one in trace)
-    return list(trace) if listed and -len(trace) <= case.decisive < len(trace) else None
+    within = all(-len(trace) <= at < len(trace) for at in case.decisive) if listed else False
+    return list(trace) if within else None
 
 
 def _changed_event(change: Callable[[Entry], Entry]) -> Mutator:
-    """A mutator that changes the decisive event."""
+    """A mutator that changes a decisive event."""
 
     def mutate(case: Case) -> Iterator[Variant]:
-        events = _events(case)
-        if events is not None:
-            events[case.decisive] = change(events[case.decisive])
-            yield Variant(case.answer, events)
+        for at in case.decisive:
+            events = _events(case)
+            if events is not None:
+                events[at] = change(events[at])
+                yield Variant(case.answer, events)
 
     return mutate
 
@@ -71,7 +77,8 @@ def _failed(event: Entry) -> Entry:
 
 
 def _wrong_host(case: Case) -> Iterator[Variant]:
-    if isinstance(case.trace, Trace) and case.trace.url is not None:
+    # Where a run need not end on a page, to end elsewhere is no mistake.
+    if isinstance(case.trace, Trace) and case.trace.url is not None and case.ends_there:
         url = _at_other_host(case.trace.url)
         yield Variant(case.answer, msgspec.structs.replace(case.trace, url=url))
     yield from _changed_event(_request(url=_at_other_host))(case)
@@ -83,18 +90,22 @@ def _stale(case: Case) -> Iterator[Variant]:
         return
     if isinstance(case.trace, Trace) and case.trace.url is not None:
         url = _at_root(case.trace.url)
-        yield Variant(case.answer, msgspec.structs.replace(case.trace, url=url))
+        if url != _slashed(case.trace.url):
+            yield Variant(case.answer, msgspec.structs.replace(case.trace, url=url))
     events = _events(case)
-    if events is not None:
-        left = _request(url=_at_root)(events[case.decisive])
-        yield Variant(case.answer, [*events, left])
+    if events is not None and case.decisive:
+        last = events[case.decisive[-1]]
+        left = _request(url=_at_root)(last)
+        if left["request"]["url"] != _slashed(last["request"]["url"]):
+            yield Variant(case.answer, [*events, left])
 
 
 def _dropped(case: Case) -> Iterator[Variant]:
-    events = _events(case)
-    if events is not None:
-        del events[case.decisive]
-        yield Variant(case.answer, events)
+    for at in case.decisive:
+        events = _events(case)
+        if events is not None:
+            del events[at]
+            yield Variant(case.answer, events)
 
 
 def _before_change(case: Case) -> Iterator[Variant]:
@@ -111,7 +122,7 @@ def _before_change(case: Case) -> Iterator[Variant]:
 
 def _asset_first(case: Case) -> Iterator[Variant]:
     events = _events(case)
-    if events is not None and case.decisive < 0:
+    if events is not None:
         yield Variant(case.answer, [_ASSET, *events])
 
 

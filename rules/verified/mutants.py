@@ -14,6 +14,7 @@ from rules.verified.dataset import NetworkCheck, Task
 from rules.verified.network.addresses import expected_query, ignored
 from rules.verified.network.jsonpath import find
 from rules.verified.network.patterns import HOLE, is_pattern
+from rules.verified.network.sites import Hosts
 from rules.verified.synthesis import Entry, SyntheticRun
 
 _OTHER_HOST = "http://elsewhere.example"
@@ -36,21 +37,22 @@ def mutants(task: Task, run: SyntheticRun) -> Iterator[Mutant]:
     for index, check in enumerate(wanted):
         yield from _events(check, run, offset + index)
     for check in task.network_checks:
-        if check.should_not_exist and not is_pattern(check.expected.urls[0]):
-            yield _forbidden(check, run)
+        if (entry := forbidden_entry(check, run.hosts)) is not None:
+            entries = (run.entries[0], entry, *run.entries[1:])
+            yield Mutant("a forbidden request", msgspec.structs.replace(run, entries=entries))
 
 
-def _forbidden(check: NetworkCheck, run: SyntheticRun) -> Mutant:
-    """The request that must not be there, before all others."""
+def forbidden_entry(check: NetworkCheck, hosts: Hosts) -> Entry | None:
+    """The request that must not be there; None for a check that forbids nothing, or a pattern."""
     url = check.expected.urls[0]
-    for name, bases in run.hosts.items():
+    if not check.should_not_exist or is_pattern(url):
+        return None
+    for name, bases in hosts.items():
         url = url.replace(name, bases[0])
-    entry: Entry = {
+    return {
         "request": {"method": check.expected.http_method, "url": url},
         "response": {"status": check.expected.response_status},
     }
-    entries = (run.entries[0], entry, *run.entries[1:])
-    return Mutant("a forbidden request", msgspec.structs.replace(run, entries=entries))
 
 
 def _answers(task: Task, run: SyntheticRun) -> Iterator[Mutant]:
@@ -121,11 +123,17 @@ def _events(check: NetworkCheck, run: SyntheticRun, at: int) -> Iterator[Mutant]
         f"{name} left out",
         msgspec.structs.replace(run, entries=(*entries[:at], *entries[at + 1 :])),
     )
+    for part, entry in changed_entries(check, entries[at]):
+        made = (*entries[:at], entry, *entries[at + 1 :])
+        yield Mutant(f"{name} {part}", msgspec.structs.replace(run, entries=made))
+
+
+def changed_entries(check: NetworkCheck, entry: Entry) -> Iterator[tuple[str, Entry]]:
+    """A request with one part changed that the check names, and which part that is."""
     for part, change in _changes(check):
-        entry = copy.deepcopy(entries[at])
-        if change(entry):
-            made = (*entries[:at], entry, *entries[at + 1 :])
-            yield Mutant(f"{name} {part}", msgspec.structs.replace(run, entries=made))
+        changed = copy.deepcopy(entry)
+        if change(changed):
+            yield part, changed
 
 
 def _changes(check: NetworkCheck) -> Iterator[tuple[str, Callable[[Entry], bool]]]:
@@ -181,7 +189,7 @@ def _set_query(entry: Entry, name: str) -> bool:
 
 def _set_header(entry: Entry, name: str) -> bool:
     for header in entry["request"]["headers"]:
-        if header["name"] == name.lower():
+        if header["name"].lower() == name.lower():
             value = header["value"]
             header["value"] = f"{value}{_WRONG}" if "://" in value else _WRONG
             return True

@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from rules.findings import Finding
-from rules.naive_agents import TEXT_AGENTS as AGENTS
+from rules.naive_agents import TEXT_AGENTS
+from rules.suites import Suite
 from rules.weaknesses import CATEGORIES, UNIONS, weaknesses
+from rules.webarena.cases import trials
 from rules.webarena.evaluator import WebArenaEvaluator
-from rules.webarena.files import load_tasks as load
-from rules.webarena.model import Task, Trace
-
-MODES = ("original",)
-
-__all__ = [
-    "AGENTS",
-    "CATEGORIES",
-    "MODES",
-    "UNIONS",
-    "detect",
-    "evaluator",
-    "idle_trace",
-    "lint",
-    "load",
-]
+from rules.webarena.files import load_tasks
+from rules.webarena.model import Trace
 
 
-def detect(record: Mapping[str, Any]) -> bool:
-    """Whether a task record is of this form: its ``eval`` names ``eval_types``."""
+def _detect(record: Mapping[str, Any]) -> bool:
+    """Its ``eval`` names ``eval_types``."""
     spec = record.get("eval")
     return isinstance(spec, dict) and "eval_types" in spec
 
 
-def lint(tasks: Sequence[Task]) -> Iterator[Finding]:
-    """The weaknesses of the tasks."""
-    return weaknesses(tasks)
-
-
-def evaluator(mode: str) -> WebArenaEvaluator:
-    """The original rules, without a judge model: what one would decide is unknown."""
-    return {"original": WebArenaEvaluator()}[mode]
-
-
-def idle_trace(task: Task) -> Trace:
-    """A browser that was never used."""
-    return Trace(url="about:blank")
+SUITE = Suite(
+    kind="webarena",
+    detect=_detect,
+    load=load_tasks,
+    lint=weaknesses,
+    categories=CATEGORIES,
+    unions=UNIONS,
+    modes=("original",),
+    agents=TEXT_AGENTS,
+    # Without a judge model: what one would decide is unknown.
+    evaluator=lambda mode: WebArenaEvaluator(),
+    # A browser that was never used.
+    idle_trace=lambda task: Trace(url="about:blank"),
+    trials=trials,
+)

@@ -88,7 +88,7 @@ def test_a_task_that_cannot_be_done_counts_as_one(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--mode", "sound"], "--mode sound: is no mode of webarena tasks"),
+        (["--mode", "sound"], "--mode sound: webarena tasks have original"),
         (["--workers", "4"], "--workers: is for runs of WebArena Verified"),
         (["--require-activity"], "--require-activity: is for runs of WebArena Verified"),
         (["--task", "5"], "holds no run of task 5"),

@@ -12,7 +12,18 @@ SLOW = ("pydantic", "numpy", "scipy", "rich", "asyncio")
 
 @pytest.mark.parametrize(
     "module",
-    ["rules.verdict", "rules.webarena", "rules.weaknesses", "rules.naive", "rules.mutators"],
+    [
+        "rules.verdict",
+        "rules.webarena",
+        "rules.webarena.suite",
+        "rules.weaknesses",
+        "rules.naive",
+        "rules.lint",
+        "rules.mutators",
+        "rules.mutate",
+        "rules.evaluate",
+        "rules.verified.suite",
+    ],
 )
 def test_nothing_slow_is_imported(module: str) -> None:
     code = f"import sys, {module}; print([name for name in {SLOW} if name in sys.modules])"

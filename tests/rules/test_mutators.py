@@ -128,13 +128,16 @@ def test_the_decisive_event_is_the_one_that_changes() -> None:
     (moved,) = traces("wrong_host", EVENTS)
     assert moved[0] == EVENTS[0]
     assert moved[1]["request"]["url"] == f"http://{OTHER_HOST}/cart"
-    (first,) = traces("wrong_method", EVENTS, decisive=0)
+    (first,) = traces("wrong_method", EVENTS, decisive=(0,))
     assert first[0]["request"]["method"] == "POST"
     assert first[1] == EVENTS[1]
     (failed,) = traces("failed_request", EVENTS)
     assert failed[1]["response"]["status"] == 500
     assert traces("dropped_event", EVENTS) == [EVENTS[:1]]
     assert EVENTS[1]["response"] == {"status": 302}
+    assert len(traces("dropped_event", EVENTS, decisive=(0, 1))) == 2
+    assert traces("dropped_event", EVENTS, decisive=()) == []
+    assert traces("dropped_event", EVENTS, decisive=(0, 2)) == []
 
 
 def test_a_stale_event_is_a_mistake_only_where_the_run_must_end_there() -> None:
@@ -146,19 +149,19 @@ def test_a_stale_event_is_a_mistake_only_where_the_run_must_end_there() -> None:
 
 def test_static_files_around_a_run_are_harmless() -> None:
     assert traces("asset_first", EVENTS)[0][1:] == EVENTS
-    assert traces("asset_first", EVENTS, decisive=0) == []
-    assert traces("asset_last", EVENTS, decisive=0)[0][:2] == EVENTS
+    assert traces("asset_last", EVENTS)[0][:2] == EVENTS
 
 
 def test_the_last_url_and_the_stored_pages_change_too() -> None:
     page = StoredPage(url="http://shop.test/cart", html="<p>tea</p>", values={"x": "1"})
     trace = Trace(url="http://shop.test/cart?a=1", pages=(page,))
-    assert traces("wrong_host", trace)[0].url == f"http://{OTHER_HOST}/cart?a=1"
+    assert traces("wrong_host", trace) == []
+    assert traces("wrong_host", trace, ends_there=True)[0].url == f"http://{OTHER_HOST}/cart?a=1"
     assert traces("stale_event", trace, ends_there=True)[0].url == "http://shop.test/"
     (blank,) = traces("unchanged_page", trace)
     assert blank.pages == (StoredPage(url=page.url, html="", values={"x": ""}),)
     placeholder = Trace(url="__SHOPPING__/cart")
-    assert traces("wrong_host", placeholder)[0].url == f"http://{OTHER_HOST}/cart"
+    assert traces("wrong_host", placeholder, ends_there=True)[0].url == f"http://{OTHER_HOST}/cart"
     assert traces("stale_event", placeholder, ends_there=True)[0].url == "__SHOPPING__/"
 
 

@@ -25,7 +25,7 @@ from rules.naive_agents import (
 )
 from rules.verdict import Assertion, Outcome, Verdict, verdict_of
 from rules.webarena import Task, WebArenaEvaluator, load_tasks
-from rules.webarena.suite import idle_trace
+from rules.webarena.suite import SUITE
 from trajectories.errors import UserError
 
 RECORDS = [
@@ -48,7 +48,7 @@ TASKS = msgspec.convert(RECORDS, tuple[Task, ...])
 
 
 def won(agent: NaiveAgent, *, of: tuple[Task, ...] = TASKS) -> tuple[int | str, ...]:
-    return scores(of, WebArenaEvaluator(), [agent], idle_trace)[0].passed
+    return scores(of, WebArenaEvaluator(), [agent], SUITE.idle_trace)[0].passed
 
 
 def named(name: str, agents: tuple[NaiveAgent, ...] = TEXT_AGENTS) -> NaiveAgent:
@@ -74,7 +74,7 @@ def test_what_each_agent_wins(agent: str, tasks: tuple[int, ...]) -> None:
 
 
 def test_the_union_counts_a_task_once_and_an_unknown_is_no_success() -> None:
-    made = scores(TASKS, WebArenaEvaluator(), TEXT_AGENTS, idle_trace)
+    made = scores(TASKS, WebArenaEvaluator(), TEXT_AGENTS, SUITE.idle_trace)
     assert union(made).passed == (0, 1, 2, 3)
     assert union(made).rate == 4 / 5
     zero = next(score for score in made if score.agent == "zero")
@@ -187,7 +187,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
 @pytest.mark.real_data
 def test_table_13_on_the_published_tasks(real_data: Path) -> None:
     tasks = load_tasks(real_data / "webarena" / "test.raw.json")
-    made = scores(tasks, WebArenaEvaluator(), PUBLISHED_AGENTS, idle_trace)
+    made = scores(tasks, WebArenaEvaluator(), PUBLISHED_AGENTS, SUITE.idle_trace)
     assert {score.agent: len(score.passed) for score in made} == {
         "empty": 0,
         "na": 36,
@@ -208,6 +208,6 @@ def test_naive_agents_do_pass_hard_tasks(real_data: Path) -> None:
     folder = real_data / "webarena"
     hard = set(json.loads((folder / "webarena-verified-hard.json").read_text())["task_ids"])
     tasks = [task for task in load_tasks(folder / "test.raw.json") if task.task_id in hard]
-    made = scores(tasks, WebArenaEvaluator(), PUBLISHED_AGENTS, idle_trace)
+    made = scores(tasks, WebArenaEvaluator(), PUBLISHED_AGENTS, SUITE.idle_trace)
     by_agent = {score.agent: len(score.passed) for score in made}
     assert (len(tasks), by_agent["na"], len(union(made).passed)) == (258, 9, 11)

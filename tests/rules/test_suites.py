@@ -45,10 +45,10 @@ def test_a_kind_must_exist() -> None:
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_kind_is_whole(kind: str, tmp_path: Path) -> None:
     rules = suite(kind)
-    assert len(set(rules.CATEGORIES)) == len(rules.CATEGORIES)
-    assert all({*parts} <= {*rules.CATEGORIES} for parts in rules.UNIONS.values())
-    assert rules.AGENTS
-    assert all(rules.evaluator(mode) for mode in rules.MODES)
+    assert len(set(rules.categories)) == len(rules.categories)
+    assert all({*parts} <= {*rules.categories} for parts in rules.unions.values())
+    assert rules.agents
+    assert all(rules.evaluator(mode) for mode in rules.modes)
 
 
 def test_an_idle_run_fails_what_it_can_be_held_to(tmp_path: Path) -> None:

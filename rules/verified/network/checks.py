@@ -9,7 +9,7 @@ one, in any order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -176,6 +176,47 @@ def _of_group(
         return _paired(run, {index: checks[index] for index in positions}, events)
     except InvalidValue as error:
         return {index: [_unknown(names[index], str(error))] for index in positions}
+
+
+class Decisive(NamedTuple):
+    """A check and the one request that makes it hold: its position in the trace."""
+
+    check: NetworkCheck
+    at: int
+
+
+def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, ...]:
+    """The requests without which a check would not hold, in the order of the trace.
+
+    Left out are checks that more requests would meet than they ask for, checks of what must not be
+    sent, and those that cannot be told.
+    """
+    run = Run(task, trace, sites_of(task, trace, hosts))
+    found = []
+    for positions in _groups(task, task.network_checks):
+        checks = {index: task.network_checks[index] for index in positions}
+        if checks[positions[0]].should_not_exist:
+            continue
+        try:
+            events = list(_candidates(run, checks[positions[0]]))
+            pairs = _meeting(run, checks, events)
+        except InvalidValue:
+            continue
+        if len(pairs) == len(checks):
+            found += [Decisive(checks[one], trace.events.index(event)) for one, event in pairs]
+    return tuple(sorted(found, key=lambda one: one.at))
+
+
+def _meeting(
+    run: Run, checks: Mapping[int, NetworkCheck], events: Sequence[Event]
+) -> list[tuple[int, Event]]:
+    """Every request that meets a check of a group, with that check."""
+    return [
+        (index, event)
+        for event in events
+        for index, check in checks.items()
+        if all(made.outcome is Outcome.PASS for made in compared(run, check, event, ""))
+    ]
 
 
 def _paired(

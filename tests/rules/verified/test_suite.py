@@ -13,7 +13,7 @@ from rules.naive_agents import constant
 from rules.suites import detected
 from rules.verdict import Outcome
 from rules.verified.dataset import load_tasks, plain
-from rules.verified.suite import AGENTS, MODES, evaluator, idle_trace
+from rules.verified.suite import SUITE
 from tests.rules.verified.tasks import answer, task
 
 
@@ -35,10 +35,10 @@ def test_the_kind_is_detected_and_its_tasks_are_linted(
     assert "no_evidence" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", SUITE.modes)
 def test_an_agent_that_looks_at_nothing_wins_what_asks_for_no_evidence(mode: str) -> None:
     what = task(["yes"])
-    verdict = evaluator(mode).evaluate(what, answer(["yes"]), idle_trace(what))
+    verdict = SUITE.evaluator(mode).evaluate(what, answer(["yes"]), SUITE.idle_trace(what))
     assert verdict.outcome is (Outcome.FAIL if mode == "sound-activity" else Outcome.PASS)
 
 
@@ -46,7 +46,15 @@ def test_an_agent_that_looks_at_nothing_wins_what_asks_for_no_evidence(mode: str
 @pytest.mark.parametrize(("mode", "union"), [("sound-activity", 0), ("sound", 59)])
 def test_what_naive_agents_win(real_data: Path, mode: str, union: int) -> None:
     tasks = load_tasks(real_data / "webarena" / "webarena-verified.json")
-    few = [agent for agent in AGENTS if agent.name.split(":")[0] in ("status", "zero", "yes", "no")]
-    few += [agent for agent in AGENTS if agent.name in ("true", "numbers_only", "quoted_words")]
-    found = scores(tasks, evaluator(mode), [*few, constant("nothing", None)], idle_trace)
+    few = [
+        agent
+        for agent in SUITE.agents
+        if agent.name.split(":")[0] in ("status", "zero", "yes", "no")
+    ]
+    few += [
+        agent for agent in SUITE.agents if agent.name in ("true", "numbers_only", "quoted_words")
+    ]
+    found = scores(
+        tasks, SUITE.evaluator(mode), [*few, constant("nothing", None)], SUITE.idle_trace
+    )
     assert len({task_id for score in found for task_id in score.passed}) == union

@@ -1,0 +1,120 @@
+"""Correct runs of original tasks for ``rules.mutate``: built from the specification, or recorded.
+
+A built run says what is expected, ends on the first address that is, and stored pages that hold
+what is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import UNSET
+
+from rules.mutation import Case, Trials
+from rules.mutators import HARMLESS, NEAR_MISSES
+from rules.trace_mutators import TRACE_HARMLESS, TRACE_NEAR_MISSES
+from rules.verified.network.sites import DEFAULT_PORTS
+from rules.webarena.evaluator import WebArenaEvaluator
+from rules.webarena.files import load_runs
+from rules.webarena.model import UNACHIEVABLE, PageCheck, RequiredContents, StoredPage, Task, Trace
+from rules.webarena.pages import LAST
+from rules.webarena.strings import OR
+from rules.webarena.urls import render
+from trajectories.errors import UserError
+
+_PAGE = "http://page.invalid/"
+_SITES = {
+    name: f"http://{name.strip('_').lower().replace('_', '-')}.example:{port}"
+    for name, port in DEFAULT_PORTS.items()
+}
+
+
+def trials(
+    tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Mapping[str, tuple[str, ...]]
+) -> Trials:
+    """The runs in a file, which are taken to be correct, or for None one built for every task.
+    Raises UserError for a file that cannot be read."""
+    given = {name: urls[0] for name, urls in hosts.items() if urls}
+    sites = _SITES | given if runs is None else given
+    return Trials(
+        cases=_built(tasks, sites) if runs is None else _recorded(tasks, runs),
+        evaluator=WebArenaEvaluator(sites=sites),
+        near_misses={**NEAR_MISSES, **TRACE_NEAR_MISSES},
+        harmless={**HARMLESS, **TRACE_HARMLESS},
+    )
+
+
+def _case(task: Task, answer: str | None, trace: Trace | None) -> Case:
+    checks_answer = "string_match" in task.eval.eval_types
+    return Case(
+        name=str(task.task_id),
+        task=task,
+        # Where the answer is not looked at, to change it is no mistake.
+        answer=answer if checks_answer else None,
+        trace=trace,
+        ends_there="url_match" in task.eval.eval_types,
+    )
+
+
+def _recorded(tasks: Iterable[Task], path: Path) -> Iterator[Case]:
+    by_id = {str(task.task_id): task for task in tasks}
+    for run in load_runs(path):
+        if str(run.task_id) not in by_id:
+            raise UserError(f"{path}: task id {run.task_id!r} is in no task file: mend it")
+        yield _case(by_id[str(run.task_id)], run.answer, run.trace)
+
+
+def _built(tasks: Iterable[Task], sites: Mapping[str, str]) -> Iterator[Case]:
+    for task in tasks:
+        yield _case(task, _answer(task), _trace(task, sites))
+
+
+def _answer(task: Task) -> str | None:
+    references = task.eval.reference_answers
+    if references is None:
+        return None
+    if references.exact_match is not UNSET:
+        return references.exact_match
+    said = list(references.must_include or ())
+    fuzzy = references.fuzzy_match or ()
+    said += [fuzzy] if isinstance(fuzzy, str) else fuzzy
+    return UNACHIEVABLE if fuzzy == UNACHIEVABLE else ", ".join(said)
+
+
+def _trace(task: Task, sites: Mapping[str, str]) -> Trace:
+    """Pages by their address: what several checks ask of one page stands on it together."""
+    last = render((task.eval.reference_url or "").split(OR)[0], sites) or _PAGE
+    results: dict[str, str] = {}
+    contents: dict[str, dict[str, list[str]]] = {}
+    for check in task.eval.program_html:
+        text = render(_required(check.required_contents), sites)
+        if check.locator.strip().startswith("func:"):
+            results[check.locator.strip().removeprefix("func:")] = text
+            continue
+        place = contents.setdefault(_address(check, last, results), {})
+        place.setdefault(check.locator if check.locator.strip() else "", []).append(text)
+    pages = tuple(
+        StoredPage(
+            url=url,
+            html=" ".join(values.pop("", [])),
+            values={locator: " ".join(texts) for locator, texts in values.items()},
+        )
+        for url, values in contents.items()
+    )
+    return Trace(url=last, pages=pages, results=results)
+
+
+def _address(check: PageCheck, last: str, results: dict[str, str]) -> str:
+    """The page that a check reads; a helper that finds it is made to find one."""
+    if check.url == LAST:
+        return last
+    if check.url.startswith("func"):
+        return results.setdefault(check.url.removeprefix("func:"), f"{_PAGE}{len(results)}")
+    return check.url
+
+
+def _required(required: RequiredContents) -> str:
+    if required.exact_match is not UNSET:
+        return required.exact_match
+    return " ".join(text.split(OR)[0] for text in required.must_include or ())
