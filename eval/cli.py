@@ -18,6 +18,7 @@ COMMANDS = {
     "probe": ("rules.verified.state", "record what a site's probes say before or after a run"),
     "lint": ("rules.lint", "find what is wrong with a benchmark's rule-based evaluators"),
     "naive": ("rules.naive", "what agents that look at nothing score under the rules"),
+    "naive-model": ("eval.naive", "what a model that sees no page scores under the rules"),
     "mutate": ("rules.mutate", "ask whether the rules notice near misses of correct runs"),
     "telemetry": ("eval.telemetry", "train the judge that reads only numbers of the run"),
     "fetch": ("trajectories.fetch", "download the parts of a benchmark that a run needs"),

@@ -168,15 +168,16 @@ def make_model_side(options: argparse.Namespace) -> ModelSide:
     """From ``--model`` and the options beside it. Raises UserError for what cannot work."""
     named = {role: getattr(options, f"{role}_model") for role in ROLES}
     others = {
-        role: _side(model, options)
+        role: single_side(model, options)
         for role, model in named.items()
         if model is not None and model != options.model
     }
-    others |= {MEMBER + model: _side(model, options) for model in member_models(options)}
-    return replace(_side(options.model, options), others=others)
+    others |= {MEMBER + model: single_side(model, options) for model in member_models(options)}
+    return replace(single_side(options.model, options), others=others)
 
 
-def _side(named: str, options: argparse.Namespace) -> ModelSide:
+def single_side(named: str, options: argparse.Namespace) -> ModelSide:
+    """One model, from the options of its calls. Raises UserError for what cannot work."""
     adapter, model = make_adapter(
         named,
         adapter="scripted" if options.script and not options.adapter else options.adapter,

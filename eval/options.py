@@ -73,7 +73,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _judge_options(made.add_argument_group("the judge"))
     _data_options(made.add_argument_group("the trajectories"))
-    _call_options(made.add_argument_group("the calls"))
+    call_options(made.add_argument_group("the calls"))
     _run_options(made.add_argument_group("the run"))
     return made
 
@@ -142,7 +142,8 @@ def _data_options(group: Any) -> None:
     add("--strict", action="store_true", help="stop at the first trajectory that cannot be read")
 
 
-def _call_options(group: Any) -> None:
+def call_options(group: Any) -> None:
+    """How a model is reached, and what that may cost."""
     add = group.add_argument
     add(
         "--adapter",
@@ -154,7 +155,6 @@ def _call_options(group: Any) -> None:
     add("--temperature", type=_amount, default=0.0, metavar="T", help="default: 0")
     add("--max-tokens", type=_count, default=1024, metavar="N", help="of a reply (default: 1024)")
     add("--seed", type=int, default=0, metavar="N", help="of the calls and of --stratified")
-    add("--samples", type=_count, default=1, metavar="N", help="judgments a trajectory")
     add("--concurrency", type=_count, default=32, metavar="N", help="calls at once (default: 32)")
     add("--rpm", type=_positive, metavar="N", help="at most N requests a minute")
     add("--tpm", type=_positive, metavar="N", help="at most N tokens a minute")
@@ -169,6 +169,7 @@ def _call_options(group: Any) -> None:
 
 def _run_options(group: Any) -> None:
     add = group.add_argument
+    add("--samples", type=_count, default=1, metavar="N", help="judgments a trajectory")
     add("--retry-failed", action="store_true", help="ask again where an earlier try failed")
     add(
         "--max-failures",

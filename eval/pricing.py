@@ -50,7 +50,7 @@ def dry_run(cells: Sequence[Cell]) -> int:
     asked: set[str] = set()
     rows = [(cell.plan.judge_id, _price_all(cell, asked)) for cell in cells]
     for judge, found in rows:
-        sys.stdout.write(_described(judge, found) + "\n")
+        sys.stdout.write(described(judge, found) + "\n")
     if len(rows) > 1:
         sys.stdout.write(f"total          {_money(_total([found for _, found in rows]))}\n")
     return DONE
@@ -95,10 +95,11 @@ def _money(cost: float | None) -> str:
     return "unknown, for the model's price is not" if cost is None else f"${cost:.4f}"
 
 
-def _described(judge: str, found: Prediction) -> str:
+def described(judge: str, found: Prediction, what: str = "judgments") -> str:
+    """A prediction for people, under the name of what would ask; ``what`` it would make."""
     return (
         f"{judge}\n"
-        f"  judgments     {found.judgments}\n"
+        f"  {what:<13} {found.judgments}\n"
         f"  calls         {found.calls}, {found.cached} of them answered by the cache\n"
         f"  input tokens  {found.usage.input:,} (estimated)\n"
         f"  output tokens {found.usage.output:,} (assumed)\n"
@@ -119,10 +120,11 @@ async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job], asked: set[s
                 calls += ask.calls
     finally:
         await cache.close()
-    return _sum(judged, calls, asked)
+    return priced(judged, calls, asked)
 
 
-def _sum(judged: int, calls: Sequence[Call], asked: set[str]) -> Prediction:
+def priced(judged: int, calls: Sequence[Call], asked: set[str]) -> Prediction:
+    """What the calls of so many judgments come to; ``asked`` gains their requests."""
     new = {c.request: c for c in calls if not c.cached and c.request not in asked}
     asked.update(new)
     fresh = list(new.values())

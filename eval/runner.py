@@ -9,10 +9,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from typing import Generic, TypeVar
 
-from eval.jobs import Job
 from judges.engine.budget import BudgetSpent
-from judges.model import Judgment
+
+J = TypeVar("J")
+R = TypeVar("R")
 
 MOMENT = 0.005  # seconds
 
@@ -28,15 +30,12 @@ class Halt:
         self.reason: BudgetSpent | Interrupted | None = None
 
 
-JudgeOne = Callable[[Job], Awaitable[Judgment]]
-
-
 async def judge_all(
-    jobs: Iterator[Job],
-    judge_one: JudgeOne,
+    jobs: Iterator[J],
+    judge_one: Callable[[J], Awaitable[R]],
     *,
     width: int,
-    record: Callable[[Judgment], None],
+    record: Callable[[R], None],
     halt: Halt,
 ) -> None:
     """Make every judgment, at most ``width`` at once, and hand each to ``record`` as it comes.
@@ -65,17 +64,17 @@ async def judge_all(
         raise _first(errors) from None
 
 
-class _Queue:
+class _Queue(Generic[J]):
     """Draws jobs in a thread, for all workers that wait for one at once: a thread that competes
     with a busy loop is slow to start, and one job each time would bound the rate of a run."""
 
-    def __init__(self, jobs: Iterator[Job]) -> None:
+    def __init__(self, jobs: Iterator[J]) -> None:
         self._jobs = jobs
-        self._drawn: deque[Job] = deque()
+        self._drawn: deque[J] = deque()
         self._turn = asyncio.Lock()
         self._waiting = 0
 
-    async def next(self) -> Job | None:
+    async def next(self) -> J | None:
         """The next job, None at the end."""
         self._waiting += 1
         try:
@@ -86,11 +85,11 @@ class _Queue:
         finally:
             self._waiting -= 1
 
-    def _some(self, most: int) -> list[Job]:
+    def _some(self, most: int) -> list[J]:
         """As many as are waited for, or as can be read in a moment: the first is not kept waiting
         for large files behind it."""
         until = time.monotonic() + MOMENT
-        some: list[Job] = []
+        some: list[J] = []
         for job in islice(self._jobs, most):
             some.append(job)
             if time.monotonic() > until:

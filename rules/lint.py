@@ -46,22 +46,21 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Lint the tasks and show, and with ``--out`` write, the findings."""
     options = _options(argv)
-    kind = options.kind or detected(options.tasks)
-    rules = suite(kind)
-    categories = _chosen(options.category, rules, kind)
+    rules = suite(options.kind or detected(options.tasks))
+    categories = _chosen(options.category, rules)
     tasks = rules.load(options.tasks)
     found = [finding for finding in rules.lint(tasks) if finding.category in categories]
     unions = {name: parts for name, parts in rules.unions.items() if set(parts) <= {*categories}}
     counted = counts(found, categories, unions)
     if options.out:
-        _write(options.out, kind, counted, found)
+        _write(options.out, rules.kind, counted, found)
     _show(f"{options.tasks.name}: {len(tasks)} tasks", counted, found, options.limit)
     if options.out:
         sys.stdout.write(f"written: {one_line(str(options.out / 'lint.json'))} and lint.csv\n")
     return FAILURES if found and options.strict else DONE
 
 
-def _chosen(wanted: Sequence[str] | None, rules: Suite, kind: str) -> tuple[str, ...]:
+def _chosen(wanted: Sequence[str] | None, rules: Suite) -> tuple[str, ...]:
     """The categories to report; the name of a union stands for its parts."""
     if not wanted:
         return tuple(rules.categories)
@@ -70,7 +69,7 @@ def _chosen(wanted: Sequence[str] | None, rules: Suite, kind: str) -> tuple[str,
         parts = rules.unions.get(name, (name,))
         if not set(parts) <= {*rules.categories}:
             known = ", ".join((*rules.categories, *rules.unions))
-            raise UserError(f"--category {name}: {kind} tasks have {known}")
+            raise UserError(f"--category {name}: {rules.kind} tasks have {known}")
         chosen |= set(parts)
     return tuple(name for name in rules.categories if name in chosen)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from rules.hosts import add_host_options, hosts_of
 from rules.mutation import MutationReport, Rate, mutation_report
 from rules.output import brief, progress_line, show, write_csv, write_json
-from rules.suites import KINDS, detected, suite
+from rules.suites import audit_options, opened
 from trajectories.errors import UserError
 from trajectories.exits import DONE, Parser, user_errors
 from trajectories.terminal import one_line
@@ -35,10 +35,8 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         allow_abbrev=False,
     )
     add = made.add_argument
-    add("--tasks", type=Path, required=True, metavar="PATH", help="the task file")
+    audit_options(made)
     add("--runs", type=Path, metavar="PATH", help="correct runs (default: built from the tasks)")
-    add("--kind", choices=tuple(KINDS), help="of the tasks (default: told by the file)")
-    add("--mode", help="the evaluator's mode (default: the kind's first)")
     add("--passing-only", action="store_true", help="leave out runs that the rule does not pass")
     add_host_options(made)
     add("--limit", type=int, default=10, metavar="N", help="mistakes shown (default: 10)")
@@ -50,10 +48,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Change correct runs, judge them, and show, and with ``--out`` write, where the rule erred."""
     options = _options(argv)
-    kind = options.kind or detected(options.tasks)
-    rules = suite(kind)
-    mode = rules.mode(options.mode)
-    tasks = rules.load(options.tasks)
+    path, rules, mode, tasks = opened(options)
     trials = rules.trials(tasks, options.runs, mode, hosts_of(options))
     tell = progress_line()
     report = mutation_report(
@@ -62,12 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         tell=lambda done: tell("runs", done, len(tasks)),
     )
     if not report.mutators:
-        raise UserError(f"{options.runs or options.tasks}: no run to change: add one that passes")
+        raise UserError(f"{options.runs or path}: no run to change: add one that passes")
     if options.out:
-        write_json(options.out / "mutation.json", {"kind": kind, "mode": mode, "report": report})
+        found = {"kind": rules.kind, "mode": mode, "report": report}
+        write_json(options.out / "mutation.json", found)
         rows = [(m.case, m.mutator, m.expected, brief(m.answer, _SHOWN)) for m in report.mistakes]
         write_csv(options.out / "mutation.csv", ("case", "change", "must", "answer"), rows)
-    _show(f"{options.tasks.name}, {mode} rules", report, options.limit)
+    _show(f"{path.name}, {mode} rules", report, options.limit)
     if options.out:
         where = one_line(str(options.out / "mutation.json"))
         sys.stdout.write(f"written: {where} and mutation.csv\n")

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rules.naive_agents import AuditedTask, NaiveAgent, recorded
+from rules.naive_agents import AuditedTask, NaiveAgent, NoAnswer, recorded
 from rules.output import first, progress_line, show, write_csv, write_json
 from rules.reading import decode, read_bytes
-from rules.suites import KINDS, detected, suite
+from rules.suites import Audit, audit_options, opened
 from rules.verdict import Evaluator, Outcome
 from trajectories.errors import UserError
 from trajectories.exits import DONE, Parser, user_errors
@@ -68,12 +68,25 @@ def _score(
     passed: list[int | str] = []
     unknown = 0
     for done, task in enumerate(tasks, start=1):
-        verdict = evaluator.evaluate(task, agent.answer(task), trace_of(task))
-        if verdict.outcome is Outcome.PASS:
+        outcome = _outcome(task, evaluator, agent, trace_of)
+        if outcome is Outcome.PASS:
             passed.append(task.task_id)
-        unknown += verdict.outcome is Outcome.UNKNOWN
+        unknown += outcome is Outcome.UNKNOWN
         progress(agent.name, done, len(tasks))
     return Score(agent=agent.name, tasks=len(tasks), passed=tuple(passed), unknown=unknown)
+
+
+def _outcome(
+    task: TaskT,
+    evaluator: Evaluator[TaskT, Any],
+    agent: NaiveAgent,
+    trace_of: Callable[[TaskT], Any],
+) -> Outcome:
+    try:
+        answer = agent.answer(task)
+    except NoAnswer:
+        return Outcome.UNKNOWN
+    return evaluator.evaluate(task, answer, trace_of(task)).outcome
 
 
 def union(all_scores: Sequence[Score]) -> Score:
@@ -98,9 +111,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
         allow_abbrev=False,
     )
-    made.add_argument("--tasks", type=Path, required=True, metavar="PATH", help="the task file")
-    made.add_argument("--kind", choices=tuple(KINDS), help="its kind (default: detected)")
-    made.add_argument("--mode", help="the evaluator's mode (default: the kind's first)")
+    audit_options(made)
     made.add_argument(
         "--answers",
         action="append",
@@ -124,19 +135,23 @@ def _recorded(option: str) -> NaiveAgent:
 def main(argv: Sequence[str] | None = None) -> int:
     """Score the naive agents and show, and with ``--out`` write, what they win."""
     options = _options(argv)
-    kind = options.kind or detected(options.tasks)
-    rules = suite(kind)
-    mode = rules.mode(options.mode)
-    agents = [*rules.agents, *map(_recorded, options.answers)]
-    tasks = rules.load(options.tasks)
-    made = scores(tasks, rules.evaluator(mode), agents, rules.idle_trace, progress_line())
-    listed = [*made, union(made)]
-    if options.out:
-        _write(options.out, kind, mode, listed)
-    _show(options.tasks, mode, listed)
-    if options.out:
-        sys.stdout.write(f"written: {one_line(str(options.out / 'naive.json'))} and naive.csv\n")
+    compare(opened(options), [_recorded(option) for option in options.answers], options.out)
     return DONE
+
+
+def compare(audit: Audit, others: Sequence[NaiveAgent], out: Path | None) -> None:
+    """Score the scripted agents of the tasks' kind, then ``others`` and the union; show, and with
+    ``out`` write, what they win. Raises UserError."""
+    rules = audit.suite
+    agents = [*rules.agents, *others]
+    evaluator = rules.evaluator(audit.mode)
+    made = scores(audit.tasks, evaluator, agents, rules.idle_trace, progress_line())
+    listed = [*made, union(made)]
+    if out:
+        _write(out, rules.kind, audit.mode, listed)
+    _show(audit.path, audit.mode, listed)
+    if out:
+        sys.stdout.write(f"written: {one_line(str(out / 'naive.json'))} and naive.csv\n")
 
 
 def _show(path: Path, mode: str, listed: Sequence[Score]) -> None:

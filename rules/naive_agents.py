@@ -35,8 +35,13 @@ class AuditedTask(Protocol):
         ...
 
 
+class NoAnswer(Exception):
+    """An agent's answer was not obtained: what it would have scored is unknown."""
+
+
 class NaiveAgent(msgspec.Struct, frozen=True):
-    """A name, and the answer to a task: text, a JSON value, or None for none."""
+    """A name, and the answer to a task: text, a JSON value, or None for none. ``answer`` raises
+    NoAnswer."""
 
     name: str
     answer: Callable[[AuditedTask], object]

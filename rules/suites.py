@@ -5,11 +5,12 @@ A kind is a module with a ``SUITE``, imported when a file of that kind is met.
 
 from __future__ import annotations
 
+import argparse
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -78,6 +79,29 @@ def detected(path: Path) -> str:
     raise UserError(
         f"{path}: its tasks are of no known kind ({', '.join(KINDS)}): name it by --kind"
     )
+
+
+class Audit(NamedTuple):
+    """A task file, read by its suite, and the mode of its evaluator."""
+
+    path: Path
+    suite: Suite
+    mode: str
+    tasks: Sequence[Any]
+
+
+def audit_options(parser: argparse.ArgumentParser) -> None:
+    """``--tasks``, ``--kind`` and ``--mode``."""
+    add = parser.add_argument
+    add("--tasks", type=Path, required=True, metavar="PATH", help="the task file")
+    add("--kind", choices=tuple(KINDS), help="of the tasks (default: told by the file)")
+    add("--mode", help="the evaluator's mode (default: the kind's first)")
+
+
+def opened(options: argparse.Namespace) -> Audit:
+    """What these options name. Raises UserError."""
+    rules = suite(options.kind or detected(options.tasks))
+    return Audit(options.tasks, rules, rules.mode(options.mode), rules.load(options.tasks))
 
 
 def _first_record(path: Path) -> dict[str, Any]:
