@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from judges.registry import find_judge
+from judges.registry import find_judge, split_model
 from trajectories.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def named_members(options: argparse.Namespace) -> list[tuple[str, str | None]]:
         )
     members = []
     for text in options.of.split(","):
-        name, _, model = text.strip().partition(":")
+        name, model = split_model(text.strip())
         entry = find_judge(name)
         if entry.composed:
             raise UserError(f"--of {text}: a composed judge cannot be a member of another")
@@ -56,9 +56,18 @@ def member_models(options: argparse.Namespace) -> list[str]:
     return [model for model in dict.fromkeys(named) if model != options.model]
 
 
-def member_options(options: argparse.Namespace, model: ModelSide | None) -> dict[str, Any]:
-    """``of`` for the judge: every member with what its model's window and eyes allow. Raises
-    UserError for a model that lacks what its member needs."""
+def member_fields(options: argparse.Namespace) -> set[str]:
+    """The options that any member takes."""
+    members = (name for name, _ in named_members(options))
+    return {field for name in members for field in find_judge(name).options_class.model_fields}
+
+
+def member_options(
+    options: argparse.Namespace, model: ModelSide | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """``of`` for the judge: every member with what its model's window and eyes allow, and with
+    those of the ``given`` options that it takes. Raises UserError for a model that lacks what its
+    member needs."""
     members = []
     for name, named in named_members(options):
         entry = find_judge(name)
@@ -82,6 +91,7 @@ def member_options(options: argparse.Namespace, model: ModelSide | None) -> dict
                 "model": named,
                 "asks": None if side is model or side is None else side.model,
                 "options": {key: value for key, value in facts.items() if key in takes},
+                "given": {key: value for key, value in given.items() if key in takes},
             }
         )
     return {"of": {"members": members}}

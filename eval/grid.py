@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.composed import models_of
+from eval.composed import member_fields, models_of
 from eval.judge_options import judge_options
 from eval.options import ROLES
 from eval.plan import Plan, make_plan
-from eval.rules_judge import ENTRIES
-from judges.registry import add_judges, find_judge
+from judges.registry import find_judge
 from trajectories.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,7 +37,6 @@ class Cell:
 def make_cells(options: argparse.Namespace) -> list[Cell]:
     """The runs that the command line asks for, in its order. Raises UserError for any that cannot
     work, before the first is begun."""
-    add_judges(ENTRIES)
     wanted = list(_pairs(options))
     cells = [_cell(_for_one(options, judge, model), len(wanted) > 1) for judge, model in wanted]
     folders = [cell.plan.folder for cell in cells]
@@ -78,6 +76,8 @@ def _for_one(options: argparse.Namespace, judge: str, model: str | None) -> argp
         one.representation = None
     takes = {name for entry in entries for name in entry.options_class.model_fields}
     foreign = takes - set(mine.options_class.model_fields)
+    if mine.composed:
+        foreign -= member_fields(one)
     one.judge_option = [text for text in options.judge_option if _name(text) not in foreign]
     one.prompts = None if "prompts" in foreign else options.prompts
     one.success_last = options.success_last and "success" not in foreign

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from eval.composed import member_options
+from eval.composed import member_fields, member_options
 from judges.registry import Entry, check_representation, find_judge, named_options
 from trajectories.errors import UserError
 
@@ -26,7 +26,7 @@ def judge_options(options: argparse.Namespace, model: ModelSide | None) -> dict[
         if len(entry.representations) == 1:
             del given["representation"]
     if entry.composed:
-        return given | member_options(options, model)
+        return _composed(options, entry, model, given)
     if model is None:
         return given
     _check_models(options, entry, model, given.get("representation"))
@@ -37,6 +37,17 @@ def judge_options(options: argparse.Namespace, model: ModelSide | None) -> dict[
     }
     takes = entry.options_class.model_fields
     return {name: value for name, value in facts.items() if name in takes} | given
+
+
+def _composed(
+    options: argparse.Namespace, entry: Entry, model: ModelSide | None, given: dict[str, Any]
+) -> dict[str, Any]:
+    """An option that the composed judge does not take itself is its members'."""
+    own = entry.options_class.model_fields
+    theirs = {name: value for name, value in given.items() if name not in own}
+    nobodys = theirs.keys() - member_fields(options)
+    kept = {name: value for name, value in given.items() if name in own or name in nobodys}
+    return kept | member_options(options, model, theirs)
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:

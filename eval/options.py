@@ -90,15 +90,16 @@ def _judge_options(group: Any) -> None:
         "--judge",
         action="append",
         metavar="NAME",
-        help="see  python -m judges list  (default: simplified), or rules:verified, "
-        "rules:webarena; may be repeated, and runs with every --model",
+        help="see  python -m judges list  (default: simplified); may be repeated, and runs with "
+        "every --model",
     )
     add(
         "--judge-option",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="an option of this judge, see  python -m judges show NAME; may be repeated",
+        help="an option of this judge, or of the members of --of that take it, see  python -m "
+        "judges show NAME; may be repeated",
     )
     add("--of", metavar="NAME[:MODEL],...", help="the members of --judge panel or cascade")
     add("--rule", choices=("majority", "unanimous", "mean"), help="of a panel (default: majority)")

@@ -3,6 +3,8 @@
     python -m eval.judge --data runs/ --judge rules:verified \\
         --judge-option tasks=webarena-verified.json --judge-option traces=traces/
 
+and as members, with the same options: ``--judge cascade --of rules:verified,simplified:gpt-4o``.
+
 They ask no model. A trajectory that the rules cannot decide (no such task, no trace, a page that
 was not kept, an answer that only a judge model can compare) is skipped, with the reason.
 """
@@ -16,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from judges.model import Ask, Skipped, Verdict
-from judges.registry import Entry
 from trajectories.errors import UserError
 from trajectories.model import Record, Trajectory, TrajectoryKey
 
@@ -32,7 +33,8 @@ _NUMBERED = re.compile(r"(?:.*[^a-z])?webarena(?:[._-]?verified)?[./_-](\d+)", r
 class VerifiedOptions(Record):
     """``tasks`` is the task file; ``traces`` holds ``TASK_ID/network.har`` (or another trace that
     ``rules.evaluate`` reads), where there are several agents below a folder named by the agent;
-    ``config`` gives the sites' addresses (default: the trace's pages tell)."""
+    ``config`` gives the sites' addresses (default: the page on the benchmark's own port for a site
+    tells; without one the rules cannot decide)."""
 
     tasks: Path
     traces: Path
@@ -45,25 +47,6 @@ class WebArenaOptions(Record):
 
     tasks: Path
     config: Path | None = None
-
-
-ENTRIES: Mapping[str, Entry] = {
-    "rules:verified": Entry(
-        module="eval.rules_judge",
-        judge="Verified",
-        options="VerifiedOptions",
-        needs_model=False,
-        summary="WebArena Verified's rules on the answer and the network trace",
-        id_options=("mode",),
-    ),
-    "rules:webarena": Entry(
-        module="eval.rules_judge",
-        judge="WebArena",
-        options="WebArenaOptions",
-        needs_model=False,
-        summary="WebArena's original rules on the answer and the last page's address",
-    ),
-}
 
 
 class Verified:
@@ -171,7 +154,7 @@ def _verdict(found: Found) -> Verdict:
     if found.outcome == "unknown":
         raise Skipped(f"the rules cannot decide: {'; '.join(found.reasons)}")
     reasons = "; ".join(found.reasons) or f"all {len(found.assertions)} checks hold"
-    return Verdict(success=found.outcome == "pass", reasoning=reasons)
+    return Verdict(success=found.outcome == "pass", reasoning="; ".join([reasons, *found.notes]))
 
 
 def _hosts(config: Path | None) -> Hosts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Literal, NamedTuple
 
 from pydantic import Field, JsonValue, field_validator
@@ -22,13 +23,14 @@ SECOND_ASKED = "second_asked"
 
 
 class Member(Record):
-    """A judge by name, the model that it was named with, and its options. These follow from the
-    model, and are left out of the run's manifest. ``asks`` is the model to give to ``Ask``; None:
-    the run's own."""
+    """A judge by name, the model that it was named with, and its options: ``given`` on the command
+    line, and ``options`` that follow from the model and are left out of the run's manifest.
+    ``asks`` is the model to give to ``Ask``; None: the run's own."""
 
     name: str
     model: str | None = None
     asks: str | None = None
+    given: dict[str, JsonValue] = Field(default_factory=dict)
     options: dict[str, object] = Field(default_factory=dict, repr=False, exclude=True)
 
     def __str__(self) -> str:
@@ -121,7 +123,13 @@ class _MemberAsk:
 
 def _seats(of: Members) -> list[_Seat]:
     """Raises UserError for a member that cannot be made."""
-    return [_Seat(str(m), m.asks, make_judge(m.name, m.options)[1]) for m in of.members]
+    return [_Seat(str(m), m.asks, make_judge(m.name, m.options | m.given)[1]) for m in of.members]
+
+
+def _prompts(seats: Sequence[_Seat]) -> str:
+    """What a run of the composed judge is identified by: the prompts, or rules, of its members."""
+    hashes = (str(getattr(seat.judge, "prompt_hash", None)) for seat in seats)
+    return sha256("\n".join(hashes).encode()).hexdigest()
 
 
 class Panel:
@@ -130,6 +138,7 @@ class Panel:
     def __init__(self, options: PanelOptions) -> None:
         self._options = options
         self._seats = _seats(options.of)
+        self.prompt_hash = _prompts(self._seats)
 
     async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
         """Raises the first absent member's failure if the quorum is missed."""
@@ -174,7 +183,8 @@ class Cascade:
 
     def __init__(self, options: CascadeOptions) -> None:
         self._options = options
-        self._first, self._second = _seats(options.of)
+        self._first, self._second = seats = _seats(options.of)
+        self.prompt_hash = _prompts(seats)
 
     async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
         """Raises what the second member raises."""

@@ -188,6 +188,22 @@ JUDGES: Mapping[str, Entry] = {
         needs_model=False,
         summary="documented rules over the steps",
     ),
+    # Of a package that this one may not import: only their names are here.
+    "rules:verified": Entry(
+        module="eval.rules_judge",
+        judge="Verified",
+        options="VerifiedOptions",
+        needs_model=False,
+        summary="WebArena Verified's rules on the answer and the network trace",
+        id_options=("mode",),
+    ),
+    "rules:webarena": Entry(
+        module="eval.rules_judge",
+        judge="WebArena",
+        options="WebArenaOptions",
+        needs_model=False,
+        summary="WebArena's original rules on the answer and the last page's address",
+    ),
     "telemetry": Entry(
         module="judges.telemetry",
         judge="Telemetry",
@@ -198,24 +214,25 @@ JUDGES: Mapping[str, Entry] = {
 }
 
 
-_ADDED: dict[str, Entry] = {}
-
-
-def add_judges(entries: Mapping[str, Entry]) -> None:
-    """Make judges known that live in a package which this one may not import."""
-    _ADDED.update(entries)
-
-
 def find_judge(name: str) -> Entry:
     """The entry of a judge: one of ours, of an installed package, or in a file (``path.py``).
     Raises UserError for a name that is not there."""
-    if name in JUDGES or name in _ADDED:
-        return JUDGES.get(name) or _ADDED[name]
+    if name in JUDGES:
+        return JUDGES[name]
     module = plugins.module_of(name)
     if module is None:
-        known = [*JUDGES, *_ADDED, *plugins.installed()]
+        known = [*JUDGES, *plugins.installed()]
         raise UserError(f"--judge {name}: no such judge; there are {', '.join(known)}")
     return plugins.describe(name, module, Entry)
+
+
+def split_model(text: str) -> tuple[str, str]:
+    """``NAME[:MODEL]`` as judge and model, "" for none; a judge's own name may hold a colon."""
+    for name in JUDGES:
+        if text == name or text.startswith(f"{name}:"):
+            return name, text[len(name) + 1 :]
+    name, _, model = text.partition(":")
+    return name, model
 
 
 def check_representation(name: str, representation: str) -> None:

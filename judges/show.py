@@ -59,8 +59,15 @@ def _card(name: str, entry: Entry) -> Card | None:
 
 
 def _options(name: str, entry: Entry, given: Mapping[str, Any]) -> Iterator[str]:
-    values = read_options(name, entry.options_class, given).model_dump(mode="json")
-    yield from (f"{name} = {value}" for name, value in values.items())
+    kind = entry.options_class
+    open_ = [key for key, field in kind.model_fields.items() if field.is_required()]
+    if set(open_) - given.keys():
+        yield from (f"{key}: to be given" for key in open_)
+        defaults = ((key, field.default) for key, field in kind.model_fields.items())
+        yield from (f"{key} = {default}" for key, default in defaults if key not in open_)
+        return
+    values = read_options(name, kind, given).model_dump(mode="json")
+    yield from (f"{key} = {value}" for key, value in values.items())
 
 
 def _asked(judge: Judge, trajectory: Trajectory) -> list[str]:

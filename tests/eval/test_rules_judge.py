@@ -65,7 +65,8 @@ def test_a_trace_and_an_answer_give_a_verdict_with_its_reasons(tmp_path: Path) -
     code, found = _judge(tmp_path, words, _run("webarena.1", RIGHT), _run("webarena.2", WRONG))
     assert code == DONE
     right, wrong = found["a/webarena.1"], found["a/webarena.2"]
-    assert (right.status, right.success, right.reasoning) == (Status.OK, True, "all 3 checks hold")
+    assert (right.status, right.success) == (Status.OK, True)
+    assert right.reasoning.startswith("all 3 checks hold; shopping is taken to be http://shop.ex")
     assert (wrong.status, wrong.success) == (Status.OK, False)
     assert wrong.reasoning.startswith("answer.retrieved_data")
     assert right.judge == "rules:verified"
@@ -131,6 +132,53 @@ def test_a_mistake_in_the_options_is_one_sentence(
 ) -> None:
     words = _verified(tmp_path, 1)
     words = [*words, "--judge-option", option] if option else ["--judge", "rules:verified"]
+    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == MISTAKE
+    assert sentence in capsys.readouterr().err
+
+
+def test_the_rules_go_first_in_a_cascade_and_vote_in_a_panel(tmp_path: Path) -> None:
+    """The heuristic judge is asked where the rules cannot decide, or say yes."""
+    options = _verified(tmp_path, 1, 2, 3)[2:]
+    for name in ("1", "2"):
+        _trace(tmp_path, name)
+    runs = [_run("webarena.1", RIGHT), _run("webarena.2", WRONG), _run("webarena.3", RIGHT)]
+    members = ["--of", "rules:verified,heuristic"]
+    _, found = _judge(tmp_path, ["--judge", "cascade", *members, *options], *runs)
+    asked = {name: judgment.scores["second_asked"] for name, judgment in found.items()}
+    assert asked == {"a/webarena.1": 1.0, "a/webarena.2": 0.0, "a/webarena.3": 1.0}
+    assert found["a/webarena.2"].success is False
+    (tmp_path / "panel").mkdir()
+    words = ["--judge", "panel", *members, "--quorum", "1", "--tie", "success", *options]
+    _, found = _judge(tmp_path / "panel", words, *runs)
+    assert "rules:verified: answer.retrieved_data" in found["a/webarena.2"].reasoning
+    assert "rules:verified" not in found["a/webarena.3"].reasoning
+    manifest = json.loads((tmp_path / "panel/run/manifest.json").read_text())
+    (rules, _) = manifest["options"]["of"]["members"]
+    assert rules["given"]["tasks"] == str(tmp_path / "tasks.json")
+
+
+def test_another_task_file_under_the_same_name_is_another_run(tmp_path: Path) -> None:
+    words = [*_verified(tmp_path, 1)[2:], "--judge", "panel", "--of", "rules:verified,heuristic"]
+    _trace(tmp_path, "1")
+    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == DONE
+    (tmp_path / "tasks.json").write_text(json.dumps([plain(task(["b"], task_id=1))]))
+    (tmp_path / "data2").mkdir()
+    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == MISTAKE
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--of", "rules:verified,heuristic"], "needs the option tasks=VALUE"),
+        (["--of", "rules:verified:gpt-4o,heuristic"], "asks no model"),
+        (["--of", "rules:x,heuristic"], "--judge rules: no such judge"),
+        (["--of", "heuristic,rule-based", "--judge-option", "tasks=x"], "no option 'tasks'"),
+    ],
+)
+def test_a_mistake_in_a_member_is_one_sentence(
+    tmp_path: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--judge", "panel", *words]
     assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == MISTAKE
     assert sentence in capsys.readouterr().err
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from judges.reader import Reader
-from judges.registry import JUDGES, check_representation, find_judge, make_judge
+from judges.registry import JUDGES, check_representation, find_judge, make_judge, split_model
 from trajectories.errors import UserError
 
-INCOMPLETE = {"telemetry", "panel", "cascade"}
-"""Judges that cannot be made without an option: a trained model, members."""
+INCOMPLETE = {"telemetry", "panel", "cascade", "rules:verified", "rules:webarena"}
+"""Judges that cannot be made without an option: a trained model, members, a task file."""
 
 
 @pytest.mark.parametrize("name", sorted(JUDGES.keys() - INCOMPLETE))
@@ -43,8 +43,26 @@ def test_which_judges_need_no_model() -> None:
         "cascade",
         "rule-based",
         "heuristic",
+        "rules:verified",
+        "rules:webarena",
         "telemetry",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "judge", "model"),
+    [
+        ("simplified", "simplified", ""),
+        ("simplified:gpt-4o", "simplified", "gpt-4o"),
+        ("simplified:ollama/m:7b", "simplified", "ollama/m:7b"),
+        ("rules:verified", "rules:verified", ""),
+        ("rules:verified:gpt-4o", "rules:verified", "gpt-4o"),
+        ("rules", "rules", ""),
+        ("mine.py:gpt-4o", "mine.py", "gpt-4o"),
+    ],
+)
+def test_a_judge_and_its_model_are_told_apart(text: str, judge: str, model: str) -> None:
+    assert split_model(text) == (judge, model)
 
 
 @pytest.mark.parametrize(

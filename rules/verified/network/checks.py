@@ -70,7 +70,7 @@ def unlocated(binding: Binding, part: object) -> str:
         return ""
     return (
         f"the address of {' and '.join(missing)} is not known, and no page is on its usual port: "
-        f"give --site {missing[0]}=URL"
+        f"give --site {missing[0]}=URL, or a configuration"
     )
 
 
