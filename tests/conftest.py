@@ -11,7 +11,7 @@ import pytest
 REQUIRED = {part.strip() for part in os.environ.get("TRAJUDGE_REQUIRE", "").split(",")} - {""}
 
 
-def _missing(what: str, reason: str) -> None:
+def missing(what: str, reason: str) -> None:
     """Skip, or fail where ``TRAJUDGE_REQUIRE`` says that this machine must have it."""
     if what in REQUIRED:
         pytest.fail(f"TRAJUDGE_REQUIRE={what}: {reason}", pytrace=False)
@@ -29,7 +29,7 @@ def real_data() -> Path:
     """The folder of real files that ``TRAJUDGE_REAL_DATA`` names."""
     folder = os.environ.get("TRAJUDGE_REAL_DATA")
     if not folder or not Path(folder).is_dir():
-        _missing("real-data", "TRAJUDGE_REAL_DATA names no folder with the real files")
+        missing("real-data", "TRAJUDGE_REAL_DATA names no folder with the real files")
     assert folder
     return Path(folder).resolve()
 
@@ -40,5 +40,5 @@ def chromium() -> Path:
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return Path(found)
-    _missing("browser", "no chromium on this machine: install it with  apt-get install chromium")
+    missing("browser", "no chromium on this machine: install it with  apt-get install chromium")
     raise AssertionError("unreachable")

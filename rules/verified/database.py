@@ -53,8 +53,8 @@ def check_reads_only(query: str) -> None:
 
 
 def select(url: str, query: str, parameters: Parameters, seconds: float) -> Rows:
-    """At most ``MAX_ROWS`` rows. ``sqlite:///FILE`` needs no library and ends after ``seconds``;
-    other addresses are SQLAlchemy's, and wait as long as their driver does.
+    """At most ``MAX_ROWS`` rows. ``sqlite:///FILE`` needs no library; other addresses are
+    SQLAlchemy's. SQLite and PostgreSQL end after ``seconds``, others wait as long as their driver.
 
     Raises NoRows; UserError for a query that would not only read and for a driver that is not
     installed; MissingExtra without SQLAlchemy.
@@ -62,7 +62,7 @@ def select(url: str, query: str, parameters: Parameters, seconds: float) -> Rows
     check_reads_only(query)
     if url.startswith("sqlite:///"):
         return _of_sqlite(Path(url.removeprefix("sqlite:///")), query, parameters, seconds)
-    return _of_any(url, query, parameters)
+    return _of_any(url, query, parameters, seconds)
 
 
 def _opened(path: Path | str, seconds: float = 5.0) -> sqlite3.Connection:
@@ -88,7 +88,7 @@ def _of_sqlite(path: Path, query: str, parameters: Parameters, seconds: float) -
         connection.close()
 
 
-def _of_any(url: str, query: str, parameters: Parameters) -> Rows:
+def _of_any(url: str, query: str, parameters: Parameters, seconds: float) -> Rows:
     try:
         import sqlalchemy  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
     except ImportError as error:
@@ -106,6 +106,9 @@ def _of_any(url: str, query: str, parameters: Parameters) -> Rows:
         with engine.connect() as connection:
             if command := _READ_ONLY.get(engine.dialect.name):
                 connection.exec_driver_sql(command)
+            if engine.dialect.name == "postgresql":
+                limit = max(1, int(seconds * 1000))
+                connection.exec_driver_sql(f"SET LOCAL statement_timeout = {limit}")
             rows = connection.execute(sqlalchemy.text(query), dict(parameters))
             found = [_row(list(rows.keys()), row) for row in rows.fetchmany(MAX_ROWS)]
             connection.rollback()
