@@ -11,7 +11,10 @@ import importlib
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Any
 
@@ -28,6 +31,7 @@ WIDE_CHARS = 300_000
 
 PATTERN_CHARS = 10_000
 PATTERN_SECONDS = 0.25
+SLOW_TRIES = 4
 PATTERN_REPEATS = 100_000
 """Bound on the product of a pattern's counted repeats: ``(a{999}){999}`` is unrolled in memory."""
 
@@ -36,6 +40,7 @@ JSON_NODES = 200_000
 
 _MARKS_IN_A_ROW = 30  # the bound of the Stream-Safe Text Format (Unicode annex 15)
 _BEYOND_LATIN = re.compile(rf"[^\x00-\u02ff]{{{_MARKS_IN_A_ROW + 1},}}")
+_SLOW: ContextVar[Counter[str] | None] = ContextVar("slow", default=None)
 _COUNT_DIGITS = 6
 _COUNTED = re.compile(r"\{(?:\d*,)?(\d+)\}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -136,8 +141,29 @@ def fullmatch(
     """
     regex = _regex()
     flags = regex.DOTALL if case_matters else regex.DOTALL | regex.IGNORECASE
-    matches = compiled(pattern, int(flags)).fullmatch
+    return timed(compiled(pattern, int(flags)).fullmatch, pattern, text, seconds)
+
+
+@contextmanager
+def slow_patterns_counted() -> Iterator[None]:
+    """Within this, a pattern that was too slow ``SLOW_TRIES`` times is not tried again: a list of a
+    thousand hostile texts costs no more than a few of them."""
+    token = _SLOW.set(Counter())
     try:
-        return matches(bounded(text, TEXT_CHARS), timeout=seconds) is not None
+        yield
+    finally:
+        _SLOW.reset(token)
+
+
+def timed(match: Callable[..., Any], pattern: str, text: str, seconds: float) -> bool:
+    """Whether a method of a compiled pattern matches. Raises TooSlow, TooLarge."""
+    slow = _SLOW.get()
+    reason = f"the pattern {pattern[:60]!r} took more than {seconds} s"
+    if slow is not None and slow[pattern] >= SLOW_TRIES:
+        raise TooSlow(reason)
+    try:
+        return match(bounded(text, TEXT_CHARS), timeout=seconds) is not None
     except TimeoutError as error:
-        raise TooSlow(f"the pattern {pattern[:60]!r} took more than {seconds} s") from error
+        if slow is not None:
+            slow[pattern] += 1
+        raise TooSlow(reason) from error

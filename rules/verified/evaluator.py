@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from rules.errors import InvalidValue, Undecided
+from rules.limits import slow_patterns_counted
 from rules.values import Mode, equal
 from rules.verdict import Assertion, Outcome, Verdict, checked, decided, shown, verdict_of
 from rules.verified import release
@@ -52,8 +53,18 @@ class VerifiedEvaluator:
         state: Mapping[str, State] | None = None,
     ) -> Verdict:
         """The verdict on one run; ``state`` are the probes' replies. Raises nothing."""
-        if self.mode is Mode.RELEASE:
-            return verdict_of(self._release(task, answer, trace))
+        with slow_patterns_counted():
+            if self.mode is Mode.RELEASE:
+                return verdict_of(self._release(task, answer, trace))
+            return self._sound(task, answer, trace, state)
+
+    def _sound(
+        self,
+        task: Task,
+        answer: object,
+        trace: Trace | None,
+        state: Mapping[str, State] | None,
+    ) -> Verdict:
         binding = sites_of(task, trace, self.hosts)
         made = list(self._answer(task, answer, binding))
         made += network_assertions(task, trace, self.hosts, activity=self.activity)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
 
-from rules.errors import TooSlow
-from rules.limits import PATTERN_SECONDS, TEXT_CHARS, bounded, compiled, fullmatch, is_pattern
+from rules.limits import PATTERN_SECONDS, compiled, fullmatch, is_pattern, timed
 
 HOLE = re.compile(r"\{\{\w+\}\}")
 """A place of a template that the published specification left unfilled: any one path segment."""
@@ -18,21 +16,12 @@ __all__ = ["HOLE", "found_at_start", "fullmatch", "is_pattern", "searches", "wit
 @lru_cache(maxsize=65_536)
 def searches(pattern: str, text: str) -> bool:
     """Whether the pattern occurs anywhere, whatever the case. Raises BadPattern, TooSlow."""
-    return _bounded("search", compiled(pattern, int(re.IGNORECASE)), text)
+    return timed(compiled(pattern, int(re.IGNORECASE)).search, pattern, text, PATTERN_SECONDS)
 
 
 def found_at_start(pattern: str, text: str, *, flags: int = 0) -> bool:
     """Whether the pattern matches from the start (``re.match``). Raises BadPattern, TooSlow."""
-    return _bounded("match", compiled(pattern, flags), text)
-
-
-def _bounded(how: str, pattern: Any, text: str) -> bool:
-    match = getattr(pattern, how)
-    try:
-        return match(bounded(text, TEXT_CHARS), timeout=PATTERN_SECONDS) is not None
-    except TimeoutError as error:
-        shown = pattern.pattern[:60]
-        raise TooSlow(f"the pattern {shown!r} took more than {PATTERN_SECONDS} s") from error
+    return timed(compiled(pattern, flags).match, pattern, text, PATTERN_SECONDS)
 
 
 def with_holes(text: str) -> str | None:

@@ -60,6 +60,14 @@ def test_an_open_item_is_open_in_any_order(ordered: bool) -> None:
     assert swapped is (Outcome.FAIL if ordered else Outcome.UNKNOWN)
 
 
+@pytest.mark.timeout(60)
+def test_many_hostile_texts_cost_no_more_than_a_few() -> None:
+    """Each of 400 comparisons would take the pattern's whole time limit: 100 s in all."""
+    verdict = SOUND.evaluate(task([SLOW] * 20), answer([LONG] * 20), trace(HOME))
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert SOUND.evaluate(task([SLOW]), answer(["xx"]), trace(HOME)).outcome is Outcome.PASS
+
+
 def test_a_failure_elsewhere_decides() -> None:
     verdict = SOUND.evaluate(task([BAD]), answer(["x"], status="NOT_FOUND_ERROR"), trace(HOME))
     assert verdict.outcome is Outcome.FAIL
