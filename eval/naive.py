@@ -25,8 +25,10 @@ from trajectories.terminal import one_line
 if TYPE_CHECKING:
     from eval.asked import Asked
     from eval.model_side import ModelSide
+    from rules.naive import Score
     from rules.suites import Audit
 
+SUBSTRING = "response_substring"
 _SHOWN = 3
 
 
@@ -105,9 +107,27 @@ def _ask_and_score(audit: Audit, side: ModelSide, out: Path) -> int:
             "command goes on from there\n"
         )
         return INTERRUPTED
-    compare(audit, [asked.agent], out)
+    *_, model, _union = compare(audit, [asked.agent], out)
+    _say_vulnerable(audit, model)
     _say(asked, len(audit.tasks), out)
     return DONE if len(asked.answers) == len(audit.tasks) else FAILURES
+
+
+def _say_vulnerable(audit: Audit, model: Score) -> None:
+    """The paper's second rate (Table 2): on tasks whose answer is searched for a substring."""
+    if SUBSTRING not in audit.suite.categories:
+        return
+    found = {
+        finding.task_id
+        for finding in audit.suite.lint(audit.tasks)
+        if finding.category == SUBSTRING
+    }
+    if found:
+        won = len(found & set(model.passed))
+        sys.stdout.write(
+            f"{model.agent} wins {won} of the {len(found)} tasks whose answer is searched for a "
+            f"substring ({won / len(found):.1%})\n"
+        )
 
 
 def _say(asked: Asked, tasks: int, out: Path) -> None:

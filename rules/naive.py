@@ -139,9 +139,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return DONE
 
 
-def compare(audit: Audit, others: Sequence[NaiveAgent], out: Path | None) -> None:
-    """Score the scripted agents of the tasks' kind, then ``others`` and the union; show, and with
-    ``out`` write, what they win. Raises UserError."""
+def compare(audit: Audit, others: Sequence[NaiveAgent], out: Path | None) -> tuple[Score, ...]:
+    """The scores of the scripted agents of the tasks' kind, of ``others``, and of the union; shown,
+    and with ``out`` written. Raises UserError."""
     rules = audit.suite
     agents = [*rules.agents, *others]
     evaluator = rules.evaluator(audit.mode)
@@ -152,6 +152,7 @@ def compare(audit: Audit, others: Sequence[NaiveAgent], out: Path | None) -> Non
     _show(audit.path, audit.mode, listed)
     if out:
         sys.stdout.write(f"written: {one_line(str(out / 'naive.json'))} and naive.csv\n")
+    return tuple(listed)
 
 
 def _show(path: Path, mode: str, listed: Sequence[Score]) -> None:

@@ -188,10 +188,11 @@ def test_a_mistake_is_one_sentence(
 
 
 @pytest.mark.real_data
-def test_the_published_tasks(real_data: Path) -> None:
+def test_the_published_tasks(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A model that always says N/A wins what the scripted agent wins that does."""
     with LlmServer(text="<answer>N/A</answer>", record=0) as server:
         assert ask(server, "--tasks", str(real_data / "webarena/test.raw.json")) == DONE
         assert server.stats.requests <= 812
     assert agents()["model:m"]["passed"] == agents()["na"]["passed"]
     assert len(agents()["model:m"]["passed"]) == 36
+    assert "wins 0 of the 176 tasks whose answer is searched" in capsys.readouterr().out
