@@ -7,6 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No deadline per example: a loaded machine, or a slow reference library's import, is no failure.
+settings.register_profile("no-deadline", deadline=None)
+settings.load_profile("no-deadline")
 
 REQUIRED = {part.strip() for part in os.environ.get("TRAJUDGE_REQUIRE", "").split(",")} - {""}
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.published_file import JudgmentFile, from_ends, from_whole
@@ -53,7 +53,6 @@ FILE = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(
     FILE,
     st.permutations(range(9)),

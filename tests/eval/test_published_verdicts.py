@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.published import read_verdict
@@ -95,7 +95,6 @@ def as_the_parsers_read(text: str) -> Verdict | None:
         return None
 
 
-@settings(deadline=None)
 @given(PIECES, PIECES, st.booleans())
 def test_what_the_end_of_a_reply_decides_is_what_the_whole_reply_says(
     before: list[str], after: list[str], plain: bool

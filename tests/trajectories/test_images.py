@@ -176,7 +176,7 @@ def test_the_cheap_check_of_loaders(content: bytes, reason: str | None, tmp_path
     assert "missing" in str(is_image_file(tmp_path / "b.png"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 300), st.integers(1, 300), st.sampled_from(["PNG", "JPEG", "GIF", "WEBP"]))
 def test_the_header_says_what_pillow_says(width: int, height: int, kind: str) -> None:
     header = read_header(picture(width, height, kind))
@@ -184,7 +184,7 @@ def test_the_header_says_what_pillow_says(width: int, height: int, kind: str) ->
     assert header.media_type == f"image/{kind.lower()}"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.sampled_from([picture(40, 30, kind, noise=True) for kind in ("PNG", "JPEG", "GIF", "WEBP")]),
     st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=4),

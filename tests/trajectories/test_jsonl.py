@@ -20,7 +20,7 @@ _PACK: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.binary(max_size=30)), st.sampled_from(["", ".gz", ".zst"]))
 def test_lines_are_those_of_the_file(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], suffix: str

@@ -62,7 +62,7 @@ def labels(trajectory: Trajectory, representation: Representation, budget: int) 
     return [view.rung.label for view in views(trajectory, representation, budget)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(STEPS, TEXT, TEXT, TEXT, st.integers(0, 20_000), st.sampled_from(list(Representation)))
 def test_views_fit_shrink_and_repeat(
     steps: list[tuple[str | None, str | None, str | None]],
@@ -139,7 +139,6 @@ def test_what_can_never_fit_gives_no_view() -> None:
     assert labels(trajectory, Representation.NONE, 1_000) == []
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(), max_size=30), st.integers(0, 400), st.integers(60, 500))
 def test_a_cut_text_fits_and_keeps_both_ends(text: str, times: int, budget: int) -> None:
     whole = text * times

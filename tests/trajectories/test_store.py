@@ -114,7 +114,7 @@ trajectories = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(trajectories, max_size=3), st.sampled_from(["", "gz", "zst"]))
 def test_what_is_written_is_read_back_equal_and_fits_the_schema(
     written: list[Trajectory], compress: store.Compression
@@ -343,7 +343,7 @@ def test_detection_by_name_in_a_folder_and_by_content_of_a_file(tmp_path: Path) 
     assert not trajudge.detect(tmp_path / "images")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_size=5),
     st.integers(0, 9_999),

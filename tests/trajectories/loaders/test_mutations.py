@@ -45,7 +45,6 @@ _MARKS = {"step_0.pkl.gz", "interact_messages.json", "result.json"}
 every_format = pytest.mark.parametrize("kind", sorted(MAKERS))
 unhurried = settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
