@@ -15,6 +15,8 @@ from tests.judges.runs import GOOD, mug_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 BAD = GOOD.replace("Successful", "Unsuccessful")
 OWN = '''"""Success if the agent said anything."""
 from judges.model import Verdict
@@ -25,12 +27,6 @@ needs_model = False
 async def judge(trajectory, ask):
     return Verdict(success=bool(trajectory.answer))
 '''
-
-
-@pytest.fixture(autouse=True)
-def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "replies.sqlite"))
-    monkeypatch.chdir(tmp_path)
 
 
 def run(server: LlmServer | None, *words: str) -> int:

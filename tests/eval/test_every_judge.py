@@ -23,6 +23,8 @@ from tests.judges.test_rubric import stage_of as rubric_stage_of
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 COMPOSED = {"panel", "cascade"}
 # They read the files of a benchmark that the sample is none of: see test_rules_judge.
 RULES = {"rules:verified", "rules:webarena"}
@@ -58,10 +60,8 @@ def reply(incoming: Incoming) -> str | Outgoing:
 
 
 def test_every_judge_of_the_list(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "replies.sqlite"))
     assert (
         train(["--data", "sample", "--seeds", "1", "--folds", "2", "--out", "telemetry.json"]) == 0
     )
@@ -114,12 +114,10 @@ def share_their_beginning(requests: Iterable[Incoming]) -> None:
 
 
 def test_every_judge_over_the_other_protocol(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Anthropic's: each request marks its system prompt for the cache; token probabilities are
     not to be had, which is said before anything is asked."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "replies.sqlite"))
     names = [n for n, entry in JUDGES.items() if entry.needs_model and n != "logprob"]
     with LlmServer(text=reply) as server:
         words = [

@@ -18,6 +18,8 @@ from tests.judges.test_over_http import stage_of
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 JUDGES = ("aer-c", "aer-v", "nnetnav", "webvoyager", "webjudge")
 ASSUMED = {
     "caption": ASSUMED_CAPTION,
@@ -26,14 +28,6 @@ ASSUMED = {
     "screenshot": ASSUMED_SCORE,
     "verdict": "Thoughts: fine.\nStatus: success\nRating: 4",
 }
-
-
-@pytest.fixture(autouse=True)
-def no_keys_no_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "cache" / "replies.sqlite"))
-    monkeypatch.chdir(tmp_path)
 
 
 def run(server: LlmServer, *words: str) -> int:

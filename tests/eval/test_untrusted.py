@@ -16,17 +16,13 @@ from trajectories import store
 from trajectories.model import Trajectory
 from trajectories.sample import sample_path
 
+pytestmark = pytest.mark.usefixtures("own_folder")
+
 
 @pytest.fixture
 def few() -> list[Trajectory]:
     read = (item for item in store.read(sample_path()) if isinstance(item, Trajectory))
     return [item for item, _ in zip(read, range(3), strict=False)]
-
-
-@pytest.fixture(autouse=True)
-def own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "replies.sqlite"))
-    monkeypatch.chdir(tmp_path)
 
 
 def test_escape_sequences_do_not_reach_the_terminal(

@@ -1,0 +1,21 @@
+"""The main command in short, on the bundled sample, its run in the folder ``run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eval.judge import main
+from eval.run_folder import read_judgments
+from tests.llm_server import LlmServer
+
+
+def run(*words: str, data: str = "sample") -> int:
+    return main(["--data", data, "--out", "run", *words])
+
+
+def model(server: LlmServer, *words: str, name: str = "gpt-4o") -> int:
+    return run("--model", name, "--base-url", server.url + "/v1", *words)
+
+
+def statuses(folder: str = "run") -> list[str]:
+    return [judgment.status for judgment in read_judgments(Path(folder))]

@@ -1,0 +1,61 @@
+"""Several judges and models in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.eval.judge_command import run
+from tests.llm_server import LlmServer
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+def test_a_grid_of_judges_and_models_is_one_table_and_shares_the_cache(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    grid = [
+        "--judge",
+        "heuristic",
+        "--judge",
+        "simplified",
+        "--model",
+        "gpt-4o",
+        "--model",
+        "other",
+    ]
+    with LlmServer() as server:
+        words = [*grid, "--base-url", server.url + "/v1", "--limit", "6"]
+        assert run(*words) == 0
+        assert server.stats.requests == 12
+        shown = capsys.readouterr().out
+        assert run(*words) == 0
+        assert server.stats.requests == 12
+    table = shown.split("\n\n")[0].splitlines()
+    assert table[0] == "Judges"
+    assert table[1].split()[:2] == ["judge", "precision"]
+    judges = [line.split("  ")[0] for line in table[2:]]
+    assert judges == [
+        "heuristic",
+        "simplified-axtree:gpt-4o",
+        "simplified-axtree:other",
+        "rule-based baseline",
+    ]
+    assert len(list(Path("run").iterdir())) == 3
+
+
+def test_an_option_goes_to_the_judges_of_a_grid_that_take_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    grid = ["--judge", "heuristic", "--judge", "webvoyager", "--judge", "simplified", "--dry-run"]
+    words = ["--model", "gpt-4o", "--judge-option", "screenshots=3", "--success-last"]
+    assert run(*grid, *words, "--representation", "screenshot") == 0
+    assert "simplified-screenshot-success-last:gpt-4o" in capsys.readouterr().out
+    assert run(*grid, *words, "--judge-option", "nobody=1") == 2
+    assert "nobody" in capsys.readouterr().err
+
+
+def test_the_same_run_twice_in_a_grid(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--judge", "heuristic", "--judge", "heuristic") == 2
+    assert "name each judge once" in capsys.readouterr().err

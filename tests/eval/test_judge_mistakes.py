@@ -1,0 +1,116 @@
+"""What users and files get wrong: named in one sentence, or passed over and named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from eval.judge import main
+from eval.run_folder import read_judgments
+from judges.model import Status
+from tests.eval.judge_command import model, run, statuses
+from tests.llm_server import LlmServer, always
+from trajectories.sample import sample_path
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+class TestMistakes:
+    """One sentence, exit code 2, and no call."""
+
+    @pytest.mark.parametrize(
+        ("words", "sentence"),
+        [
+            (["--model", "gpt-4o"], "OPENAI_API_KEY"),
+            (["--model", "claude-3-7-sonnet-latest"], "ANTHROPIC_API_KEY"),
+            (["--model", "mystery"], "mystery"),
+            ([], "--model"),
+            (["--judge", "oracle"], "oracle"),
+            (["--judge", "heuristic", "--benchmark", "webarna"], "webarna"),
+            (["--judge", "heuristic", "--split", "test"], "no splits"),
+            (["--model", "m", "--base-url", "not a url"], "not a url"),
+            (["--model", "m", "--adapter", "scripted", "--script", "absent"], "absent"),
+            (["--judge", "heuristic", "--annotations", "absent"], "absent"),
+        ],
+    )
+    def test_is_named(
+        self, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(*words) == 2
+        shown = capsys.readouterr().err
+        assert sentence in shown
+        assert "Traceback" not in shown
+        assert shown.count("error:") == 1
+
+    def test_data_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run("--judge", "heuristic", data="webvoyager:absent") == 2
+        assert "absent" in capsys.readouterr().err
+
+    def test_a_server_that_is_not_there_is_said_where(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run("--model", "m", "--base-url", "http://127.0.0.1:9/v1") == 2
+        assert "127.0.0.1:9" in capsys.readouterr().err
+
+    def test_a_wrong_key_stops_at_once_and_is_not_shown(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-value")
+        with LlmServer(script=always("401")) as server:
+            assert model(server, "--concurrency", "4") == 2
+            assert server.stats.requests <= 4
+        shown = capsys.readouterr()
+        assert "OPENAI_API_KEY" in shown.err
+        everything = shown.err + shown.out + Path("run/judgments.jsonl").read_text()
+        assert "sk-secret-value" not in everything
+
+    def test_a_folder_of_another_run(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert run("--judge", "heuristic") == 0
+        before = Path("run/judgments.jsonl").read_bytes()
+        assert run("--judge", "rule-based") == 2
+        assert "choose another --out" in capsys.readouterr().err
+        assert Path("run/judgments.jsonl").read_bytes() == before
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """The sample, its third line corrupt and the picture of its first trajectory gone."""
+    folder = tmp_path / "damaged"
+    shutil.copytree(sample_path(), folder)
+    from trajectories import store
+    from trajectories.model import Trajectory
+
+    read = [t for t in store.read(sample_path()) if isinstance(t, Trajectory)]
+    for file in folder.glob("trajectories.jsonl*"):
+        file.unlink()
+    file = store.write(folder, read)
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2][:100] + b"\n"
+    file.write_bytes(b"".join(lines))
+    last = json.loads(lines[0])["steps"][-1]["observation"]["screenshot"]
+    for image in (folder / "images").glob(f"{last}*"):
+        image.unlink()
+    return folder
+
+
+def test_a_corrupt_file_among_good_ones_is_named_and_the_run_goes_on(
+    damaged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--judge", "heuristic", data=f"trajudge:{damaged}") == 0
+    assert len(statuses()) == 35
+    assert "trajectories.jsonl:3" in capsys.readouterr().err
+    assert main(["--judge", "heuristic", "--data", str(damaged), "--out", "x", "--strict"]) == 2
+    assert "trajectories.jsonl:3" in capsys.readouterr().err
+
+
+def test_a_trajectory_without_its_screenshot_is_skipped_not_guessed(damaged: Path) -> None:
+    with LlmServer() as server:
+        words = ["--model", "gpt-4o", "--base-url", server.url, "--representation", "screenshot"]
+        assert run(*words, data=f"trajudge:{damaged}") == 1
+    first, *_ = read_judgments(Path("run"))
+    assert first.status is Status.SKIPPED
+    assert "screenshot" in first.detail
+    assert first.success is None
