@@ -13,6 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from annotations.model import Annotation
+from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 
 KIND = "trajudge"
@@ -31,12 +32,9 @@ def detect(path: Path) -> bool:
 
 def write(path: Path, annotations: Iterable[Annotation]) -> None:
     """Write all annotations in the order given; the file is replaced when it is complete."""
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(orjson.dumps({"format": _FORMAT, "version": VERSION}) + b"\n")
-        for annotation in annotations:
-            file.write(annotation.model_dump_json().encode() + b"\n")
-    part.replace(path)
+    header = orjson.dumps({"format": _FORMAT, "version": VERSION})
+    lines = (annotation.model_dump_json().encode() for annotation in annotations)
+    write_bytes(path, b"".join(line + b"\n" for line in (header, *lines)))
 
 
 def load(path: Path | None = None) -> list[Annotation]:

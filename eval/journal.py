@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import IO
 
 from eval.ledger import CALLS, ledger_lines, with_seconds
-from eval.run_folder import JUDGMENTS, judgment_line, read_judgments, writing
+from eval.run_folder import JUDGMENTS, judgment_line, read_judgments, write_judgments, writing
 from judges.model import Judgment, Status
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
@@ -77,10 +77,7 @@ class Journal:
         Raises UserError on a full disk; the file then stays as it was.
         """
         ordered = sorted(self.judgments.values(), key=lambda j: (order[j.key], j.sample))
-        part = self._folder / (JUDGMENTS + ".part")
-        with writing(self._folder):
-            part.write_bytes(b"".join(map(judgment_line, ordered)))
-            part.replace(self._folder / JUDGMENTS)
+        write_judgments(self._folder, ordered)
         return with_seconds(ordered, self._folder)
 
 

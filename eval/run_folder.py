@@ -19,6 +19,7 @@ from annotations import store
 from annotations.model import Annotation, Labels, primary_labels
 from eval.surrogates import without_surrogates
 from judges.model import Judgment
+from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.model import Record, TrajectoryKey
 
@@ -62,6 +63,12 @@ def judgment_line(judgment: Judgment) -> bytes:
         return clean.model_dump_json(exclude=_EXECUTION).encode() + b"\n"
 
 
+def write_judgments(folder: Path, judgments: Iterable[Judgment]) -> None:
+    """Write ``judgments.jsonl`` anew, in the order given. Raises UserError on a full disk; the file
+    then stays as it was."""
+    _replace(folder / JUDGMENTS, map(judgment_line, judgments))
+
+
 def read_judgments(folder: Path) -> list[Judgment]:
     """All judgments of a run, in file order. A last line without its newline was torn by a kill
     and is left out; a bad line elsewhere raises UserError."""
@@ -74,7 +81,7 @@ def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -
         Reward(key=key, official_reward=rewards[key]).model_dump_json().encode() + b"\n"
         for key in sorted(rewards, key=lambda key: key.order)
     ]
-    _replace(folder / REWARDS, b"".join(lines))
+    _replace(folder / REWARDS, lines)
 
 
 def read_rewards(folder: Path) -> dict[TrajectoryKey, float | None]:
@@ -95,7 +102,8 @@ def read_labels(folder: Path) -> Labels:
 
 def write_manifest(folder: Path, manifest: Mapping[str, JsonValue]) -> None:
     """Write ``manifest.json``."""
-    _replace(folder / MANIFEST, orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2) + b"\n")
+    content = orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2)
+    _replace(folder / MANIFEST, [content + b"\n"])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -135,9 +143,7 @@ def _bytes(path: Path) -> bytes:
         ) from error
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _replace(path: Path, lines: Iterable[bytes]) -> None:
     """Written whole or not at all."""
-    part = path.with_name(path.name + ".part")
     with writing(path.parent):
-        part.write_bytes(content)
-        part.replace(path)
+        write_bytes(path, b"".join(lines))

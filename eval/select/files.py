@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.model import Record
 
@@ -28,11 +29,9 @@ def read_record(path: Path, record: type[R], mend: str) -> R:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Raises UserError if it cannot be written."""
-    part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
-        part.replace(path)
+        write_bytes(path, content)
     except OSError as error:
         raise UserError(
             f"{path}: cannot be written ({error.strerror}): choose another folder"
