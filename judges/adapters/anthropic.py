@@ -2,116 +2,45 @@
 
 from __future__ import annotations
 
-import os
-from functools import cached_property
-from time import perf_counter
-from types import ModuleType
 from typing import Any
 
 from pydantic import JsonValue
 
-from judges.adapters import sdk as sdks
-from judges.adapters.base import Sent, clean_url, key_from
 from judges.adapters.capabilities import capability
 from judges.adapters.chat import Finish, count
 from judges.adapters.errors import BadReply, ContextOverflow
-from judges.adapters.failures import failure
-from judges.adapters.headers import rate_headers
-from judges.adapters.parameters import Learned
+from judges.adapters.provider import ProviderAdapter
 from judges.model import Message, Part, Picture, Reply, Request, Text, Usage
 
-OWN_URL = "https://api.anthropic.com"
-KEY = "ANTHROPIC_API_KEY"
 _TAKEN = {"max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "thinking", "metadata"}
 _FINISH: dict[str, Finish] = {"max_tokens": "length", "refusal": "refused"}
 
 
-class AnthropicAdapter:
-    """``timeout`` in seconds for one attempt. Raises UserError if Anthropic's key is missing.
-
-    Parameters that the protocol does not know (``seed``, ``logprobs``) are left out, as
-    ``Reply.parameters`` shows; a JSON schema in ``response_format`` goes under its name here.
+class AnthropicAdapter(ProviderAdapter):
+    """Messages. Parameters that the protocol does not know (``seed``, ``logprobs``) are left out,
+    as ``Reply.parameters`` shows; a JSON schema in ``response_format`` goes under its name here.
     """
 
     name = "anthropic"
+    package = "anthropic"
+    client = "AsyncAnthropic"
+    own_url = "https://api.anthropic.com"
+    url_variable = "ANTHROPIC_BASE_URL"
+    key_variable = "ANTHROPIC_API_KEY"
+    path = "/v1/messages"
+    required = frozenset({"max_tokens"})
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str | None = None,
-        timeout: float = 300.0,
-        max_connections: int = 256,
-        dry_run: bool = False,
-    ) -> None:
-        url = clean_url(base_url or os.environ.get("ANTHROPIC_BASE_URL") or OWN_URL)
-        self._url = url.removesuffix("/v1")
-        self._where = sdks.host_of(self._url)
-        own_service = self._url == OWN_URL
-        self.endpoint = self.name if own_service else self._url
-        self._key = key_from(KEY, own_service=own_service and not dry_run, model=model)
-        self._timeout = timeout
-        self._max_connections = max_connections
-        self._encoded = sdks.Encoded()
-        self._learned = Learned()
+    @staticmethod
+    def _root(url: str) -> str:
+        return url.removesuffix("/v1")
 
-    @cached_property
-    def _sdk(self) -> ModuleType:
-        import anthropic  # noqa: PLC0415
-
-        return anthropic
-
-    @cached_property
-    def _client(self) -> Any:
-        http = sdks.http_client(
-            self._sdk, timeout=self._timeout, max_connections=self._max_connections
-        )
-        return self._sdk.AsyncAnthropic(
-            api_key=self._key,
-            base_url=self._url,
-            max_retries=0,
-            timeout=http.timeout,
-            http_client=http,
-        )
-
-    async def send(self, request: Request) -> Sent:
-        known = capability(request.model)
+    def _wanted(self, request: Request) -> dict[str, JsonValue]:
         wanted = {name: value for name, value in request.parameters.items() if name in _TAKEN}
         wanted |= _output_config(request.parameters.get("response_format"))
-        wanted.setdefault("max_tokens", min(known.output, 4096))
-        if not known.temperature:
-            wanted.pop("temperature", None)
-        started = perf_counter()
-        while True:
-            parameters = self._learned.apply(request.model, wanted)
-            answered = await sdks.post(
-                self._sdk,
-                self._client,
-                "/v1/messages",
-                self._body(request, parameters),
-                where=self._where,
-            )
-            if answered.status == 200:
-                break
-            optional = {k: v for k, v in parameters.items() if k != "max_tokens"}
-            if not self._learned.learn(request.model, answered.status, answered.error, optional):
-                raise failure(
-                    answered.status,
-                    answered.error,
-                    answered.headers,
-                    where=self._where,
-                    key_variable=KEY,
-                )
-        reply = read_message(answered.content, where=self._where)
-        seconds = perf_counter() - started
-        reply = reply.model_copy(update={"seconds": seconds, "parameters": parameters})
-        return Sent(reply, rate_headers(answered.headers))
+        wanted.setdefault("max_tokens", min(capability(request.model).output, 4096))
+        return wanted
 
-    async def close(self) -> None:
-        if "_client" in self.__dict__:
-            await self._client.close()
-
-    def _body(self, request: Request, parameters: dict[str, JsonValue]) -> dict[str, Any]:
+    def _prompt(self, request: Request) -> dict[str, Any]:
         """The system prompt apart, its last block marked: everything before it may be cached."""
         system = [
             self._part(part)
@@ -122,8 +51,7 @@ class AnthropicAdapter:
         if system:
             system[-1]["cache_control"] = {"type": "ephemeral"}
         turns = [self._turn(message) for message in request.messages if message.role != "system"]
-        body = {"model": request.model, "messages": turns, **parameters}
-        return {**body, "system": system} if system else body
+        return {"messages": turns, "system": system} if system else {"messages": turns}
 
     def _turn(self, message: Message) -> dict[str, Any]:
         return {"role": message.role, "content": [self._part(part) for part in message.parts]}
@@ -136,6 +64,9 @@ class AnthropicAdapter:
     def _source(self, picture: Picture) -> dict[str, Any]:
         data = self._encoded.string(picture)
         return {"type": "base64", "media_type": picture.media_type, "data": data}
+
+    def _read(self, content: dict[str, Any]) -> Reply:
+        return read_message(content, where=self._where)
 
 
 def _output_config(response_format: JsonValue) -> dict[str, JsonValue]:

@@ -1,15 +1,29 @@
-"""Reading a chat completion: OpenAI's, a compatible server's, or litellm's."""
+"""Chat completions, OpenAI's, a compatible server's or litellm's: turns written, answers read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from judges.adapters.errors import BadReply
 from judges.adapters.failures import error_of, failure
-from judges.model import Reply, Usage
+from judges.model import Message, Part, Picture, Reply, Usage
 
 Finish = Literal["stop", "length", "refused"]
+
+
+def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, Any]:
+    """One message; texts alone go as one string, which every server understands."""
+
+    def content(part: Part) -> dict[str, Any]:
+        if isinstance(part, Picture):
+            return {"type": "image_url", "image_url": {"url": data_url(part)}}
+        return {"type": "text", "text": part.text}
+
+    if not any(isinstance(part, Picture) for part in message.parts):
+        text = "\n\n".join(part.text for part in message.parts if part.kind == "text")
+        return {"role": message.role, "content": text}
+    return {"role": message.role, "content": [content(part) for part in message.parts]}
 
 
 def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Reply:

@@ -43,11 +43,12 @@ class HttpAdapter(OpenAIAdapter):
             headers={"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"},
         )
 
-    async def _post(self, path: str, body: dict[str, Any]) -> Answered:
+    async def _post(self, body: dict[str, Any]) -> Answered:
         import aiohttp  # noqa: PLC0415
 
         try:
-            async with self._session.post(self._url + path, data=json_bytes(body)) as response:
+            url, data = self._url + self.path, json_bytes(body)
+            async with self._session.post(url, data=data) as response:
                 content = await response.read()
         except (aiohttp.ClientError, OSError) as error:
             raise no_answer(error, self._where) from None

@@ -13,7 +13,7 @@ from typing import Any
 
 from judges.adapters.base import Sent, clean_url
 from judges.adapters.capabilities import capability
-from judges.adapters.chat import read_chat
+from judges.adapters.chat import read_chat, turn
 from judges.adapters.errors import (
     AuthFailed,
     BadReply,
@@ -26,7 +26,7 @@ from judges.adapters.failures import ErrorBody, failure
 from judges.adapters.headers import rate_headers
 from judges.adapters.parameters import Learned
 from judges.adapters.sdk import host_of, root_cause
-from judges.model import Message, Part, Picture, Request
+from judges.model import Picture, Request
 from trajectories.errors import MissingExtra
 
 # In the words of many providers' own code: litellm gives some of them as a 500, not as a 401.
@@ -78,7 +78,7 @@ class LiteLLMAdapter:
         return openai.OpenAIError
 
     async def send(self, request: Request) -> Sent:
-        messages = [turn(message) for message in request.messages]
+        messages = [turn(message, _data_url) for message in request.messages]
         wanted = dict(request.parameters)
         if not capability(request.model).temperature:
             wanted.pop("temperature", None)
@@ -152,16 +152,5 @@ class LiteLLMAdapter:
         )
 
 
-def turn(message: Message) -> dict[str, Any]:
-    """A message in the shape of chat completions, which litellm translates."""
-    if not any(isinstance(part, Picture) for part in message.parts):
-        text = "\n\n".join(part.text for part in message.parts if part.kind == "text")
-        return {"role": message.role, "content": text}
-    return {"role": message.role, "content": [part_of(part) for part in message.parts]}
-
-
-def part_of(part: Part) -> dict[str, Any]:
-    if isinstance(part, Picture):
-        url = f"data:{part.media_type};base64,{b64encode(part.data).decode()}"
-        return {"type": "image_url", "image_url": {"url": url}}
-    return {"type": "text", "text": part.text}
+def _data_url(picture: Picture) -> str:
+    return f"data:{picture.media_type};base64,{b64encode(picture.data).decode()}"

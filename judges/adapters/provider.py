@@ -1,0 +1,128 @@
+"""What the adapters of OpenAI's and Anthropic's protocols have in common: where they send and with
+which key, the SDK's client, and that a parameter which a model refused is not sent again."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from functools import cached_property
+from importlib import import_module
+from time import perf_counter
+from types import ModuleType
+from typing import Any, ClassVar
+
+from pydantic import JsonValue
+
+from judges.adapters import sdk as sdks
+from judges.adapters.base import Sent, clean_url, key_from
+from judges.adapters.capabilities import capability
+from judges.adapters.failures import failure
+from judges.adapters.headers import rate_headers
+from judges.adapters.parameters import Learned
+from judges.model import Reply, Request
+
+
+class ProviderAdapter(ABC):
+    """``timeout`` in seconds for one attempt. Raises UserError if the key of the provider's own
+    service is missing.
+
+    ``package`` is the SDK's, and the endpoint's name where the provider's own service answers;
+    ``client`` the SDK's class; ``path`` where requests go below the URL; ``required`` are the
+    parameters that the protocol never does without.
+    """
+
+    name: str
+    package: ClassVar[str]
+    client: ClassVar[str]
+    own_url: ClassVar[str]
+    url_variable: ClassVar[str]
+    key_variable: ClassVar[str]
+    path: ClassVar[str]
+    required: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        timeout: float = 300.0,
+        max_connections: int = 256,
+        dry_run: bool = False,
+    ) -> None:
+        url = clean_url(base_url or os.environ.get(self.url_variable) or self.own_url)
+        self._url = self._root(url)
+        self._where = sdks.host_of(self._url)
+        own_service = self._url == self.own_url
+        self.endpoint = self.package if own_service else self._url
+        self._key = key_from(
+            self.key_variable, own_service=own_service and not dry_run, model=model
+        )
+        self._timeout = timeout
+        self._max_connections = max_connections
+        self._encoded = sdks.Encoded()
+        self._learned = Learned()
+
+    @staticmethod
+    @abstractmethod
+    def _root(url: str) -> str:
+        """The URL that ``path`` is put behind, however the user wrote it."""
+
+    @abstractmethod
+    def _wanted(self, request: Request) -> dict[str, JsonValue]:
+        """The request's parameters as the protocol names them."""
+
+    @abstractmethod
+    def _prompt(self, request: Request) -> dict[str, Any]:
+        """The messages as the body holds them."""
+
+    @abstractmethod
+    def _read(self, content: dict[str, Any]) -> Reply:
+        """The answer in the body of a 200. Raises CallFailed."""
+
+    async def send(self, request: Request) -> Sent:
+        wanted, prompt = self._wanted(request), self._prompt(request)
+        if not capability(request.model).temperature:
+            wanted.pop("temperature", None)
+        started = perf_counter()
+        while True:
+            parameters = self._learned.apply(request.model, wanted)
+            answered = await self._post({"model": request.model, **prompt, **parameters})
+            if answered.status == 200:
+                break
+            optional = {k: v for k, v in parameters.items() if k not in self.required}
+            if not self._learned.learn(request.model, answered.status, answered.error, optional):
+                raise failure(
+                    answered.status,
+                    answered.error,
+                    answered.headers,
+                    where=self._where,
+                    key_variable=self.key_variable,
+                )
+        reply = self._read(answered.content)
+        seconds = perf_counter() - started
+        reply = reply.model_copy(update={"seconds": seconds, "parameters": parameters})
+        return Sent(reply, rate_headers(answered.headers))
+
+    async def close(self) -> None:
+        if "_client" in self.__dict__:
+            await self._client.close()
+
+    async def _post(self, body: dict[str, Any]) -> sdks.Answered:
+        return await sdks.post(self._sdk, self._client, self.path, body, where=self._where)
+
+    @cached_property
+    def _sdk(self) -> ModuleType:
+        return import_module(self.package)
+
+    @cached_property
+    def _client(self) -> Any:
+        http = sdks.http_client(
+            self._sdk, timeout=self._timeout, max_connections=self._max_connections
+        )
+        return getattr(self._sdk, self.client)(
+            api_key=self._key,
+            base_url=self._url,
+            max_retries=0,
+            timeout=http.timeout,
+            http_client=http,
+        )
