@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 from pydantic import Field, JsonValue, field_validator
 
 from judges.adapters.errors import CallFailed
+from judges.asked import Asked, Asker
 from judges.judging import FAILURES
-from judges.model import Ask, Judge, Message, Reply, Verdict
+from judges.model import Ask, Judge, Reply, Verdict
 from judges.parsing import ParseFailure
 from judges.reading import about, together
 from judges.registry import make_judge
@@ -95,29 +96,20 @@ class _Seat(NamedTuple):
         return await self.judge(trajectory, _MemberAsk(ask, self.label, self.model))
 
 
-class _MemberAsk:
+class _MemberAsk(Asker):
     """The ``ask`` of a member: its own model, its name before the stage in the ledger."""
 
     def __init__(self, ask: Ask, label: str, model: str | None) -> None:
         self._ask, self._label, self._model = ask, label, model
 
-    async def __call__(
-        self,
-        messages: Sequence[Message],
-        *,
-        stage: str = "verdict",
-        rung: str = "full",
-        model: str | None = None,
-        assume: str = "",
-        **parameters: JsonValue,
-    ) -> Reply:
+    async def answer(self, asked: Asked) -> Reply:
         return await self._ask(
-            messages,
-            stage=f"{self._label} {stage}",
-            rung=rung,
-            model=model or self._model,
-            assume=assume,
-            **parameters,
+            asked.messages,
+            stage=f"{self._label} {asked.stage}",
+            rung=asked.rung,
+            model=asked.model or self._model,
+            assume=asked.assume,
+            **asked.parameters,
         )
 
 

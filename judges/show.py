@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 import yaml
-from pydantic import JsonValue
 
+from judges.asked import Asked, Asker
 from judges.judging import FAILURES
 from judges.model import Judge, Message, Picture, Reply
 from judges.registry import JUDGES, Entry, find_judge, make_judge, read_options
@@ -82,7 +82,7 @@ def _asked(judge: Judge, trajectory: Trajectory) -> list[str]:
     return listener.lines()
 
 
-class _Listener:
+class _Listener(Asker):
     """An ask that writes down what it is asked, and answers as the judge assumes."""
 
     def __init__(self) -> None:
@@ -97,20 +97,11 @@ class _Listener:
             written += [title, "", *lines]
         return written
 
-    async def __call__(
-        self,
-        messages: Sequence[Message],
-        *,
-        stage: str = "verdict",
-        rung: str = "full",
-        model: str | None = None,
-        assume: str = "",
-        **parameters: JsonValue,
-    ) -> Reply:
-        self._count[stage] += 1
-        if stage not in self._first:
-            self._first[stage] = list(_lines(messages))
-        return Reply(text=assume)
+    async def answer(self, asked: Asked) -> Reply:
+        self._count[asked.stage] += 1
+        if asked.stage not in self._first:
+            self._first[asked.stage] = list(_lines(asked.messages))
+        return Reply(text=asked.assume)
 
 
 def _lines(messages: Sequence[Message]) -> Iterator[str]:

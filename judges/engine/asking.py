@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
 from judges.adapters.errors import ContextOverflow, Refused
+from judges.asked import Asked, Asker
 from judges.engine.budget import Price
 from judges.engine.cache import Cache
 from judges.engine.engine import Engine, Estimate
-from judges.model import Call, Message, Reply, Request, Usage
+from judges.model import Call, Reply, Request, Usage
 from trajectories.tokens import likely_tokens
 
 
@@ -38,26 +39,46 @@ class DryLine(NamedTuple):
     estimate: Estimate
 
 
-class _Ledger:
-    """The calls of a judgment in the order in which they were asked, whichever ends first: so a
-    run that was resumed ends with the same bytes."""
+L = TypeVar("L", bound=Line | DryLine)
 
-    def __init__(self) -> None:
+
+class _Ledger(Asker, Generic[L]):
+    """An ask that keeps its calls, and names the model and the request of each.
+
+    ``own`` is the run's model, ``others`` those that a call may name beside it.
+    """
+
+    def __init__(self, own: L, others: Sequence[L], sample: int) -> None:
+        self._own = own
+        self._lines = {line.model: line for line in others}
+        self._sample = sample
         self._places: list[Call | None] = []
 
     @property
     def calls(self) -> list[Call]:
+        """In the order in which they were asked, whichever ended first: so a run that was resumed
+        ends with the same bytes."""
         return [call for call in self._places if call is not None]
 
-    def place(self) -> int:
+    def _place(self) -> int:
+        """Keeps a place for the call that is asked now."""
         self._places.append(None)
         return len(self._places) - 1
 
-    def record(self, place: int, call: Call) -> None:
-        self._places[place] = call
+    def _line(self, asked: Asked) -> L:
+        return self._own if asked.model is None else self._lines[asked.model]
+
+    def _request(self, line: L, asked: Asked) -> Request:
+        return Request(
+            endpoint=line.endpoint,
+            model=line.model,
+            messages=tuple(asked.messages),
+            parameters={**line.parameters, **asked.parameters},
+            sample=self._sample,
+        )
 
 
-class Asking:
+class Asking(_Ledger[Line]):
     """The ``judges.model.Ask`` of one judgment; ``calls`` is its ledger, in the order asked.
 
     ``parameters`` are the run's, overridden by those of a single call; ``sample`` tells repeated
@@ -76,92 +97,40 @@ class Asking:
         refresh: Container[str] = (),
         others: Sequence[Line] = (),
     ) -> None:
-        self._own = Line(engine, model, parameters, estimate)
-        self._lines = {line.model: line for line in others}
-        self._sample = sample
+        super().__init__(Line(engine, model, parameters, estimate), others, sample)
         self._refresh = refresh
-        self._ledger = _Ledger()
 
-    @property
-    def calls(self) -> list[Call]:
-        return self._ledger.calls
-
-    async def __call__(
-        self,
-        messages: Sequence[Message],
-        *,
-        stage: str = "verdict",
-        rung: str = "full",
-        model: str | None = None,
-        assume: str = "",
-        **parameters: JsonValue,
-    ) -> Reply:
+    async def answer(self, asked: Asked) -> Reply:
         """Ask the model. Raises what ``Engine.ask`` raises.
 
         A refusal and an overflow are in the ledger too, for they are answers; a call that failed
         is not, for it may succeed when the run is resumed.
         """
-        line = self._own if model is None else self._lines[model]
-        request = _request(line, messages, parameters, self._sample)
-        place = self._ledger.place()
+        line = self._line(asked)
+        request = self._request(line, asked)
+        place = self._place()
         try:
             reply, cached = await line.engine.ask(
                 request, refresh=request.hash in self._refresh, estimate=line.estimate
             )
         except (Refused, ContextOverflow) as outcome:
-            self._ledger.record(place, _call(line, request, outcome, stage=stage, rung=rung))
+            finish = "refused" if isinstance(outcome, Refused) else "context_overflow"
+            self._places[place] = _call(asked, request, finish=finish, usage=Usage(), cost=0.0)
             raise
-        call = _call(line, request, reply, stage=stage, rung=rung, cached=cached)
-        self._ledger.record(place, call)
+        self._places[place] = _call(
+            asked,
+            request,
+            finish=reply.finish,
+            usage=reply.usage,
+            cost=line.engine.budget.cost(line.model, reply.usage),
+            text=reply.text,
+            seconds=0.0 if cached else reply.seconds,
+            cached=cached,
+        )
         return reply
 
 
-def _request(
-    line: Line | DryLine,
-    messages: Sequence[Message],
-    overrides: Mapping[str, JsonValue],
-    sample: int,
-) -> Request:
-    return Request(
-        endpoint=line.endpoint,
-        model=line.model,
-        messages=tuple(messages),
-        parameters={**line.parameters, **overrides},
-        sample=sample,
-    )
-
-
-def _call(
-    line: Line,
-    request: Request,
-    outcome: Reply | Refused | ContextOverflow,
-    *,
-    stage: str,
-    rung: str,
-    cached: bool = False,
-) -> Call:
-    if isinstance(outcome, Reply):
-        finish: str = outcome.finish
-        text, usage = outcome.text, outcome.usage
-        cost = line.engine.budget.cost(line.model, usage)
-        seconds = 0.0 if cached else outcome.seconds
-    else:
-        finish = "refused" if isinstance(outcome, Refused) else "context_overflow"
-        text, usage, cost, seconds = "", Usage(), 0.0, 0.0
-    return Call(
-        stage=stage,
-        request=request.hash,
-        rung=rung,
-        finish=finish,
-        usage=usage,
-        cost=cost,
-        text=text,
-        seconds=seconds,
-        cached=cached,
-    )
-
-
-class DryRun:
+class DryRun(_Ledger[DryLine]):
     """The same ``ask`` without a call: ``calls`` holds what each would cost.
 
     What is in the cache already is answered from there and costs nothing; everything else gets
@@ -181,43 +150,51 @@ class DryRun:
         sample: int = 0,
         others: Sequence[DryLine] = (),
     ) -> None:
-        self.calls: list[Call] = []
-        self._own = DryLine(endpoint, model, parameters, estimate)
-        self._lines = {line.model: line for line in others}
+        super().__init__(DryLine(endpoint, model, parameters, estimate), others, sample)
         self._price = price
         self._cache = cache
-        self._sample = sample
 
-    async def __call__(
-        self,
-        messages: Sequence[Message],
-        *,
-        stage: str = "verdict",
-        rung: str = "full",
-        model: str | None = None,
-        assume: str = "",
-        **parameters: JsonValue,
-    ) -> Reply:
+    async def answer(self, asked: Asked) -> Reply:
         """The reply of the cache, or the assumed one. Raises what the cache holds."""
-        line = self._own if model is None else self._lines[model]
-        request = _request(line, messages, parameters, self._sample)
+        line = self._line(asked)
+        request = self._request(line, asked)
         known = self._cache.get(request.hash) if self._cache else None
-        usage = Usage() if known else _expected(line, request, assume)
-        self.calls.append(
-            Call(
-                stage=stage,
-                request=request.hash,
-                rung=rung,
-                finish="not sent",
-                usage=usage,
-                cost=self._price(line.model, usage),
-                text="",
-                cached=known is not None,
-            )
+        usage = Usage() if known else _expected(line, request, asked.assume)
+        self._places[self._place()] = _call(
+            asked,
+            request,
+            finish="not sent",
+            usage=usage,
+            cost=self._price(line.model, usage),
+            cached=known is not None,
         )
         if isinstance(known, Refused | ContextOverflow):
             raise known
-        return known or Reply(text=assume, usage=usage, model=line.model)
+        return known or Reply(text=asked.assume, usage=usage, model=line.model)
+
+
+def _call(
+    asked: Asked,
+    request: Request,
+    *,
+    finish: str,
+    usage: Usage,
+    cost: float | None,
+    text: str = "",
+    seconds: float = 0.0,
+    cached: bool = False,
+) -> Call:
+    return Call(
+        stage=asked.stage,
+        request=request.hash,
+        rung=asked.rung,
+        finish=finish,
+        usage=usage,
+        cost=cost,
+        text=text,
+        seconds=seconds,
+        cached=cached,
+    )
 
 
 def _expected(line: DryLine, request: Request, assume: str) -> Usage:

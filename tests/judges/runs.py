@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from io import BytesIO
-from typing import NamedTuple
 
 from PIL import Image
-from pydantic import JsonValue
 
 from judges.adapters.errors import CallFailed
+from judges.asked import Asked, Asker
 from judges.model import Call, Message, Picture, Reply, Text, Usage
 from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 
@@ -66,7 +65,7 @@ def mug_run(**changes: object) -> Trajectory:
     return run.model_copy(update=changes)
 
 
-class ScriptedAsk:
+class ScriptedAsk(Asker):
     """Answers with what it is given, in order; keeps the messages and the calls."""
 
     def __init__(self, *answers: str | Reply | CallFailed) -> None:
@@ -74,26 +73,17 @@ class ScriptedAsk:
         self.calls: list[Call] = []
         self.asked: list[Sequence[Message]] = []
 
-    async def __call__(
-        self,
-        messages: Sequence[Message],
-        *,
-        stage: str = "verdict",
-        rung: str = "full",
-        model: str | None = None,
-        assume: str = "",
-        **parameters: JsonValue,
-    ) -> Reply:
-        self.asked.append(messages)
+    async def answer(self, asked: Asked) -> Reply:
+        self.asked.append(asked.messages)
         answer = self._answers.pop(0)
         reply = Reply(text=answer) if isinstance(answer, str) else answer
         finish = type(reply).__name__ if isinstance(reply, CallFailed) else reply.finish
         text = "" if isinstance(reply, CallFailed) else reply.text
         self.calls.append(
             Call(
-                stage=stage,
+                stage=asked.stage,
                 request="",
-                rung=rung,
+                rung=asked.rung,
                 finish=finish,
                 usage=Usage(),
                 cost=0.0,
@@ -105,16 +95,7 @@ class ScriptedAsk:
         return reply
 
 
-class Asked(NamedTuple):
-    """One call as the judge made it."""
-
-    stage: str
-    rung: str
-    model: str | None
-    messages: Sequence[Message]
-
-
-class StagedAsk:
+class StagedAsk(Asker):
     """Answers by stage: always the same, or one after the other; what a dry run would assume
     where a stage has none. Keeps what was asked."""
 
@@ -124,19 +105,10 @@ class StagedAsk:
         self._answers = answers
         self.asked: list[Asked] = []
 
-    async def __call__(
-        self,
-        messages: Sequence[Message],
-        *,
-        stage: str = "verdict",
-        rung: str = "full",
-        model: str | None = None,
-        assume: str = "",
-        **parameters: JsonValue,
-    ) -> Reply:
-        before = sum(asked.stage == stage for asked in self.asked)
-        self.asked.append(Asked(stage, rung, model, messages))
-        answer = self._answers.get(stage, assume)
+    async def answer(self, asked: Asked) -> Reply:
+        before = len(self.stage(asked.stage))
+        self.asked.append(asked)
+        answer = self._answers.get(asked.stage, asked.assume)
         if not isinstance(answer, str | CallFailed):
             answer = answer[before]
         if isinstance(answer, CallFailed):

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from judges.adapters.errors import BadRequest
+from judges.asked import Asked
 from judges.model import Judge, Picture, Verdict
 from judges.parsing import ParseFailure
 from judges.registry import make_judge
-from tests.judges.runs import Asked, StagedAsk, seen_run
+from tests.judges.runs import StagedAsk, seen_run
 
 GOLDEN = Path(__file__).parent / "golden"
 JUDGES: dict[str, tuple[str, dict[str, object]]] = {
