@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+from trajectories.tables import Column, terminal_table
 from trajectories.terminal import one_line
 
 if TYPE_CHECKING:
@@ -118,22 +119,11 @@ def latex(table: Table) -> str:
 
 def rich_table(table: Table) -> RichTable:
     """For a rich console."""
-    table = shown(table)
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415
-    from rich.table import Table as RichTable  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    made = RichTable(title=table.title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for index, name in enumerate(table.head):
-        made.add_column(
-            name,
-            justify="left" if index < table.names else "right",
-            overflow="fold",
-            no_wrap=name not in _FOLDED,
-        )
-    for row in table.rows:
-        made.add_row(*(Text(cell) for cell in row))
-    return made
+    columns = [
+        Column(name, figures=index >= table.names, folded=name in _FOLDED)
+        for index, name in enumerate(table.head)
+    ]
+    return terminal_table(table.title, columns, table.rows)
 
 
 def _markdown_cell(cell: str) -> str:

@@ -45,15 +45,12 @@ def _list() -> None:
     if not sys.stdout.isatty():
         sys.stdout.writelines("\t".join(row) + "\n" for row in (HEAD, *rows()))
         return
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - plain output needs none of it
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415 - plain output needs none of it
 
-    table = Table(*HEAD, box=SIMPLE_HEAD)
-    for row in rows():
-        table.add_row(*map(Text, row))
-    Console().print(table)
+    from trajectories.tables import Column, terminal_table  # noqa: PLC0415
+
+    columns = [Column(name, folded=True) for name in HEAD]
+    Console().print(terminal_table(None, columns, rows()))
 
 
 if __name__ == "__main__":

@@ -12,24 +12,20 @@ from typing import Any
 import msgspec
 
 from trajectories.errors import UserError
-from trajectories.terminal import one_line
+from trajectories.tables import Column, terminal_table
 
 
 def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table on standard output; numbers stand right and are never cut."""
     from rich.console import Console  # noqa: PLC0415 - --help needs no table
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
 
     listed = [list(row) for row in rows]
-    table = Table(title=Text(one_line(title)), title_justify="left", pad_edge=False)
-    for index, column in enumerate(columns):
-        numeric = bool(listed) and all(isinstance(row[index], int | float) for row in listed)
-        table.add_column(
-            column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold"
-        )
-    for row in listed:
-        table.add_row(*(Text(_cell(value)) for value in row))
+    numeric = [
+        bool(listed) and all(isinstance(row[index], int | float) for row in listed)
+        for index in range(len(columns))
+    ]
+    made = [Column(name, figures=n, folded=not n) for name, n in zip(columns, numeric, strict=True)]
+    table = terminal_table(title, made, [list(map(_cell, row)) for row in listed])
     # Not a terminal: as wide as the rows need, so that a program can read them.
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
@@ -37,7 +33,7 @@ def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1%}"
-    return one_line(str(value))
+    return str(value)
 
 
 def first(values: Sequence[object], most: int = 8) -> str:
