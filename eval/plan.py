@@ -120,13 +120,10 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _card(judge: str) -> dict[str, Any]:
-    from prompts.render import load_prompt  # noqa: PLC0415 - most judges have a prompt folder
+    from judges.cards import card_of  # noqa: PLC0415 - brings the templates' library
 
-    entry = find_judge(judge)
-    if not entry.needs_model or entry.label:
-        return {}
-    folder = entry.prompt or judge
-    return load_prompt(folder).card.model_dump(mode="json")
+    card = card_of(judge, find_judge(judge))
+    return card.model_dump(mode="json") if card else {}
 
 
 def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,9 +28,10 @@ _BROKEN = (
 )
 
 
-def installed() -> list[str]:
-    """Names of the judges that installed packages bring."""
-    return sorted({point.name for point in metadata.entry_points(group=GROUP)})
+def installed() -> list[tuple[str, str]]:
+    """The judges that installed packages bring: their names, and the packages'."""
+    points = metadata.entry_points(group=GROUP)
+    return sorted({(point.name, point.dist.name if point.dist else "") for point in points})
 
 
 def module_of(name: str) -> ModuleType | None:

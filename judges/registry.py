@@ -221,7 +221,7 @@ def find_judge(name: str) -> Entry:
         return JUDGES[name]
     module = plugins.module_of(name)
     if module is None:
-        known = [*JUDGES, *plugins.installed()]
+        known = [*JUDGES, *(name for name, _ in plugins.installed())]
         raise UserError(f"--judge {name}: no such judge; there are {', '.join(known)}")
     return plugins.describe(name, module, Entry)
 

@@ -11,11 +11,12 @@ from typing import Any
 import yaml
 
 from judges.asked import Asked, Asker
+from judges.cards import card_of
 from judges.judging import FAILURES
 from judges.model import Judge, Message, Picture, Reply
+from judges.plugins import installed
 from judges.registry import JUDGES, Entry, find_judge, make_judge, read_options
 from prompts.cards import Card
-from prompts.render import load_prompt
 from trajectories.model import Trajectory
 
 Row = tuple[str, str, str, str, str]
@@ -23,8 +24,17 @@ HEAD: Row = ("judge", "sees", "calls", "answers", "paper")
 
 
 def rows() -> list[Row]:
-    """A row for every judge, in the registry's order."""
-    return [_row(name, entry) for name, entry in JUDGES.items()]
+    """A row for every judge, in the registry's order; after them those of installed packages, whose
+    code is not run to list it."""
+    ours = [
+        _row(name, entry, card)
+        for name, entry in JUDGES.items()
+        if (card := card_of(name, entry)) is not None
+    ]
+    theirs = [
+        (name, "", "", f"a judge of the package {package}", "") for name, package in installed()
+    ]
+    return [*ours, *theirs]
 
 
 def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> str:
@@ -34,7 +44,7 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     # A judge without a prompt may not be complete without a trained model or its members.
     judge_id, judge = make_judge(name, options) if entry.needs_model else (name, None)
     lines = [f"# {judge_id}", "", entry.summary, ""]
-    card = _card(name, entry)
+    card = card_of(name, entry)
     if card is not None:
         told = yaml.safe_dump(card.model_dump(), sort_keys=False, allow_unicode=True, width=90)
         lines += ["## Card", "", told]
@@ -44,18 +54,10 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(name: str, entry: Entry) -> Row:
-    sees = " or ".join(entry.representations) or "steps"
-    card = _card(name, entry)
-    if card is None:
-        calls = "its members'" if entry.composed else "0"
-        return (name, "the run's record", calls, entry.summary, "")
-    return (name, sees, card.calls, card.scale, card.paper)
-
-
-def _card(name: str, entry: Entry) -> Card | None:
-    has_card = entry.needs_model and not entry.label
-    return load_prompt(entry.prompt or name).card if has_card else None
+def _row(name: str, entry: Entry, card: Card) -> Row:
+    shown = " or ".join(entry.representations)
+    without = "steps" if entry.needs_model else "the run's record"
+    return (name, shown or without, card.calls, card.scale, card.paper)
 
 
 def _options(name: str, entry: Entry, given: Mapping[str, Any]) -> Iterator[str]:

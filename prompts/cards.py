@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Deviation(BaseModel):
@@ -15,8 +15,21 @@ class Deviation(BaseModel):
     why: str
 
 
+class Own(BaseModel):
+    """What one of several judges with the same prompts has for itself: its ``deviations`` come on
+    top of theirs, the rest takes the place of theirs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str
+    input: str
+    calls: str
+    deviations: tuple[Deviation, ...] = ()
+
+
 class Card(BaseModel):
-    """``card.yaml`` of a prompt folder. ``calls`` is a formula in T, the number of steps."""
+    """``card.yaml`` of a prompt folder. ``calls`` is a formula in T, the number of steps;
+    ``judges`` are those that share the folder, where there are several."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,6 +42,15 @@ class Card(BaseModel):
     binarisation: str
     calls: str
     deviations: tuple[Deviation, ...] = ()
+    judges: dict[str, Own] = Field(default_factory=dict, exclude=True)
+
+    def of(self, judge: str) -> Card:
+        """The card of one judge: this one, or its own where several share the folder."""
+        own = self.judges.get(judge)
+        if own is None:
+            return self
+        told = {**dict(own), "name": judge, "deviations": self.deviations + own.deviations}
+        return self.model_copy(update={**told, "judges": {}})
 
 
 def read_card(text: str) -> Card:

@@ -99,7 +99,7 @@ def test_the_captioner_has_its_own_model_price_and_line(
     assert spent["cost"] == pytest.approx(sum(stage["cost"] for stage in spent["stages"]))
     manifest = json.loads(Path("run/manifest.json").read_bytes())
     assert manifest["options"]["captioner"]["model"] == "gpt-4o-mini"
-    assert manifest["card"]["name"] == "aer"
+    assert manifest["card"]["name"] == "aer-c"
 
 
 def test_options_of_a_judge_are_given_by_name() -> None:

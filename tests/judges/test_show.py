@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from judges.__main__ import main
@@ -19,13 +21,34 @@ def test_every_judge_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(len(line) == 5 for line in lines)
 
 
+def test_judges_of_packages_are_listed_without_running_their_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    about = tmp_path / "theirs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[trajudge.judges]\ntalkative = there_is_no_such\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["list"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.split("\t") == ["talkative", "", "", "a judge of the package theirs", ""]
+
+
+def test_judges_that_share_their_prompts_have_cards_of_their_own() -> None:
+    captions, vision = (described(name, {}, seen_run()) for name in ("aer-c", "aer-v"))
+    assert "A caption that is empty" in captions
+    assert "A caption that is empty" not in vision
+    assert "The wording is our own" in captions
+    assert "The wording is our own" in vision
+
+
 @pytest.mark.parametrize("name", JUDGES)
 def test_every_judge_is_described_with_its_options(name: str) -> None:
     text = described(name, {}, seen_run())
     assert text.startswith(f"# {name}")
     assert JUDGES[name].summary in text
-    assert ("## Card" in text) == ("## Prompts for shop/scripted/shop.1" in text)
-    assert ("## Card" in text) == JUDGES[name].needs_model
+    assert f"name: {name}\n" in text.partition("## Card")[2]
+    assert ("## Prompts for shop/scripted/shop.1" in text) == JUDGES[name].needs_model
 
 
 @pytest.mark.parametrize("name", [name for name in JUDGES if JUDGES[name].needs_model])

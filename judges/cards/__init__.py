@@ -1,0 +1,19 @@
+"""The card of every judge: with its prompts, or here for a judge that has none."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from judges.registry import Entry
+from prompts.cards import Card, read_card
+from prompts.render import load_prompt
+
+
+def card_of(name: str, entry: Entry) -> Card | None:
+    """The card of the judge ``name``; None for a user's own judge."""
+    if entry.label:
+        return None
+    if entry.needs_model:
+        return load_prompt(entry.prompt or name).card.of(name)
+    file = resources.files(__name__).joinpath(f"{name.replace(':', '-')}.yaml")
+    return read_card(file.read_text(encoding="utf-8"))
