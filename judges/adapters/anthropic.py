@@ -11,6 +11,7 @@ from judges.adapters.chat import Finish, count
 from judges.adapters.errors import BadReply, ContextOverflow
 from judges.adapters.provider import ProviderAdapter
 from judges.model import Message, Part, Picture, Reply, Request, Text, Usage
+from trajectories.tokens import count_tokens
 
 _TAKEN = {"max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "thinking", "metadata"}
 _FINISH: dict[str, Finish] = {"max_tokens": "length", "refusal": "refused"}
@@ -41,14 +42,16 @@ class AnthropicAdapter(ProviderAdapter):
         return wanted
 
     def _prompt(self, request: Request) -> dict[str, Any]:
-        """The system prompt apart, its last block marked: everything before it may be cached."""
+        """The system prompt apart, its last block marked if it is long enough to be cached."""
         system = [
             self._part(part)
             for message in request.messages
             if message.role == "system"
             for part in message.parts
         ]
-        if system:
+        # Our count errs on the high side: no prompt that could be cached goes without its mark.
+        tokens = sum(count_tokens(part.get("text", "")) for part in system)
+        if system and tokens >= capability(request.model).cache_minimum:
             system[-1]["cache_control"] = {"type": "ephemeral"}
         turns = [self._turn(message) for message in request.messages if message.role != "system"]
         return {"messages": turns, "system": system} if system else {"messages": turns}

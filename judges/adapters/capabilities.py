@@ -13,7 +13,8 @@ from trajectories.model import Record
 
 class Capability(Record):
     """``context`` and ``output`` in tokens; images by longest side and area in pixels, and bytes
-    of the encoded file. ``temperature``: whether the model takes one."""
+    of the encoded file. ``temperature``: whether the model takes one. ``cache_minimum``: the
+    tokens that a prompt must begin with alike for its provider to cache them on request."""
 
     context: int
     output: int
@@ -21,6 +22,7 @@ class Capability(Record):
     limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
     reasoning: bool = False
+    cache_minimum: int = 1024
     image_max_side: int = 2048
     image_max_pixels: int = 2048 * 2048
     image_max_bytes: int = 5_000_000

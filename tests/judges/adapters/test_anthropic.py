@@ -6,6 +6,7 @@ import pytest
 
 from judges.adapters import errors
 from judges.adapters.anthropic import AnthropicAdapter, read_message
+from judges.model import Message, Text
 from tests.judges.adapters.requests import PNG, request
 from tests.llm_server import LlmServer, always
 from trajectories.errors import UserError
@@ -22,15 +23,37 @@ async def test_system_apart_images_encoded_and_max_tokens_always_sent(suffix: st
         await adapter.close()
     seen = server.seen[0]
     assert seen.path == "/v1/messages"
-    mark = {"type": "ephemeral"}
-    assert seen.payload["system"] == [
-        {"type": "text", "text": "You are a judge.", "cache_control": mark}
-    ]
+    assert seen.payload["system"] == [{"type": "text", "text": "You are a judge."}]
     (user,) = seen.payload["messages"]
     assert [part["type"] for part in user["content"]] == ["text", "text", "image"]
     source = {"type": "base64", "media_type": "image/png", "data": b64encode(PNG).decode()}
     assert user["content"][2]["source"] == source
     assert sent.reply.parameters == {"max_tokens": 4096, "temperature": 0}
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "marked"),
+    [
+        ("claude-sonnet-4-5", 300, False),
+        ("claude-sonnet-4-5", 1000, True),
+        ("claude-3-5-haiku-latest", 1000, False),
+        ("claude-opus-4-5", 1000, False),
+        ("claude-opus-4-5", 5000, True),
+    ],
+)
+async def test_only_a_system_prompt_that_can_be_cached_is_marked(
+    model: str, words: int, marked: bool
+) -> None:
+    system = Message(role="system", parts=(Text(text="Judge."), Text(text="word " * words)))
+    asked = request(model)
+    asked = asked.model_copy(update={"messages": (system, *asked.messages[1:])})
+    with LlmServer() as server:
+        adapter = AnthropicAdapter(model, base_url=server.url)
+        await adapter.send(asked)
+        await adapter.close()
+    first, last = server.seen[0].payload["system"]
+    assert "cache_control" not in first
+    assert last.get("cache_control") == ({"type": "ephemeral"} if marked else None)
 
 
 async def test_a_full_window_moves_the_prompt_down_a_rung() -> None:
