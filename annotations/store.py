@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from annotations.model import Annotation
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
+from trajectories.validation import first_mistake
 
 KIND = "trajudge"
 VERSION = 1
@@ -54,11 +55,8 @@ def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Annotation]:
         try:
             yield Annotation.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"])) or "the line"
-            raise UserError(
-                f"{path}, line {number}: {field} is {first['input']!r:.80} ({first['msg']})"
-            ) from error
+            why = first_mistake(error, "the line")
+            raise UserError(f"{path}, line {number}: {why}") from error
 
 
 def _check_header(path: Path, line: bytes) -> None:

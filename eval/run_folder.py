@@ -22,6 +22,7 @@ from judges.model import Judgment
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.model import Record, TrajectoryKey
+from trajectories.validation import first_mistake
 
 MANIFEST = "manifest.json"
 JUDGMENTS = "judgments.jsonl"
@@ -126,11 +127,8 @@ def _records(path: Path, record: type[R]) -> list[R]:
         try:
             records.append(record.model_validate_json(line))
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"])) or "the line"
-            raise UserError(
-                f"{path}, line {number}: {field} is {first['input']!r:.80} ({first['msg']})"
-            ) from error
+            why = first_mistake(error, "the line")
+            raise UserError(f"{path}, line {number}: {why}") from error
     return records
 
 

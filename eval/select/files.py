@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.model import Record
+from trajectories.validation import first_mistake
 
 R = TypeVar("R", bound=Record)
 
@@ -21,10 +22,7 @@ def read_record(path: Path, record: type[R], mend: str) -> R:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}): {mend}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        value = f"{first['input']!r:.80}"
-        raise UserError(f"{path}: {where} is {value} ({first['msg']}): {mend}") from error
+        raise UserError(f"{path}: {first_mistake(error, 'the file')}: {mend}") from error
 
 
 def write_whole(path: Path, content: bytes) -> None:
