@@ -1,7 +1,7 @@
-"""Sandboxed sites with known ground truth, and the recorder of agents that act in them.
+"""Sandboxed web applications with known ground truth, and agents recorded in them.
 
-``shop/`` is a small web shop of static pages whose state lives in the browser; ``tasks`` says what
-is asked there and which final state answers it; ``agents`` are scripts with known behaviour;
-``axtree`` writes the accessibility tree as text; ``labels`` follow from the final state and the
-trace; ``python -m environments.record`` drives it all in Chromium.
+``spec`` holds the nouns (App, Scenario, Operation, Config), ``kit`` the page model that every
+application is written in, ``apps`` the applications, ``axes`` what varies, ``site`` an application
+in one configuration, ``walk`` a visitor without a browser. Labels follow from the state before and
+after a run, never from what an agent meant to do.
 """

@@ -3,26 +3,48 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import NamedTuple
 
-Argument = str | float | int
+Argument = str | float | int | list[str]
 
-# Name of the action and the types of its arguments.
-SIGNATURES: dict[str, tuple[type | tuple[type, ...], ...]] = {
-    "click": (str,),
-    "fill": (str, str),
-    "select_option": (str, str),
-    "press": (str, str),
-    "goto": (str,),
+MAX_TEXT = 20_000  # characters of an action
+MAX_NUMBER = 100_000  # pixels or milliseconds
+
+_NUMBER = (int, float)
+_CHOICE = (str, list)
+
+
+class Parameter(NamedTuple):
+    """An argument of an action; one that is not required comes last."""
+
+    name: str
+    type: type | tuple[type, ...] = str
+    required: bool = True
+
+
+_BID = Parameter("bid")
+_BUTTON = Parameter("button", required=False)
+
+SIGNATURES: dict[str, tuple[Parameter, ...]] = {
+    "click": (_BID, _BUTTON),
+    "dblclick": (_BID, _BUTTON),
+    "hover": (_BID,),
+    "fill": (_BID, Parameter("value")),
+    "select_option": (_BID, Parameter("options", _CHOICE)),
+    "press": (_BID, Parameter("key_comb")),
+    "goto": (Parameter("url"),),
     "go_back": (),
-    "scroll": ((int, float), (int, float)),
-    "noop": (),
-    "send_msg_to_user": (str,),
+    "go_forward": (),
+    "scroll": (Parameter("delta_x", _NUMBER), Parameter("delta_y", _NUMBER)),
+    "noop": (Parameter("wait_ms", _NUMBER, required=False),),
+    "send_msg_to_user": (Parameter("text"),),
+    "report_infeasible": (Parameter("reason"),),
 }
 
 
 class Action(NamedTuple):
-    """A parsed action."""
+    """A parsed action; the arguments in the order of its parameters."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -39,16 +61,63 @@ def write(name: str, *arguments: Argument) -> str:
 
 def parse(text: str) -> Action:
     """Read an action; nothing is evaluated. Raises BadAction."""
+    if len(text) > MAX_TEXT:
+        raise BadAction(f"an action of {len(text)} characters: at most {MAX_TEXT} are read")
     try:
         call = ast.parse(text.strip(), mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.keywords:
-            raise BadAction(f"not a call: {text!r}")
-        arguments = tuple(ast.literal_eval(argument) for argument in call.args)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadAction(f"not an action: {text!r}") from error
-    types = SIGNATURES.get(call.func.id)
-    if types is None:
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+            raise BadAction(f"not a call: {_short(text)}")
+        given = tuple(ast.literal_eval(argument) for argument in call.args)
+        named = {word.arg or "**": ast.literal_eval(word.value) for word in call.keywords}
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        if isinstance(error, BadAction):
+            raise
+        raise BadAction(f"not an action: {_short(text)}") from error
+    parameters = SIGNATURES.get(call.func.id)
+    if parameters is None:
         raise BadAction(f"no action is called {call.func.id!r}")
-    if len(types) != len(arguments) or not all(map(isinstance, arguments, types)):
-        raise BadAction(f"wrong arguments: {text!r}")
-    return Action(call.func.id, arguments)
+    return Action(call.func.id, _bound(parameters, given, named, text))
+
+
+def _bound(
+    parameters: tuple[Parameter, ...],
+    given: tuple[object, ...],
+    named: dict[str, object],
+    text: str,
+) -> tuple[Argument, ...]:
+    rest = parameters[len(given) :]
+    values = [*given, *(named.pop(later.name) for later in rest if later.name in named)]
+    needed = sum(parameter.required for parameter in parameters)
+    if named or not needed <= len(values) <= len(parameters):
+        raise BadAction(f"wrong arguments: {_short(text)}")
+    return tuple(
+        _checked(value, parameter, text)
+        for value, parameter in zip(values, parameters, strict=False)
+    )
+
+
+def _checked(value: object, parameter: Parameter, text: str) -> Argument:
+    if not isinstance(value, parameter.type) or isinstance(value, bool):
+        raise BadAction(f"wrong arguments: {_short(text)}")
+    if isinstance(value, (int, float)):
+        if not math.isfinite(value) or abs(value) > MAX_NUMBER:
+            raise BadAction(f"{parameter.name} is beyond {MAX_NUMBER}: {_short(text)}")
+        return value
+    parts = value if isinstance(value, list) else [value]
+    words = [part for part in parts if isinstance(part, str) and _is_text(part)]
+    if len(words) < len(parts):
+        raise BadAction(f"{parameter.name} is no text: {_short(text)}")
+    return words if isinstance(value, list) else words[0]
+
+
+def _is_text(value: str) -> bool:
+    """Half a surrogate pair is no text: the browser's protocol cannot carry it."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _short(text: str) -> str:
+    return ascii(text) if len(text) <= 100 else f"{text[:100]!a}..."

@@ -26,11 +26,25 @@ class Mark(NamedTuple):
 
 
 class Element(NamedTuple):
-    """An element that an agent can act on."""
+    """An element that an agent can act on. ``value`` is its text, choice, or state if it is ticked
+    ("true", "false", "mixed"); ``in_dialog`` says whether it lies inside a dialog, ``group`` is the
+    name of the group that it belongs to (of radio buttons, mostly)."""
 
     bid: str
     role: str
     name: str
+    value: str = ""
+    in_dialog: bool = False
+    group: str = ""
+
+
+class Tree(NamedTuple):
+    """The tree as text, full and pruned; what can be acted on; the bid of what has the focus."""
+
+    full: str
+    pruned: str
+    elements: list[Element]
+    focused: str | None
 
 
 # An allow-list, so that properties which a newer Chromium adds do not change the text.
@@ -42,67 +56,114 @@ _VALUED = frozenset(
 _NEVER_SHOWN = frozenset({"none", "InlineTextBox", "LineBreak", "ListMarker"})
 _INTERACTIVE = frozenset(
     {"button", "checkbox", "combobox", "link", "listbox", "menuitem", "option", "radio"}
-    | {"searchbox", "slider", "spinbutton", "switch", "tab", "textbox"}
+    | {"searchbox", "slider", "spinbutton", "switch", "tab", "textbox", "treeitem"}
+    | {"menuitemcheckbox", "menuitemradio", "DisclosureTriangle"}
+    | {"Date", "DateTime", "InputTime", "ColorWell"}  # Chromium's own, for native inputs
 )
 
 
-def axtree_text(nodes: Sequence[Node], marks: Mapping[int, Mark], *, pruned: bool = False) -> str:
-    """The tree as text. ``marks`` maps ``backendDOMNodeId`` to the element's mark.
+_DIALOGS = frozenset({"dialog", "alertdialog"})
+_GROUPS = frozenset({"group", "radiogroup"})
 
-    ``pruned`` keeps what can be acted on and what has words: no nameless container (its children
+
+class _Place(NamedTuple):
+    """Where a node stands in a text: how deep, and inside which name."""
+
+    depth: int = 0
+    around: str = ""
+
+
+class _Around(NamedTuple):
+    """What a node lies in."""
+
+    in_dialog: bool = False
+    group: str = ""
+
+    def inside(self, role: str, name: str) -> _Around:
+        """What its children lie in."""
+        return _Around(self.in_dialog or role in _DIALOGS, name if role in _GROUPS else self.group)
+
+
+def read(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> Tree:
+    """Everything that the nodes tell, in one walk. ``marks`` maps ``backendDOMNodeId`` to the
+    element's mark.
+
+    Pruned keeps what can be acted on and what has words: no nameless container (its children
     move up), no text that repeats the name of the element around it.
     """
-    lines = [
-        "\t" * depth + _line(node, marks.get(node.get("backendDOMNodeId", -1)))
-        for node, depth in _walk(nodes, pruned)
-    ]
-    return "\n".join(lines)
+    full, pruned, found = [], [], []
+    focused = None
+    for node, places, around in _walk(nodes):
+        mark = marks.get(node.get("backendDOMNodeId", -1))
+        role, name = _value(node, "role"), _name(node)
+        line = _line(node, role, name, mark)
+        full.append("\t" * places[0].depth + line)
+        if _kept(role, name, places[1].around):
+            pruned.append("\t" * places[1].depth + line)
+        if mark and role in _INTERACTIVE:
+            found.append(Element(mark.bid, role, name, _state(node), *around))
+        if mark and role != "RootWebArea" and _property(node, "focused"):
+            focused = mark.bid
+    return Tree("\n".join(full), "\n".join(pruned), found, focused)
 
 
-def elements(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> list[Element]:
-    """The interactive elements in the order of the tree."""
-    return [
-        Element(mark.bid, role, _name(node))
-        for node, _ in _walk(nodes, pruned=False)
-        if (role := _value(node, "role")) in _INTERACTIVE
-        and (mark := marks.get(node.get("backendDOMNodeId", -1)))
-    ]
-
-
-def _walk(nodes: Sequence[Node], pruned: bool) -> Iterator[tuple[Node, int]]:
-    """The nodes that are shown, with their depth; a node that is not shown lends its place."""
+def _walk(nodes: Sequence[Node]) -> Iterator[tuple[Node, tuple[_Place, _Place], _Around]]:
+    """The nodes that the full text shows, with their places in the full and the pruned text and
+    what they lie in; a node that is not shown lends its place."""
     by_id = {node["nodeId"]: node for node in nodes}
     seen: set[str] = set()
-    pending: list[tuple[Node, int, str]] = [(nodes[0], 0, "")] if nodes else []
+    nowhere = (_Place(), _Place())
+    pending: list[tuple[Node, tuple[_Place, _Place], _Around]] = []
+    if nodes:
+        pending.append((nodes[0], nowhere, _Around()))
     while pending:
-        node, depth, around = pending.pop()
+        node, places, around = pending.pop()
         if node["nodeId"] in seen:  # a malformed tree must not hang the recorder
             continue
         seen.add(node["nodeId"])
-        shown = _shown(node, around, pruned)
-        if shown:
-            yield node, depth
-        below = (depth + 1, _name(node)) if shown else (depth, around)
+        role, name = _value(node, "role"), _name(node)
+        below, inside = places, around
+        if _shown(node, role, name):
+            yield node, places, around
+            kept = _kept(role, name, places[1].around)
+            below = (
+                _Place(places[0].depth + 1),
+                _Place(places[1].depth + 1, name) if kept else places[1],
+            )
+            inside = around.inside(role, name)
         children = [by_id[child] for child in node.get("childIds", ()) if child in by_id]
-        pending.extend((child, *below) for child in reversed(children))
+        pending.extend((child, below, inside) for child in reversed(children))
 
 
-def _shown(node: Node, around: str, pruned: bool) -> bool:
-    role = _value(node, "role")
+def _shown(node: Node, role: str, name: str) -> bool:
     if node.get("ignored") or role in _NEVER_SHOWN:
         return False
-    if role == "RootWebArea":
-        return True
-    name = _name(node)
+    return role == "RootWebArea" or bool(name) or role not in ("StaticText", "generic")
+
+
+def _kept(role: str, name: str, around: str) -> bool:
+    """Whether what the full text shows is also in the pruned one."""
     if role == "StaticText":
-        return bool(name) and not (pruned and name in around)
-    if role == "generic" and not name:
-        return False
-    return not pruned or bool(name) or role in _INTERACTIVE
+        return name not in around
+    return role == "RootWebArea" or bool(name) or role in _INTERACTIVE
 
 
-def _line(node: Node, mark: Mark | None) -> str:
-    label = f"{_value(node, 'role')} {_name(node)!r}"
+def _state(node: Node) -> str:
+    for value in (_value(node, "value"), _property(node, "checked"), _property(node, "selected")):
+        if value not in (None, ""):
+            return str(value).lower() if isinstance(value, bool) else str(value)
+    return ""
+
+
+def _property(node: Node, wanted: str) -> Any:
+    for entry in node.get("properties", ()):
+        if entry["name"] == wanted:
+            return entry["value"].get("value")
+    return None
+
+
+def _line(node: Node, role: str, name: str, mark: Mark | None) -> str:
+    label = f"{role} {name!r}"
     value = _value(node, "value")
     if value not in (None, ""):
         label += f" value={value!r}"

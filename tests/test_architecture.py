@@ -16,7 +16,7 @@ ALLOWED = {
     "prompts": {"trajectories"},
     "judges": {"trajectories", "prompts"},
     "rules": {"trajectories"},
-    "environments": {"trajectories"},
+    "environments": {"trajectories", "annotations", "prompts", "rules", "judges", "eval"},
     "proxy": set[str](),
     "eval": {"trajectories", "annotations", "prompts", "judges", "rules"},
 }

@@ -9,7 +9,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.axtree import Element, Mark, axtree_text, elements
+from environments.axtree import Element, Mark, read
+
+
+def axtree_text(nodes: Any, marks: Any, *, pruned: bool = False) -> str:
+    tree = read(nodes, marks)
+    return tree.pruned if pruned else tree.full
 
 
 def node(number: int, role: str, name: str = "", below: tuple[int, ...] = (), **more: Any) -> Any:
@@ -79,8 +84,8 @@ def test_an_ignored_node_lends_its_place_to_its_children() -> None:
 
 
 def test_elements_are_what_an_agent_can_act_on() -> None:
-    assert elements(PAGE, MARKS) == [
-        Element("3", "spinbutton", "Qty"),
+    assert read(PAGE, MARKS).elements == [
+        Element("3", "spinbutton", "Qty", value="2"),
         Element("4", "button", "Pay"),
     ]
 

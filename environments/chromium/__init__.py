@@ -1,0 +1,24 @@
+"""The browser of the environments: Chromium through Playwright and the DevTools protocol.
+
+``browser`` starts it and lends its tabs; ``tab`` holds a tab to one origin and knows when a page
+is there; ``seeing`` reads the page; ``acting`` does what an agent asks for; ``network`` keeps the
+trace; ``session`` is what a recorder uses: ``observe``, ``act``, ``har``.
+"""
+
+from environments.axtree import Element
+from environments.chromium.browser import Browser, find_chromium, launch
+from environments.chromium.seeing import MarkMode
+from environments.chromium.session import NOW, VIEWPORT, Session, View, open_session
+
+__all__ = [
+    "NOW",
+    "VIEWPORT",
+    "Browser",
+    "Element",
+    "MarkMode",
+    "Session",
+    "View",
+    "find_chromium",
+    "launch",
+    "open_session",
+]

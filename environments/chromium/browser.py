@@ -1,0 +1,198 @@
+"""One Chromium for a worker: its sites live on loopback, no other host exists for it.
+
+Playwright runs on an event loop in a thread of its own; what is public blocks until it is done.
+So calls of the DevTools protocol go out side by side, every one of them has a time limit, and
+several threads may drive sessions of one browser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from environments.chromium.tab import Settings, Tab, open_tab
+from trajectories.errors import MissingExtra, UserError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser as Chromium
+    from playwright.async_api import Playwright
+
+T = TypeVar("T")
+
+START_PATIENCE = 60.0  # seconds
+CLOSE_PATIENCE = 5.0  # seconds
+MAX_IDLE = 4
+RUNS_A_TAB = 50  # then a fresh one, so that memory stays flat
+RUNS_A_BROWSER = 500
+
+_FLAGS = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-lcd-text",
+    "--font-render-hinting=none",
+    "--force-color-profile=srgb",
+    "--hide-scrollbars",
+)
+
+
+def find_chromium() -> str:
+    """The system's chromium. Raises UserError where there is none."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    raise UserError(
+        "no chromium, chromium-browser or google-chrome on the PATH: install one, "
+        "for example with  apt-get install chromium"
+    )
+
+
+class Browser:
+    """Chromium, and the tabs that finished runs left for the next ones.
+
+    A Chromium that ended, or served many runs, is started again: a run loses its page, the batch
+    nothing.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, playwright: Playwright, executable: str, port: int
+    ) -> None:
+        self._loop = loop
+        self._playwright = playwright
+        self._executable = executable
+        self._port = port
+        self._chromium: Chromium | None = None
+        self._idle: list[Tab] = []
+        self._lent = 0
+        self._runs = 0
+        self._lock = Lock()
+
+    @property
+    def version(self) -> str:
+        """Of Chromium."""
+        return self._chromium.version if self._chromium else ""
+
+    def run(self, work: Coroutine[Any, Any, T], patience: float) -> T:
+        """Do ``work`` on the browser's loop. Raises TimeoutError after ``patience`` seconds."""
+        limited = asyncio.wait_for(work, patience)
+        return asyncio.run_coroutine_threadsafe(limited, self._loop).result()
+
+    def take_tab(self, settings: Settings) -> Tab:
+        """A tab that holds nothing of another run: one at rest, or a fresh one.
+
+        Raises UserError if Chromium does not start.
+        """
+        with self._lock:
+            chromium = self.run(self.start(), START_PATIENCE)
+            self._lent += 1
+            self._runs += 1
+            for index, tab in enumerate(self._idle):
+                if tab.settings == settings:
+                    return self._idle.pop(index)
+        return self.run(open_tab(chromium, settings), START_PATIENCE)
+
+    def give_back(self, tab: Tab) -> None:
+        """Keep the tab for another run if it can be emptied, else close it."""
+        from playwright.async_api import Error  # noqa: PLC0415
+
+        kept = False
+        if tab.healthy and tab.runs < RUNS_A_TAB:
+            with contextlib.suppress(Error, TimeoutError):  # it hangs or is gone
+                self.run(tab.empty(), CLOSE_PATIENCE)
+                kept = True
+        with self._lock:
+            self._lent -= 1
+            if kept and len(self._idle) < MAX_IDLE:
+                self._idle.append(tab)
+                return
+        with contextlib.suppress(Error, TimeoutError):  # then it ends with the browser
+            self.run(tab.close(), CLOSE_PATIENCE)
+
+    async def start(self) -> Chromium:
+        """The Chromium that runs, after a fresh start if one is due."""
+        worn = self._runs >= RUNS_A_BROWSER and not self._lent
+        if self._chromium and self._chromium.is_connected() and not worn:
+            return self._chromium
+        await self.stop()
+        self._runs = 0
+        self._chromium = await _start(self._playwright, self._executable, self._port)
+        return self._chromium
+
+    async def stop(self) -> None:
+        """End Chromium, if it runs."""
+        from playwright.async_api import Error  # noqa: PLC0415
+
+        self._idle.clear()
+        if self._chromium:
+            with contextlib.suppress(Error, TimeoutError):
+                await asyncio.wait_for(self._chromium.close(), CLOSE_PATIENCE)
+
+
+@contextmanager
+def launch(port: int) -> Iterator[Browser]:
+    """A headless Chromium in which ``http://<run>.localhost/`` is the server on loopback's
+    ``port``, for every run, and no other host exists.
+
+    Raises MissingExtra without Playwright, UserError without a browser.
+    """
+    if importlib.util.find_spec("playwright") is None:
+        raise MissingExtra("playwright", "browser", "recording trajectories")
+    from playwright.async_api import async_playwright  # noqa: PLC0415
+
+    executable = find_chromium()
+    with _event_loop() as loop:
+        run = _runner(loop)
+        playwright = run(async_playwright().start())
+        browser = Browser(loop, playwright, executable, port)
+        try:
+            run(browser.start())
+            yield browser
+        finally:
+            run(browser.stop())
+            run(playwright.stop())
+
+
+def _runner(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, Any, T]], T]:
+    def run(work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(START_PATIENCE)
+
+    return run
+
+
+@contextmanager
+def _event_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _start(playwright: Playwright, executable: str, port: int) -> Chromium:
+    from playwright.async_api import Error  # noqa: PLC0415
+
+    as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    hosts = f"MAP *.localhost:80 127.0.0.1:{port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    try:
+        return await playwright.chromium.launch(
+            executable_path=executable,
+            args=[*_FLAGS, *as_root, f"--host-resolver-rules={hosts}"],
+            chromium_sandbox=not as_root,
+        )
+    except Error as error:
+        reason = error.message.splitlines()[0]
+        raise UserError(f"{executable} does not start ({reason}): try it by hand") from error

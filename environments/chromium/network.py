@@ -1,0 +1,216 @@
+"""What a run sent and received, as HAR 1.2.
+
+Entries stand in the order in which they were sent. Cookies and credentials are left out, and so
+are icons of the tab, which the browser asks for when it likes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession
+
+MAX_ENTRIES = 10_000
+_SECRET = frozenset({"cookie", "set-cookie", "authorization", "proxy-authorization"})
+_AWAITED = frozenset({"XHR", "Fetch"})
+
+
+@dataclass
+class Exchange:
+    """A request and what came of it, as the DevTools protocol tells it."""
+
+    sent: dict[str, Any]
+    headers: dict[str, str]
+    response: dict[str, Any] = field(default_factory=dict)
+    response_headers: dict[str, str] = field(default_factory=dict)
+    finished: float | None = None
+    size: int = 0
+    error: str | None = None
+
+
+class Trace:
+    """The exchanges of a run. ``awaited``: requests of scripts that have no answer yet."""
+
+    def __init__(self) -> None:
+        self.exchanges: list[Exchange] = []
+        self.awaited: set[str] = set()
+        self._hops: dict[str, list[Exchange]] = {}
+        self._extra: dict[tuple[str, str], list[dict[str, str]]] = {}
+
+    def listen(
+        self, cdp: CDPSession, changed: Callable[[], None], current: Callable[[], Trace]
+    ) -> None:
+        """Hear the page's network events; they go to the trace that is current then."""
+
+        def hear(name: str) -> Callable[[dict[str, Any]], None]:
+            def heard(event: dict[str, Any]) -> None:
+                getattr(current(), f"_{name}")(event)
+                changed()
+
+            return heard
+
+        for event, name in _EVENTS.items():
+            cdp.on(f"Network.{event}", hear(name))
+
+    def give_up(self) -> None:
+        """Wait for no answer any longer."""
+        self.awaited.clear()
+
+    def _sent(self, event: dict[str, Any]) -> None:
+        if len(self.exchanges) >= MAX_ENTRIES or not _is_traffic(event):
+            return
+        name = event["requestId"]
+        hops = self._hops.setdefault(name, [])
+        if hops and (redirect := event.get("redirectResponse")):
+            hops[-1].response = redirect
+            hops[-1].finished = event["timestamp"]
+        exchange = Exchange(event, dict(event["request"].get("headers", {})))
+        hops.append(exchange)
+        self.exchanges.append(exchange)
+        if event.get("type") in _AWAITED:
+            self.awaited.add(name)
+        self._match(name)
+
+    def _sent_headers(self, event: dict[str, Any]) -> None:
+        self._extra.setdefault((event["requestId"], "sent"), []).append(event["headers"])
+        self._match(event["requestId"])
+
+    def _received_headers(self, event: dict[str, Any]) -> None:
+        self._extra.setdefault((event["requestId"], "received"), []).append(event["headers"])
+        self._match(event["requestId"])
+
+    def _match(self, name: str) -> None:
+        """The headers as they were on the wire come apart from their request, one a hop."""
+        hops = self._hops.get(name, [])
+        for hop, headers in zip(hops, self._extra.get((name, "sent"), []), strict=False):
+            hop.headers = headers
+        for hop, headers in zip(hops, self._extra.get((name, "received"), []), strict=False):
+            hop.response_headers = headers
+
+    def _received(self, event: dict[str, Any]) -> None:
+        if hops := self._hops.get(event["requestId"]):
+            hops[-1].response = event["response"]
+
+    def _finished(self, event: dict[str, Any]) -> None:
+        self.awaited.discard(event["requestId"])
+        if hops := self._hops.get(event["requestId"]):
+            hops[-1].finished = event["timestamp"]
+            hops[-1].size = int(event.get("encodedDataLength", 0))
+
+    def _failed(self, event: dict[str, Any]) -> None:
+        self._finished(event)
+        if hops := self._hops.get(event["requestId"]):
+            hops[-1].error = str(event.get("errorText") or "failed")
+
+    def har(self, browser_version: str) -> dict[str, Any]:
+        """The trace as a HAR 1.2 document."""
+        return {
+            "log": {
+                "version": "1.2",
+                "creator": {"name": "trajudge", "version": "1"},
+                "browser": {"name": "Chromium", "version": browser_version},
+                "pages": [],
+                "entries": [_entry(exchange) for exchange in self.exchanges],
+            }
+        }
+
+
+_EVENTS = {
+    "requestWillBeSent": "sent",
+    "requestWillBeSentExtraInfo": "sent_headers",
+    "responseReceived": "received",
+    "responseReceivedExtraInfo": "received_headers",
+    "loadingFinished": "finished",
+    "loadingFailed": "failed",
+}
+
+
+def _is_traffic(event: dict[str, Any]) -> bool:
+    url = event["request"]["url"]
+    is_icon = event.get("type") == "Other" and url.endswith("/favicon.ico")
+    return url.startswith(("http:", "https:")) and not is_icon
+
+
+def _entry(exchange: Exchange) -> dict[str, Any]:
+    sent, response = exchange.sent, exchange.response
+    started = float(sent["timestamp"])
+    ended = exchange.finished if exchange.finished is not None else started
+    timing = response.get("timing") or {}
+    total = max(0.0, (ended - started) * 1000)
+    wait = min(total, max(0.0, float(timing.get("receiveHeadersEnd", 0.0))))
+    entry = {
+        "startedDateTime": datetime.fromtimestamp(sent["wallTime"], UTC).isoformat(),
+        "time": round(total, 3),
+        "request": _request(exchange),
+        "response": _response(exchange),
+        "cache": {},
+        "timings": {"send": 0, "wait": round(wait, 3), "receive": round(total - wait, 3)},
+        "_resourceType": str(sent.get("type", "Other")).lower(),
+    }
+    return entry | ({"_error": exchange.error} if exchange.error else {})
+
+
+def _request(exchange: Exchange) -> dict[str, Any]:
+    request = exchange.sent["request"]
+    body = _body(request)
+    written: dict[str, Any] = {
+        "method": request["method"],
+        "url": request["url"],
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": _headers(exchange.headers),
+        "queryString": [
+            {"name": name, "value": value}
+            for name, value in parse_qsl(urlsplit(request["url"]).query, keep_blank_values=True)
+        ],
+        "headersSize": -1,
+        "bodySize": len(body.encode()) if body is not None else 0,
+    }
+    if body is not None:
+        kinds = {name.lower(): value for name, value in exchange.headers.items()}
+        written["postData"] = {"mimeType": kinds.get("content-type", ""), "text": body}
+    return written
+
+
+def _body(request: dict[str, Any]) -> str | None:
+    if "postData" in request:
+        return str(request["postData"])
+    if not request.get("hasPostData"):
+        return None
+    parts = [entry.get("bytes", "") for entry in request.get("postDataEntries", [])]
+    try:
+        return b"".join(map(base64.b64decode, parts)).decode("utf-8", "replace")
+    except binascii.Error:
+        return ""
+
+
+def _response(exchange: Exchange) -> dict[str, Any]:
+    response = exchange.response
+    headers = exchange.response_headers or response.get("headers", {})
+    named = {name.lower(): value for name, value in headers.items()}
+    return {
+        "status": response.get("status", -1),
+        "statusText": response.get("statusText", ""),
+        "httpVersion": "HTTP/1.1",
+        "cookies": [],
+        "headers": _headers(headers),
+        "content": {"size": exchange.size, "mimeType": response.get("mimeType", "")},
+        "redirectURL": named.get("location", ""),
+        "headersSize": -1,
+        "bodySize": -1,
+    }
+
+
+def _headers(headers: dict[str, str]) -> list[dict[str, str]]:
+    return [
+        {"name": name, "value": value}
+        for name, value in sorted(headers.items())
+        if name.lower() not in _SECRET
+    ]

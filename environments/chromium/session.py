@@ -1,0 +1,241 @@
+"""A run's view of its site: observe, act, and the trace of what went over the network."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from environments.actions import BadAction, parse
+from environments.axtree import Element, read
+from environments.chromium.acting import Refused, do
+from environments.chromium.browser import Browser
+from environments.chromium.parity import browsergym_text
+from environments.chromium.seeing import Bids, MarkMode, Sight, look, smaller
+from environments.chromium.tab import ACTION_PATIENCE, Gone, Settings, Tab, inside
+from trajectories.errors import UserError
+from trajectories.model import ImageRef, Observation
+from trajectories.terminal import one_line
+
+NOW = "2026-03-02T10:00:00Z"
+VIEWPORT = (1024, 768)
+MAX_LOOKS = 3
+PATIENCE = 8.0  # seconds until a page counts as broken
+_COVERED = re.compile(r"<[^>]*>[^\n]*intercepts pointer events")
+_CALL = re.compile(r"^\w+\.\w+: (?:Error: )?")  # which of Playwright's functions complains
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+T = TypeVar("T")
+
+
+class View(NamedTuple):
+    """What an agent sees: the observation, what can be acted on, the page's title, the bid of the
+    element that has the focus, the addresses of the open pages."""
+
+    observation: Observation
+    elements: list[Element]
+    title: str
+    focused: str | None = None
+    open_pages: tuple[str, ...] = ()
+
+
+class Session:
+    """One run's page, in ``tab``. Made by ``open_session``."""
+
+    def __init__(self, browser: Browser, tab: Tab, mark: MarkMode, pictures: bool) -> None:
+        self._browser = browser
+        self.tab = tab
+        self._bids = Bids()
+        self._mark: MarkMode = mark
+        self._pictures = pictures
+        self._url = ""
+        self._patience = 2 * tab.settings.patience + ACTION_PATIENCE
+
+    def begin(self, url: str, origin: str) -> None:
+        """Open the run's first page. Raises UserError if it cannot be opened."""
+        try:
+            self._run(self._begin(url, origin))
+        except self._troubles() as trouble:
+            raise UserError(f"{url} cannot be opened: {_said(trouble)}") from trouble
+        self._url = url
+
+    async def _begin(self, url: str, origin: str) -> None:
+        await self.tab.start(origin)
+        await self.tab.goto(url)
+        await self.tab.settled()
+        await self.tab.cdp.send("Page.resetNavigationHistory")
+
+    @property
+    def url(self) -> str:
+        """Of the page that was observed last, or that the session began with."""
+        return self._url
+
+    @property
+    def console_errors(self) -> list[str]:
+        """What the pages' scripts complained of."""
+        return list(self.tab.console_errors)
+
+    def evaluate(self, script: str) -> Any:
+        """What a script gives in the page: for validators, never for agents."""
+        return self._run(self.tab.page.evaluate(script))
+
+    def har(self) -> dict[str, Any]:
+        """The run's requests so far as a HAR 1.2 document, in the order they were sent, without
+        cookies, credentials and the bodies of answers."""
+        return self.tab.trace.har(self._browser.version)
+
+    def observe(self, error: str | None = None) -> View:
+        """The page as it is now; ``error`` is what the last action failed with.
+
+        A page that crashed or hangs is opened again, and the error says so; if that fails too, the
+        view is empty but for the error.
+        """
+        try:
+            sight = self._run(self._look())
+        except self._troubles() as trouble:
+            recovered = self._recover(trouble)
+            error = f"{error}; {recovered}" if error else recovered
+            try:
+                sight = self._run(self._look())
+            except self._troubles() as again:
+                failed = f"Error: the page cannot be shown: {_said(again)}"
+                return View(Observation(url=self._url, page_error=error or failed), [], "")
+        return self._view(sight, error)
+
+    def _view(self, sight: Sight, error: str | None) -> View:
+        tree = read(sight.nodes, sight.marks)
+        written = self._mark == "browsergym"
+        full = browsergym_text(sight.nodes, sight.marks) if written else tree.full
+        observation = Observation(
+            url=sight.url,
+            axtree=full,
+            axtree_pruned=tree.pruned,
+            screenshot=_image(sight.png) if sight.png else None,
+            page_error=error,
+        )
+        return View(observation, tree.elements, sight.title, tree.focused, (sight.url,))
+
+    async def _look(self) -> Sight:
+        sight = await self._steady_look()
+        if not inside(sight.url, self.tab.origin):
+            raise Gone(f"the page is {sight.url[:100]}")
+        self._url = sight.url
+        return sight
+
+    async def _steady_look(self) -> Sight:
+        """A look in which tree, marks and picture are of one document."""
+        tab = self.tab
+        for _ in range(MAX_LOOKS):
+            await tab.settled()
+            document = (tab.page, tab.documents)
+            self._bids.start(document)
+            sight = await look(tab.cdp, self._bids, self._mark, pictures=self._pictures)
+            if document == (tab.page, tab.documents):
+                break
+        return sight
+
+    def act(self, text: str) -> str | None:
+        """Do an action and wait until the page that it leads to is there.
+
+        Returns the error that it failed with, one line; the page is then usable all the same.
+        """
+        try:
+            action = parse(text)
+        except BadAction as error:
+            return one_line(f"{type(error).__name__}: {error}")
+        try:
+            return self._run(self._do(action))
+        except Refused as refused:
+            return one_line(f"Error: {refused}")
+        except self._troubles() as trouble:
+            if self._broken():
+                return self._recover(trouble)
+            return self._refusal() or one_line(f"Error: {_said(trouble)}")
+
+    async def _do(self, action: Any) -> str | None:
+        tab = self.tab
+        tab.refused, tab.other_window = None, False
+        await do(tab, self._bids, action)
+        loaded = await tab.settled()
+        if tab.other_window:
+            return "Error: the action opened another window, which was closed"
+        if not loaded:
+            return f"Error: the page did not load within {tab.settings.patience:g} s"
+        return self._refusal()
+
+    def _refusal(self) -> str | None:
+        """The error if the action led to another origin, which the guard refused."""
+        refused = self.tab.refused
+        return refused and one_line(f"Error: {refused[:200]!r} is outside of {self.tab.origin}")
+
+    def _broken(self) -> bool:
+        """Whether the page does not answer or is none of the run's."""
+        try:
+            url = self._run(asyncio.wait_for(self.tab.page.evaluate("() => document.URL"), 1.0))
+        except self._troubles():
+            return True
+        return not inside(url, self.tab.origin)
+
+    def _recover(self, trouble: Exception) -> str:
+        """Open the last page again; returns the error for the agent."""
+        try:
+            self._browser.run(self.tab.reopen(self._url), self._patience)
+        except self._troubles() as again:
+            return one_line(f"Error: {_said(trouble)}; opened again: {_said(again)}")
+        return one_line(f"Error: {_said(trouble)}; {self._url} was opened again")
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._browser.run(self.tab.unless_lost(work), self._patience)
+
+    def _troubles(self) -> tuple[type[Exception], ...]:
+        from playwright.async_api import Error  # noqa: PLC0415
+
+        return (Error, TimeoutError, Gone)
+
+
+def _said(trouble: Exception) -> str:
+    """The reason in one line; of an element that others cover, what covers it."""
+    if isinstance(trouble, TimeoutError):
+        return "the page does not answer"
+    message = _COLOURS.sub("", str(getattr(trouble, "message", trouble)))
+    if covered := _COVERED.search(message):
+        return covered.group()[:300]
+    return _CALL.sub("", message).splitlines()[0][:300] if message else type(trouble).__name__
+
+
+def _image(png: bytes) -> ImageRef:
+    data = smaller(png)
+    return ImageRef(data=data, sha256=sha256(data).hexdigest())
+
+
+@contextmanager
+def open_session(
+    browser: Browser,
+    url: str,
+    *,
+    viewport: tuple[int, int] = VIEWPORT,
+    mark: MarkMode = "native",
+    pictures: bool = True,
+    now: str = NOW,
+    patience: float = PATIENCE,
+) -> Iterator[Session]:
+    """A session at ``url``, whose origin is all that it may visit; ``now`` is its pages' time;
+    a page that takes longer than ``patience`` seconds is given up.
+
+    Raises UserError if the address cannot be opened.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise UserError(f"{url!r} is no http address: give one like http://run.localhost/")
+    tab = browser.take_tab(Settings(viewport, now, patience))
+    try:
+        session = Session(browser, tab, mark, pictures)
+        session.begin(url, f"{parts.scheme}://{parts.netloc}")
+        yield session
+    finally:
+        browser.give_back(tab)

@@ -1,0 +1,308 @@
+"""A browser's tab: one site to go to, a fixed time, and word of what it loads.
+
+The guard is the second line behind the filter of actions: whatever a page or an action starts, a
+document of another origin is refused before it is asked for (redirects too), and so are other
+hosts' parts of a page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from environments.chromium.network import Trace
+from trajectories.terminal import one_line
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, CDPSession, ConsoleMessage, Page
+
+ACTION_PATIENCE = 2.0  # seconds until an element counts as out of reach
+MAX_POST_BYTES = 2**20
+MAX_COMPLAINTS = 100
+MAX_HOPS = 10  # documents that one action leads to: a page may load itself for ever
+
+T = TypeVar("T")
+
+# One tab: what would open a window opens here. The caret blinks, pictures must not.
+_ONE_TAB = """(() => {
+  window.open = (url) => { if (url) location.assign(url); return null; };
+  const here = (element) => element?.hasAttribute("target") && (element.target = "_self");
+  addEventListener("click", (event) => {
+    for (const element of event.composedPath())
+      if (element.matches?.("a, area")) here(element);
+  }, true);
+  addEventListener("submit", (event) => {
+    here(event.target);
+    event.submitter?.removeAttribute("formtarget");
+  }, true);
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync("* { caret-color: transparent !important }");
+  document.adoptedStyleSheets = [sheet];
+})()"""
+
+_FORGET = "() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; }"
+
+
+class Gone(Exception):
+    """The run has no page to look at."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is fixed for the life of a tab. ``now`` is the pages' time, as ISO 8601; a page that
+    takes longer than ``patience`` seconds counts as broken."""
+
+    viewport: tuple[int, int]
+    now: str
+    patience: float
+
+
+@dataclass
+class Tab:
+    """A page with storage of its own. ``documents`` counts those that its main frame showed."""
+
+    settings: Settings
+    context: BrowserContext
+    page: Page
+    cdp: CDPSession
+    frame: str = ""
+    origin: str = ""
+    documents: int = 0
+    runs: int = 0
+    healthy: bool = True
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+    refused: str | None = None
+    other_window: bool = False
+    trace: Trace = field(default_factory=Trace)
+    console_errors: list[str] = field(default_factory=list)
+    _leaving: bool = False
+    _pages_wanted: int = 0
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def unless_lost(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do ``work``. Raises Gone as soon as the page crashes or is closed: nothing answers."""
+        task = asyncio.ensure_future(work)
+        lost = asyncio.ensure_future(self.lost.wait())
+        try:
+            await asyncio.wait((task, lost), return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise Gone("the page crashed or was closed")
+            return task.result()
+        finally:
+            task.cancel()
+            lost.cancel()
+
+    async def start(self, origin: str) -> None:
+        """From now on the tab belongs to a run at ``origin``."""
+        self.origin = origin
+        self.runs += 1
+        self.trace = Trace()
+        self.console_errors = []
+        self.refused = None
+        await self.guard()
+
+    async def guard(self) -> None:
+        """Refuse parts of pages that other origins would deliver."""
+        patterns = [
+            {"urlPattern": f"{self.origin}/*", "block": False},
+            {"urlPattern": "*://*/*", "block": True},
+        ]
+        await self.cdp.send("Network.setBlockedURLs", {"urlPatterns": patterns})
+
+    async def goto(self, url: str) -> None:
+        """Open an address; ``settled`` then waits for the page."""
+        await self.page.goto(url, wait_until="commit", timeout=self.settings.patience * 1000)
+
+    async def settled(self) -> bool:
+        """Wait for the page that the last action leads to, if it leads to one, and for answers
+        that its scripts wait for. Returns False if that took too long; loading is stopped then."""
+        try:
+            async with asyncio.timeout(self.settings.patience):
+                first = self.documents
+                while self.documents < first + MAX_HOPS:
+                    await self._tasks_run()
+                    if not self._leaving and not self.trace.awaited:
+                        return True
+                    self._changed.clear()
+                    if self._leaving or self.trace.awaited:
+                        await self._changed.wait()
+        except TimeoutError:
+            await self._stop()
+            return False
+        await self._stop()
+        return True
+
+    async def _stop(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.cdp.send("Page.stopLoading"), 1)
+        self._leaving = False
+        self.trace.give_up()
+
+    async def _tasks_run(self) -> None:
+        """Until the page did what was due: a form is sent by a task, not by the click itself."""
+        from playwright.async_api import Error  # noqa: PLC0415
+
+        due = "new Promise((done) => setTimeout(done, 0))"
+        with contextlib.suppress(Error):  # the page left under the question
+            await self.cdp.send("Runtime.evaluate", {"expression": due, "awaitPromise": True})
+
+    async def empty(self) -> None:
+        """Forget the run: cookies, storage, history, whatever the page still does."""
+        await self.page.evaluate(_FORGET)
+        await self.page.goto("about:blank", timeout=self.settings.patience * 1000)
+        await self.context.clear_cookies()
+        await self.cdp.send(
+            "Storage.clearDataForOrigin", {"origin": self.origin, "storageTypes": "all"}
+        )
+        await self.cdp.send("Page.resetNavigationHistory")
+        self._leaving = False
+
+    async def close(self) -> None:
+        """Close the page and its context."""
+        await self.context.close()
+
+    async def reopen(self, url: str) -> None:
+        """A new page at ``url`` in place of one that crashed, hangs or was closed."""
+        self.healthy = False
+        self._pages_wanted = 1
+        old, self.page = self.page, await self.context.new_page()
+        await self.attach()
+        await self.guard()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(_close(old), 1)
+        await self.goto(url)
+        await self.settled()
+
+    async def attach(self) -> None:
+        """Listen to the tab's page."""
+        self.lost = asyncio.Event()
+        self._leaving = False
+        page = self.page
+        page.set_default_timeout(ACTION_PATIENCE * 1000)
+        page.on("crash", self._on_loss)
+        page.on("close", self._on_loss)
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self._complain(str(error)))
+        page.on("filechooser", lambda _: None)  # else a native dialog would open
+        self.cdp = cdp = await self.context.new_cdp_session(page)
+        self.trace.listen(cdp, self._wake, lambda: self.trace)
+        for event, heard in self._listeners().items():
+            cdp.on(event, heard)
+        await asyncio.gather(
+            cdp.send("Page.enable"),
+            cdp.send("Accessibility.enable"),
+            cdp.send("Network.enable", {"maxPostDataSize": MAX_POST_BYTES}),
+            cdp.send(
+                "Fetch.enable", {"patterns": [{"urlPattern": "*", "resourceType": "Document"}]}
+            ),
+        )
+        tree = await cdp.send("Page.getFrameTree")
+        self.frame = tree["frameTree"]["frame"]["id"]
+
+    def _listeners(self) -> dict[str, Callable[[dict[str, Any]], None]]:
+        return {
+            "Page.frameStartedNavigating": self._on_leaving,
+            "Page.frameRequestedNavigation": self._on_leaving,
+            "Page.frameStartedLoading": self._on_leaving,
+            "Page.frameStoppedLoading": self._on_arrival,
+            "Page.frameNavigated": self._on_document,
+            "Fetch.requestPaused": self._on_paused,
+        }
+
+    def _wake(self) -> None:
+        self._changed.set()
+
+    def _on_leaving(self, event: dict[str, Any]) -> None:
+        where = event.get("disposition", "currentTab")
+        self.other_window |= where in ("newTab", "newWindow")
+        same = event.get("navigationType", "").startswith("same")
+        if event["frameId"] == self.frame and where == "currentTab" and not same:
+            self._leaving = True
+
+    def _on_arrival(self, event: dict[str, Any]) -> None:
+        if event["frameId"] == self.frame:
+            self._leaving = False
+            self._wake()
+
+    def _on_document(self, event: dict[str, Any]) -> None:
+        if event["frame"]["id"] == self.frame:
+            self.documents += 1
+
+    def _on_paused(self, event: dict[str, Any]) -> None:
+        self._start(self._let_pass(event))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)  # the loop alone would not keep it
+        task.add_done_callback(self._tasks.discard)
+
+    async def _let_pass(self, event: dict[str, Any]) -> None:
+        from playwright.async_api import Error  # noqa: PLC0415
+
+        url = event["request"]["url"]
+        allowed = inside(url, self.origin) or url == "about:blank"
+        with contextlib.suppress(Error):  # the page went away meanwhile
+            if allowed:
+                await self.cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            else:
+                self.refused = url
+                answer = {"requestId": event["requestId"], "errorReason": "Aborted"}
+                await self.cdp.send("Fetch.failRequest", answer)
+
+    def _on_loss(self, page: Page) -> None:
+        if page is self.page:
+            self.lost.set()
+
+    def _on_console(self, line: ConsoleMessage) -> None:
+        is_icon = line.location["url"].endswith("/favicon.ico")  # asked for by the browser itself
+        if line.type == "error" and not is_icon:
+            self._complain(line.text)
+
+    def _complain(self, text: str) -> None:
+        if len(self.console_errors) < MAX_COMPLAINTS:
+            self.console_errors.append(one_line(text[:500]))
+
+    def on_page(self, page: Page) -> None:
+        """Close a window that opened all the same."""
+        if self._pages_wanted:
+            self._pages_wanted -= 1
+        else:
+            self.other_window = True
+            self.healthy = False
+            self._start(_close(page))
+
+
+def inside(url: str, origin: str) -> bool:
+    """Whether an address is on the origin, by its plain spelling: others are not tried."""
+    return url == origin or url.startswith((f"{origin}/", f"{origin}?", f"{origin}#"))
+
+
+async def _close(page: Page) -> None:
+    from playwright.async_api import Error  # noqa: PLC0415
+
+    with contextlib.suppress(Error):
+        await page.close()
+
+
+async def open_tab(chromium: Browser, settings: Settings) -> Tab:
+    """A fresh tab."""
+    width, height = settings.viewport
+    context = await chromium.new_context(
+        viewport={"width": width, "height": height},
+        locale="en-GB",
+        timezone_id="UTC",
+        reduced_motion="reduce",
+        accept_downloads=False,
+        service_workers="block",
+    )
+    await context.clock.set_fixed_time(settings.now)
+    await context.add_init_script(_ONE_TAB)
+    page = await context.new_page()
+    tab = Tab(settings, context, page, await context.new_cdp_session(page))
+    context.on("page", tab.on_page)
+    await tab.attach()
+    return tab

@@ -1,0 +1,55 @@
+"""One browser for many runs: its tabs are used again, threads share it, nothing is left over."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from environments.chromium import Browser, launch, open_session
+from tests.environments.chromium.conftest import bid
+from tests.environments.chromium.site import Site
+
+pytestmark = pytest.mark.browser
+
+
+def test_runs_share_a_tab_but_nothing_that_a_page_can_keep(browser: Browser) -> None:
+    tabs = []
+    for run in ("same", "same", "another"):
+        with open_session(browser, f"http://{run}.localhost/storage") as session:
+            tabs.append(session.tab)
+            assert session.observe().title in ("", "run=secret")
+            assert session.act("go_back()") == "Error: there is no page to go back to"
+            assert len(session.har()["log"]["entries"]) == 1
+    assert tabs[0] is tabs[1] is tabs[2]
+
+
+def test_other_settings_mean_another_tab(browser: Browser) -> None:
+    with open_session(browser, "http://wide.localhost/", viewport=(800, 600)) as session:
+        assert session.evaluate("[innerWidth, innerHeight]") == [800, 600]
+    with open_session(browser, "http://wide.localhost/", now="2030-01-01T00:00:00Z") as session:
+        assert session.evaluate("[innerWidth, new Date().getFullYear()]") == [1024, 2030]
+
+
+def test_runs_at_the_same_time_do_not_see_each_other(browser: Browser) -> None:
+    def order(name: str) -> str:
+        with open_session(browser, f"http://{name}.localhost/form") as session:
+            session.act(f"fill({bid(session, 'Name')!r}, {name!r})")
+            session.act(f"click({bid(session, 'Order')!r})")
+            return session.observe().observation.url or ""
+
+    names = ["ann", "bob", "cy"]
+    with ThreadPoolExecutor(len(names)) as pool:
+        urls = list(pool.map(order, names))
+    assert urls == [f"http://{name}.localhost/thanks?name={name}&size=s" for name in names]
+
+
+def test_a_browser_ends_with_its_block(chromium: Path, site: Site) -> None:
+    pytest.importorskip("playwright")
+    with launch(site.server_port) as browser:
+        with open_session(browser, "http://once.localhost/") as session:
+            assert session.observe().elements
+        assert browser.version
+        running = session.tab.context.browser
+    assert running and not running.is_connected()
