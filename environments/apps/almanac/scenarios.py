@@ -1,0 +1,317 @@
+"""What is asked of an agent in the almanac."""
+
+from __future__ import annotations
+
+from environments.apps.almanac import plans
+from environments.apps.almanac.plans import DISTRICT, EVENT, INDICATOR, OF_REGION, REGION, REPORT
+from environments.apps.almanac.schema import FORMATS, KINDS, LABELS, SHELVES
+from environments.kit.page import Word
+from environments.spec import Answer, Choice, Expect, May, Number, Scenario, follow
+
+_MONTHS = "SELECT DISTINCT month FROM visits"
+_REMARKS = ("for chapter two", "check the sample", "lend to Petra", "read before Easter")
+_HEADINGS = ("Top of the list", "For the introduction", "Ask the council")
+
+SCENARIOS = (
+    Scenario(
+        id="opening",
+        goals=("At what time does the {desk[name]} open?",),
+        slots={"desk": plans.DESK},
+        plan=lambda b: [follow(Word("home"), "look at the hours of the desks")],
+        answers=(
+            Answer(
+                "text", "SELECT opens FROM desk WHERE id = :desk", among="SELECT opens FROM desk"
+            ),
+        ),
+        replies=("It opens at {answer}.", "{answer}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="event-day",
+        goals=(
+            "On which date is the {event[title]} held?",
+            "Tell me the date of the {event[title]}.",
+        ),
+        slots={"event": EVENT},
+        plan=lambda b: [
+            follow(Word("events"), "open the calendar"),
+            follow(b["event"]["title"], "open the event"),
+        ],
+        answers=(Answer("date", "SELECT day FROM event WHERE id = :event"),),
+        replies=("It is held on {answer}.", "{answer}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="event-length",
+        goals=("How long does the {event[title]} last, from its beginning to its end?",),
+        slots={"event": EVENT},
+        plan=lambda b: plans.attend(b["event"]),
+        answers=(
+            Answer(
+                "duration",
+                "SELECT (substr(ends, 1, 2) - substr(starts, 1, 2)) * 60 + substr(ends, 4)"
+                " - substr(starts, 4) FROM event WHERE id = :event",
+            ),
+        ),
+        replies=("It lasts {answer}.", "{answer}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="leader",
+        goals=(
+            'Who led the field work for the report "{report[title]}"?',
+            'Find out who was in charge in the field for the study "{report[title]}".',
+        ),
+        slots={"report": REPORT},
+        plan=lambda b: plans.find(b["report"]["title"]),
+        answers=(
+            Answer(
+                "text",
+                "SELECT leader FROM report WHERE id = :report",
+                among="SELECT leader FROM report",
+            ),
+        ),
+        replies=("The work in the field was led by {answer}.", "{answer}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="study-costs",
+        goals=(
+            "What did all the studies on the topic {studies[topic]} whose reports were published "
+            "in {studies[year]} cost in all, printing included?",
+        ),
+        slots={"studies": plans.STUDIES},
+        plan=plans.costs,
+        answers=(
+            Answer(
+                "money",
+                "SELECT sum(cost) FROM report WHERE topic = :studies_topic"
+                " AND substr(published, 1, 4) = :studies_year",
+            ),
+        ),
+        replies=("Together they cost {answer}.", "{answer}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="region-total",
+        goals=(
+            "Add up {indicator[name]} in {year} over all districts of the region {region[name]}.",
+            "What is the total of {indicator[name]} for the districts in the region "
+            "{region[name]} in {year}?",
+        ),
+        slots={"indicator": INDICATOR, "region": REGION, "year": Number(2018, 2025)},
+        plan=lambda b: plans.table(b["indicator"]["name"], b["region"]["name"], b["year"]),
+        answers=(Answer("number", f"SELECT sum(f.amount) {OF_REGION} :year"),),
+        replies=("The total is {answer}.", "{answer}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="lowest",
+        goals=(
+            "Which district of the region {region[name]} had the lowest value of "
+            "{indicator[name]} in 2025?",
+        ),
+        slots={"indicator": INDICATOR, "region": REGION},
+        plan=lambda b: plans.table(b["indicator"]["name"], b["region"]["name"], 2025),
+        answers=(
+            Answer(
+                "text",
+                f"SELECT d.name {OF_REGION} 2025"
+                f" AND f.amount = (SELECT min(f.amount) {OF_REGION} 2025)",
+                among="SELECT name FROM district",
+            ),
+        ),
+        replies=("It was {answer}.", "{answer}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="largest-rise",
+        goals=(
+            "Find the district of the region {region[name]} where {indicator[name]} rose the most "
+            "from {first} to {last}. By how much did it rise there?",
+        ),
+        slots={
+            "indicator": INDICATOR,
+            "region": REGION,
+            "first": Number(2018, 2020),
+            "last": Number(2023, 2025),
+        },
+        plan=lambda b: [
+            *plans.table(b["indicator"]["name"], b["region"]["name"], b["first"]),
+            *plans.table(b["indicator"]["name"], b["region"]["name"], b["last"]),
+        ],
+        answers=(
+            Answer(
+                "number",
+                "SELECT max(l.amount - f.amount) FROM figure f JOIN district d ON d.id = f.district"
+                " JOIN figure l ON l.district = f.district AND l.indicator = f.indicator"
+                " AND l.year = :last WHERE d.region = :region AND f.indicator = :indicator"
+                " AND f.year = :first HAVING max(l.amount - f.amount) > 0",
+            ),
+        ),
+        replies=("It rose by {answer} there.", "{answer}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="term-figure",
+        goals=(
+            'The glossary explains the term "{term[name]}" and says which indicator it stands '
+            "for. What was the value of that indicator in {district[name]} in {year}?",
+        ),
+        slots={"term": plans.TERM, "district": DISTRICT, "year": Number(2018, 2025)},
+        plan=plans.term,
+        answers=(
+            Answer(
+                "number",
+                "SELECT amount FROM figure WHERE indicator = :term_indicator"
+                " AND district = :district AND year = :year",
+            ),
+        ),
+        replies=("The value was {answer}.", "{answer}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="busiest-month",
+        goals=(
+            "Look at the chart of visitors to the reading room in {district[name]}: which month "
+            "had the most?",
+        ),
+        slots={"district": DISTRICT},
+        plan=lambda b: plans.visit(b["district"]),
+        answers=(
+            Answer(
+                "text",
+                "SELECT month FROM visits WHERE district = :district AND amount ="
+                " (SELECT max(amount) FROM visits WHERE district = :district)",
+                among=_MONTHS,
+            ),
+        ),
+        replies=("Most visitors came in {answer}.", "{answer}"),
+        aside=plans.digest,
+        charts=1,
+    ),
+    Scenario(
+        id="busier-months",
+        goals=(
+            "Compare the charts of visitors to the reading rooms in {first[name]} and in "
+            "{second[name]}: in which months did {first[name]} have more visitors? Name all of "
+            "them.",
+        ),
+        slots={"first": DISTRICT, "second": plans.RIVAL},
+        plan=lambda b: [*plans.visit(b["first"]), *plans.visit(b["second"])],
+        answers=(
+            Answer(
+                "texts",
+                "SELECT a.month FROM visits a JOIN visits b ON b.month = a.month"
+                " WHERE a.district = :first AND b.district = :second AND a.amount > b.amount",
+                among=_MONTHS,
+            ),
+        ),
+        replies=("In these months: {answer}.", "{answer}"),
+        aside=plans.digest,
+        charts=2,
+    ),
+    Scenario(
+        id="bookmark",
+        goals=(
+            'Put the report "{report[title]}" on my research list, on the shelf "{shelf}" and '
+            'with the remark "{remark}".',
+        ),
+        slots={"report": plans.UNMARKED, "shelf": Choice(SHELVES), "remark": Choice(_REMARKS)},
+        plan=plans.keep,
+        expect=(
+            Expect(
+                "added",
+                "bookmark",
+                {"report": "{report[id]}", "shelf": "{shelf}", "remark": "{remark}"},
+            ),
+        ),
+        replies=("The report is on your list.", "Done."),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="note",
+        goals=(
+            "Find the district of the region {region[name]} with the highest value of "
+            "{indicator[name]} in 2025. Write a note on my research list with the heading "
+            '"{heading}", the label "{label}" and just the name of that district as its text.',
+        ),
+        slots={
+            "region": REGION,
+            "indicator": INDICATOR,
+            "winner": plans.HIGHEST,
+            "heading": Choice(_HEADINGS),
+            "label": Choice(LABELS),
+        },
+        plan=plans.note,
+        expect=(
+            Expect(
+                "added",
+                "note",
+                {"heading": "{heading}", "label": "{label}", "body": "{winner[name]}"},
+            ),
+        ),
+        replies=("The note is written.", "Done."),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="export",
+        goals=(
+            "Request an export of {indicator[name]} in {district[name]} with {first} as its first "
+            "and {last} as its last year, in the format {format}. Report the request's operation "
+            "code and the date on which it will be ready.",
+        ),
+        slots={
+            "indicator": INDICATOR,
+            "district": DISTRICT,
+            "first": Number(2018, 2020),
+            "last": Number(2022, 2025),
+            "format": Choice(tuple(FORMATS)),
+        },
+        plan=plans.request,
+        expect=(
+            Expect(
+                "added",
+                "export",
+                {"indicator": "{indicator[id]}", "district": "{district[id]}"}
+                | {name: f"{{{name}}}" for name in ("first", "last", "format")},
+            ),
+        ),
+        answers=(
+            Answer("code", "export"),
+            Answer("date", "SELECT ready FROM export WHERE id = :new_export", when="after"),
+        ),
+        replies=("Code {code}; it will be ready on {answer}.", "{code}, {answer}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="withdraw",
+        goals=(
+            "Of my export requests in the format {format} that are still open (status requested), "
+            "withdraw the one that I asked for first. Report the operation code that it has then.",
+        ),
+        slots={"format": Choice(tuple(FORMATS)), "export": plans.OLDEST},
+        plan=plans.withdraw,
+        expect=(Expect("changed", "export", {"status": "withdrawn"}, key="{export[id]}"),),
+        answers=(Answer("code", "export"),),
+        replies=("The request is withdrawn; its code is {code}.", "{code}"),
+        aside=plans.digest,
+    ),
+    Scenario(
+        id="book",
+        goals=(
+            "Book {seats} seats for the {kind} that is held soonest. Report the booking's "
+            "operation code and the total to pay.",
+        ),
+        slots={"kind": Choice(KINDS), "event": plans.SOONEST, "seats": Number(2, 5)},
+        plan=plans.book,
+        expect=(Expect("added", "booking", {"event": "{event[id]}", "seats": "{seats}"}),),
+        may=(May("changed", "event", ("seats",)),),
+        answers=(
+            Answer("code", "booking"),
+            Answer("money", "SELECT total FROM booking WHERE id = :new_booking", when="after"),
+        ),
+        replies=("Booked: code {code}, {answer} to pay.", "{code}, {answer}"),
+        aside=plans.digest,
+    ),
+)

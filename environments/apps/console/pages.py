@@ -1,0 +1,209 @@
+"""The console's pages about services and what they run on; ``desk`` has the others."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from environments.apps.console import desk
+from environments.apps.console.schema import (
+    BILLINGS,
+    DAYS,
+    REGIONS,
+    RESULTS,
+    STATES,
+    STRATEGIES,
+)
+from environments.apps.lists import asked_for, chosen, headings, opens, pick, searched
+from environments.binding import money
+from environments.kit.page import (
+    Block,
+    Chart,
+    Facts,
+    Field,
+    Form,
+    Items,
+    Link,
+    Page,
+    Section,
+    Text,
+    Word,
+)
+from environments.site import missing
+from environments.spec import View
+
+_SERVICES = """SELECT s.*, m.name AS owned FROM service s JOIN member m ON m.id = s.owner
+    WHERE instr(lower(s.name), lower(:words)) AND :region IN ('', s.region) ORDER BY """
+_SERVICE_SORTS = ("s.name", "s.region, s.name", "s.id")
+_MACHINES = """SELECT m.*, s.name AS of, s.region FROM machine m JOIN service s ON s.id = m.service
+    WHERE instr(lower(m.name), lower(:words)) AND :region IN ('', s.region)
+    AND :state IN ('', m.state) ORDER BY """
+_MACHINE_SORTS = ("m.name", "s.name, m.id", "m.id")
+_DEPLOYMENTS = """SELECT d.*, s.name AS of FROM deployment d JOIN service s ON s.id = d.service
+    WHERE instr(lower(d.number || ' ' || s.name), lower(:words)) AND :result IN ('', d.result)
+    ORDER BY d.deployed DESC, d.id"""
+
+
+def home(view: View) -> Page:
+    me = view.world.row("account", "me")
+    find = Form(Word("search"), (Field("words", Word("words"), "search"),), page="services")
+    return Page(
+        "Basalt Cloud",
+        (
+            Text("Everything that runs, and who may touch it."),
+            Facts(((Word("member"), me["name"]),)),
+            find,
+        ),
+    )
+
+
+def services(view: View) -> Page:
+    found = view.world.rows(_SERVICES + _SERVICE_SORTS[view.ui.sort], **asked_for(view, "region"))
+    rows = [opens(r["name"], "service", r["id"], r["region"], r["owned"]) for r in found]
+    region = chosen(view, "region", REGIONS)
+    return searched(view, "services", "service region owner", rows, (region,))
+
+
+def service(view: View) -> Page:
+    found = view.world.get("service", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    here = {"id": found["id"]}
+    owner = view.world.row("member", found["owner"])
+    machines = view.world.rows("SELECT * FROM machine WHERE service = :id ORDER BY name", **here)
+    rows = tuple(
+        opens(r["name"], "machine", r["id"], r["size"], money(r["cost"]), r["state"])
+        for r in machines
+    )
+    about = (
+        (Word("region"), found["region"]),
+        (Word("version"), found["version"]),
+        (Word("quota"), str(found["quota"])),
+        (Word("billing"), found["billing"]),
+        (Word("ticket"), found["ticket"]),
+        (Word("code"), view.code("service", found["id"])),
+    )
+    silence = Word("unsilence" if found["silenced"] else "silence")
+    blocks: tuple[Block, ...] = (
+        Facts(about),
+        Section(Word("owner"), (Link(owner["name"], "member", {"id": owner["id"]}),)),
+        Link(Word("deploy_service"), "deploy", here),
+        Link(Word("change_quota"), "quota", here),
+        _chart(view, found, "load", "load by day of the week (%)"),
+        _chart(view, found, "requests", "requests by day of the week (thousands)"),
+        Section(Word("its_machines"), (Items(headings("machine size cost state"), rows),)),
+        Form(silence, operation="silence", hidden={"service": found["id"]}),
+    )
+    return Page(found["name"], blocks)
+
+
+def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
+    drawn = view.world.rows(
+        "SELECT day, amount FROM load WHERE service = :id AND kind = :kind",
+        id=found["id"],
+        kind=kind,
+    )
+    amounts = {row["day"]: row["amount"] for row in drawn}
+    return Chart(f"{found['name']}: {title}", "bars", DAYS, tuple(amounts[day] for day in DAYS))
+
+
+def _form(view: View, title: str, submit: str, *fields: Field) -> Page:
+    """The page of a form about a service."""
+    found = view.world.get("service", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    operation = submit.replace("_", "-")
+    form = Form(Word(submit), fields, operation=operation, hidden={"service": found["id"]})
+    link = Link(found["name"], "service", {"id": found["id"]})
+    return Page(Word(title), (Section(Word("service"), (link,)), form))
+
+
+def deploy(view: View) -> Page:
+    return _form(
+        view,
+        "deploy_service",
+        "deploy",
+        Field("version", Word("version"), required=True),
+        pick("strategy", STRATEGIES),
+        Field("note", Word("note"), "long"),
+    )
+
+
+def quota(view: View) -> Page:
+    return _form(
+        view,
+        "change_quota",
+        "set_quota",
+        Field("quota", Word("quota"), "number", required=True),
+        pick("billing", BILLINGS),
+        Field("ticket", Word("ticket"), required=True),
+    )
+
+
+def machines(view: View) -> Page:
+    asked = asked_for(view, "region", "state")
+    found = view.world.rows(_MACHINES + _MACHINE_SORTS[view.ui.sort], **asked)
+    rows = [
+        opens(r["name"], "machine", r["id"], r["of"], r["region"], money(r["cost"]), r["state"])
+        for r in found
+    ]
+    filters = (chosen(view, "region", REGIONS), chosen(view, "state", STATES))
+    return searched(view, "machines", "machine service region cost state", rows, filters)
+
+
+def machine(view: View) -> Page:
+    found = view.world.get("machine", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    about = (
+        (Word("size"), found["size"]),
+        (Word("cost"), money(found["cost"])),
+        (Word("state"), found["state"]),
+        (Word("code"), view.code("machine", found["id"])),
+    )
+    of = view.world.row("service", found["service"])
+    link = Link(of["name"], "service", {"id": of["id"]})
+    blocks: tuple[Block, ...] = (Facts(about), Section(Word("service"), (link,)))
+    if found["state"] in ("stopped", "draining"):
+        hidden = {"machine": found["id"]}
+        blocks = (*blocks, Form(Word("retire"), operation="retire", hidden=hidden))
+    return Page(found["name"], blocks)
+
+
+def deployments(view: View) -> Page:
+    found = view.world.rows(_DEPLOYMENTS, **asked_for(view, "result"))
+    rows = [
+        opens(r["number"], "deployment", r["id"], r["of"], r["version"], r["deployed"], r["result"])
+        for r in found
+    ]
+    result = chosen(view, "result", RESULTS)
+    return searched(
+        view, "deployments", "deployment service version deployed result", rows, (result,)
+    )
+
+
+def deployment(view: View) -> Page:
+    found = view.world.get("deployment", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    shown = ("version", "deployed", "author", "strategy", "result", "note")
+    about = tuple((Word(name), found[name]) for name in shown)
+    sealed = (Word("code"), view.code("deployment", found["id"]))
+    of = view.world.row("service", found["service"])
+    link = Link(of["name"], "service", {"id": of["id"]})
+    return Page(found["number"], (Facts((*about, sealed)), Section(Word("service"), (link,))))
+
+
+PAGES = {
+    "home": home,
+    "services": services,
+    "service": service,
+    "deploy": deploy,
+    "quota": quota,
+    "machines": machines,
+    "machine": machine,
+    "deployments": deployments,
+    "deployment": deployment,
+    **desk.PAGES,
+}
+_ENTRIES = "home services machines deployments alerts members keys invoices windows preferences"
+NAVIGATION = tuple(Link(Word(name), name) for name in _ENTRIES.split())

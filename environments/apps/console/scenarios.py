@@ -1,0 +1,281 @@
+"""What an agent is asked to do at the operations console, beside the questions."""
+
+from __future__ import annotations
+
+from environments.apps.console.questions import QUESTIONS, SERVICE, set_digest, silence
+from environments.apps.console.schema import (
+    BILLINGS,
+    DAYS,
+    GROUNDS,
+    PRIORITIES,
+    REGIONS,
+    ROLES,
+    STRATEGIES,
+    TEAMS,
+)
+from environments.apps.lists import CONFIRM, fill, see_all, seek
+from environments.kit.page import Word
+from environments.spec import (
+    Answer,
+    Bound,
+    Choice,
+    Derive,
+    Expect,
+    Number,
+    Pick,
+    Scenario,
+    follow,
+    press,
+)
+
+_IDLE = (
+    "FROM machine m JOIN service s ON s.id = m.service "
+    "WHERE s.region = :region AND m.state = :state"
+)
+
+
+def _calmer(b: Bound) -> Bound:
+    """Which is looked at first, so that the form of the other one is near."""
+    calmer: Bound = b["other"] if b["busier"]["id"] == b["service"]["id"] else b["service"]
+    return calmer
+
+
+SCENARIOS = (
+    *QUESTIONS,
+    Scenario(
+        id="schedule",
+        goals=(
+            "Plan maintenance of the service {service[name]} that starts on {starts} and takes "
+            '{hours} hours, with the reason "{reason}". Report the operation code of the window.',
+        ),
+        slots={
+            "service": SERVICE,
+            "starts": Choice(("2026-03-09", "2026-03-14", "2026-04-02", "2026-04-11")),
+            "hours": Number(2, 12),
+            "reason": Choice(("Disk exchange", "Kernel patch", "Load test")),
+        },
+        plan=lambda b: [
+            follow(Word("windows"), "open the calendar"),
+            follow(Word("plan_window"), "open the form"),
+            *fill(
+                "schedule",
+                texts={"starts": b["starts"], "hours": b["hours"], "reason": b["reason"]},
+                choices={"service": b["service"]["name"]},
+            ),
+        ],
+        expect=(
+            Expect(
+                "added",
+                "window",
+                {
+                    "service": "{service[id]}",
+                    "starts": "{starts}",
+                    "hours": "{hours}",
+                    "reason": "{reason}",
+                },
+            ),
+        ),
+        answers=(Answer("code", "window"),),
+        replies=("The window is planned; its code is {code}.", "{code}"),
+        aside=set_digest,
+    ),
+    Scenario(
+        id="revoke-key",
+        goals=(
+            'Revoke the access key {key[label]} and give "{ground}" as the ground.',
+            'The access key {key[label]} must go: revoke it with the ground "{ground}".',
+        ),
+        slots={
+            "key": Pick("SELECT * FROM accesskey WHERE status = 'active' ORDER BY id"),
+            "ground": Choice(GROUNDS),
+        },
+        plan=lambda b: [
+            *seek("keys", b["key"]["label"]),
+            *fill("revoke", texts={}, choices={"ground": b["ground"]}),
+            CONFIRM,
+        ],
+        expect=(
+            Expect(
+                "changed",
+                "accesskey",
+                {"status": "revoked", "ground": "{ground}"},
+                key="{key[id]}",
+            ),
+        ),
+        replies=("The key {key[label]} is revoked.", "Done."),
+        aside=set_digest,
+    ),
+    Scenario(
+        id="deploy",
+        goals=(
+            "Deploy version {major}.{minor}.0 of the service {service[name]} with the strategy "
+            '{strategy} and the note "{note}".',
+        ),
+        slots={
+            "service": SERVICE,
+            "major": Number(11, 19),
+            "minor": Number(1, 8),
+            "strategy": Choice(STRATEGIES),
+            "note": Choice(("Fixes the login", "Faster start", "New price list")),
+        },
+        plan=lambda b: [
+            *seek("services", b["service"]["name"]),
+            follow(Word("deploy_service"), "open the form"),
+            *fill(
+                "deploy",
+                texts={"version": f"{b['major']}.{b['minor']}.0", "note": b["note"]},
+                choices={"strategy": b["strategy"]},
+            ),
+        ],
+        expect=(
+            Expect(
+                "added",
+                "deployment",
+                {
+                    "service": "{service[id]}",
+                    "version": "{major}.{minor}.0",
+                    "strategy": "{strategy}",
+                    "note": "{note}",
+                },
+            ),
+            Expect("changed", "service", {"version": "{major}.{minor}.0"}, key="{service[id]}"),
+        ),
+        replies=("The version is out.", "Done."),
+        aside=silence,
+    ),
+    Scenario(
+        id="retire-dearest",
+        goals=(
+            "Among the machines in the region {region} that are {state}, find the one with the "
+            "highest monthly cost and retire it. Report the operation code of the machine and "
+            "what it cost per month.",
+        ),
+        slots={
+            "region": Choice(REGIONS),
+            "state": Choice(("stopped", "draining")),
+            "worst": Derive(f"SELECT m.* {_IDLE} AND m.cost = (SELECT max(m.cost) {_IDLE})"),
+        },
+        plan=lambda b: [
+            *see_all("machines", region=b["region"], state=b["state"]),
+            *seek("machines", b["worst"]["name"]),
+            press(Word("retire"), "retire it"),
+            CONFIRM,
+        ],
+        expect=(Expect("changed", "machine", {"state": "retired"}, key="{worst[id]}"),),
+        answers=(
+            Answer("code", "machine"),
+            Answer("money", "SELECT cost FROM machine WHERE id = :worst"),
+        ),
+        replies=("It is retired; the code is {code}, the cost was {answer}.", "{code}, {answer}"),
+        aside=set_digest,
+    ),
+    Scenario(
+        id="assign-alert",
+        goals=(
+            "Assign the alert {alert[number]} to {member[name]} with the priority {priority} and "
+            'the note "{note}".',
+        ),
+        slots={
+            "alert": Pick("SELECT * FROM alert WHERE status = 'firing' ORDER BY id"),
+            "member": Pick("SELECT * FROM member ORDER BY id"),
+            "priority": Choice(PRIORITIES),
+            "note": Choice(("Please look today", "Known since Monday", "Restart it first")),
+        },
+        plan=lambda b: [
+            *seek("alerts", b["alert"]["number"]),
+            *fill(
+                "assign",
+                texts={"note": b["note"]},
+                choices={"assignee": b["member"]["name"], "priority": b["priority"]},
+            ),
+        ],
+        expect=(
+            Expect(
+                "changed",
+                "alert",
+                {
+                    "status": "assigned",
+                    "assignee": "{member[name]}",
+                    "priority": "{priority}",
+                    "note": "{note}",
+                },
+                key="{alert[id]}",
+            ),
+        ),
+        replies=("{member[name]} has the alert now.", "Done."),
+        aside=set_digest,
+    ),
+    Scenario(
+        id="change-role",
+        goals=(
+            "Whoever is in charge of the service {service[name]} moves to the team {team}: change "
+            "that member's team, and the role to {role}.",
+        ),
+        slots={
+            "team": Choice(TEAMS),
+            "role": Choice(ROLES),
+            "service": Pick(
+                "SELECT s.*, m.name AS owned FROM service s JOIN member m ON m.id = s.owner "
+                "WHERE m.team <> :team AND m.role <> :role ORDER BY s.id"
+            ),
+        },
+        plan=lambda b: [
+            *seek("services", b["service"]["name"]),
+            follow(b["service"]["owned"], "go on to whoever is in charge"),
+            *fill("set_role", texts={}, choices={"role": b["role"], "team": b["team"]}),
+        ],
+        expect=(
+            Expect(
+                "changed", "member", {"team": "{team}", "role": "{role}"}, key="{service[owner]}"
+            ),
+        ),
+        replies=("The member has moved.", "Done."),
+        aside=silence,
+    ),
+    Scenario(
+        id="quota-for-busier",
+        goals=(
+            "Compare the charts of the load of the services {service[name]} and {other[name]}: "
+            "the one with the higher load on {day} needs room. Set its quota to {quota} machines, "
+            "billed {billing}, under the ticket {ticket}. Report the operation code of that "
+            "service.",
+        ),
+        slots={
+            "service": SERVICE,
+            "other": Pick("SELECT * FROM service WHERE id <> :service ORDER BY id"),
+            "day": Choice(DAYS),
+            "quota": Number(11, 30),
+            "billing": Choice(BILLINGS),
+            "ticket": Choice(("CH-4410", "CH-4572", "CH-4835")),
+            # Loads that a reader could take for equal make two rows: a tie.
+            "busier": Derive(
+                "SELECT s.* FROM service s JOIN load l ON l.service = s.id WHERE l.kind = 'load' "
+                "AND l.day = :day AND s.id IN (:service, :other) AND l.amount + 6 > "
+                "(SELECT max(amount) FROM load WHERE kind = 'load' AND day = :day "
+                "AND service IN (:service, :other))"
+            ),
+        },
+        plan=lambda b: [
+            *seek("services", _calmer(b)["name"]),
+            *seek("services", b["busier"]["name"]),
+            follow(Word("change_quota"), "open the form"),
+            *fill(
+                "set_quota",
+                texts={"quota": b["quota"], "ticket": b["ticket"]},
+                choices={"billing": b["billing"]},
+            ),
+        ],
+        expect=(
+            Expect(
+                "changed",
+                "service",
+                {"quota": "{quota}", "billing": "{billing}", "ticket": "{ticket}"},
+                key="{busier[id]}",
+            ),
+        ),
+        answers=(Answer("code", "service"),),
+        replies=("The quota is set; the code is {code}.", "{code}"),
+        aside=silence,
+        charts=2,
+    ),
+)

@@ -1,0 +1,210 @@
+"""What the operations console stores, and the rows of its data profiles."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+
+from environments.schema import table
+from environments.spec import TODAY
+from environments.world import Rows, Value, token
+
+TABLES = (
+    table("member", id="token", name="text", team="text", role="text", about="text"),
+    table(
+        "service", id="token", name="text", region="text", owner="ref", version="text",
+        quota="int", billing="text", ticket="text", silenced="flag",
+    ),
+    table("load", id="token", service="ref", kind="text", day="text", amount="int"),
+    table(
+        "machine", id="token", name="text", service="ref", size="text", cost="money",
+        state="text",
+    ),
+    table(
+        "deployment", id="token", number="text", service="ref", version="text", deployed="date",
+        author="text", strategy="text", result="text", note="text",
+    ),
+    table(
+        "alert", id="token", number="text", service="ref", severity="text", raised="date",
+        status="text", assignee="text", priority="text", body="text", note="text",
+    ),
+    table(
+        "accesskey", id="token", label="text", member="ref", scope="text", expires="date",
+        status="text", ground="text",
+    ),
+    table(
+        "invoice", id="token", number="text", service="ref", issued="date", amount="money",
+        status="text",
+    ),
+    table(
+        "window", id="token", number="text", service="ref", starts="date", hours="int",
+        reason="text",
+    ),
+    table("account", id="token", name="text", digest="flag"),
+)  # fmt: skip
+
+REGIONS = ("Frankfurt", "Oregon", "Singapore")
+ROLES = ("viewer", "developer", "operator", "auditor")
+TEAMS = ("Payments", "Discovery", "Media", "Identity")
+STATES = ("running", "stopped", "draining")
+SEVERITIES = ("minor", "major", "critical")
+ALERTED = ("firing", "assigned", "resolved")
+SCOPES = ("read logs", "deploy", "manage billing")
+GROUNDS = ("leaked", "unused", "replaced")
+RESULTS = ("succeeded", "failed", "timed out")
+STRATEGIES = ("rolling", "canary", "blue-green")
+PAID = ("paid", "due", "overdue")
+PRIORITIES = ("P1", "P2", "P3")
+BILLINGS = ("monthly", "yearly")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_SIZES = {"c2-small": 4200, "c2-medium": 8600, "m4-large": 17300, "m4-giant": 33800}
+_THINGS = ("ledger", "avatar", "basket", "courier", "geocode", "invoice", "postbox", "ticker")
+_PARTS = ("api", "worker", "gateway", "indexer")
+_PEOPLE = (
+    "Yara Nasser", "Jonas Brandt", "Meera Pillai", "Luca Ferri", "Aoife Byrne", "Kenji Mori",
+    "Zofia Wrona", "Omar Diallo", "Tess Vermeer", "Ivan Petrov", "Grace Owusu", "Nils Aagaard",
+    "Camila Rocha", "Hugh Dalton", "Leila Karimi", "Marek Dvorak", "Sana Qureshi", "Elin Forsberg",
+)  # fmt: skip
+_ABOUT = (
+    "On call every third week.", "<b>Ask me about queues</b>", "Prefers mail to chat.",
+    "Works from Lisbon & Porto.",
+)  # fmt: skip
+_BODIES = (
+    "Latency above 900 ms for ten minutes.", "<script>retry()</script> seen in a request header.",
+    "Disk almost full.", "Error rate above 2 % since the last deployment.",
+    "<i>Certificate</i> about to expire.",
+)  # fmt: skip
+_NOTES = ("Dependency bump.", "Fixes the <b> tag in mails.", "Hot fix.", "Planned release.")
+_REASONS = ("Kernel update", "Database failover test", "Network rewiring")
+
+
+def profile(rng: np.random.Generator, index: int) -> Rows:
+    """A platform with some 10 to 21 services, 26 to 59 machines and 45 to 78 alerts."""
+    members = _members(rng, 9 + index % 9)
+    services = _services(rng, 10 + index, members)
+    named = [str(member[1]) for member in members]
+    machines = _machines(rng, 26 + 3 * index, services)
+    return {
+        "member": members,
+        "service": services,
+        "load": [row for service in services for row in _loads(rng, service[0])],
+        "machine": machines,
+        "deployment": _deployments(rng, 26 + 3 * index, services, named),
+        "alert": _alerts(rng, 45 + 3 * index, services, named),
+        "accesskey": _keys(rng, 18 + 2 * index, members),
+        "invoice": _invoices(rng, 30 + 3 * index, services),
+        "window": _windows(rng, 4 + index // 2, services),
+        "account": [("me", named[0], 0)],
+    }
+
+
+def _one(rng: np.random.Generator, values: Any) -> Any:
+    return values[int(rng.integers(len(values)))]
+
+
+def _day(rng: np.random.Generator, first: int, last: int) -> str:
+    """A date so many days from today."""
+    return (date.fromisoformat(TODAY) + timedelta(days=int(rng.integers(first, last)))).isoformat()
+
+
+def _numbers(rng: np.random.Generator, letters: str, count: int) -> list[str]:
+    return [f"{letters}-{n}" for n in (rng.choice(9000, count, replace=False) + 1000).tolist()]
+
+
+def _version(rng: np.random.Generator) -> str:
+    return ".".join(str(rng.integers(low, 10)) for low in (1, 0, 0))
+
+
+def _members(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
+    names = rng.choice(_PEOPLE, count, replace=False).tolist()
+    return [
+        (token("member", name), name, _one(rng, TEAMS), _one(rng, ROLES), _ABOUT[at % 4])
+        for at, name in enumerate(names)
+    ]
+
+
+def _services(rng: np.random.Generator, count: int, members: list[Any]) -> list[tuple[Value, ...]]:
+    names = [f"{thing}-{part}" for thing in _THINGS for part in _PARTS]
+    rows: list[tuple[Value, ...]] = []
+    for at, name in enumerate(rng.choice(names, count, replace=False).tolist()):
+        region, quota = REGIONS[at % len(REGIONS)], int(rng.integers(2, 9))
+        billing, owner = str(_one(rng, BILLINGS)), members[at % len(members)][0]
+        key = token("service", name)
+        rows.append((key, name, region, owner, _version(rng), quota, billing, "CH-1001", 0))
+    return rows
+
+
+def _loads(rng: np.random.Generator, service: Value) -> list[tuple[Value, ...]]:
+    """Steps are wide, so that the columns of one chart are told apart."""
+    rows: list[tuple[Value, ...]] = []
+    for kind, base, step in (("load", 10, 9), ("requests", 120, 90)):
+        low = base + int(rng.integers(step))
+        for day, rank in zip(DAYS, rng.permutation(len(DAYS)).tolist(), strict=True):
+            rows.append((token("load", service, kind, day), service, kind, day, low + step * rank))
+    return rows
+
+
+def _machines(rng: np.random.Generator, count: int, services: list[Any]) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for name in _numbers(rng, "node", count):
+        size, state = str(_one(rng, list(_SIZES))), str(rng.choice(STATES, p=(0.4, 0.3, 0.3)))
+        cost = _SIZES[size] + 5 * int(rng.integers(0, 380))
+        rows.append((token("machine", name), name, _one(rng, services)[0], size, cost, state))
+    return rows
+
+
+def _deployments(
+    rng: np.random.Generator, count: int, services: list[Any], names: list[str]
+) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for number in _numbers(rng, "DEP", count):
+        service, author, deployed = _one(rng, services)[0], _one(rng, names), _day(rng, -61, 0)
+        result = str(rng.choice(RESULTS, p=(0.5, 0.3, 0.2)))
+        strategy, note, version = _one(rng, STRATEGIES), _one(rng, _NOTES), _version(rng)
+        key = token("deployment", number)
+        rows.append((key, number, service, version, deployed, author, strategy, result, note))
+    return rows
+
+
+def _alerts(
+    rng: np.random.Generator, count: int, services: list[Any], names: list[str]
+) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for number in _numbers(rng, "AL", count):
+        service, severity, raised = _one(rng, services)[0], _one(rng, SEVERITIES), _day(rng, -40, 0)
+        status = str(rng.choice(ALERTED, p=(0.5, 0.25, 0.25)))
+        assignee, priority = ("-", "-") if status == "firing" else (_one(rng, names), "P2")
+        about = (severity, raised, status, assignee, priority, _one(rng, _BODIES), "")
+        rows.append((token("alert", number), number, service, *about))
+    return rows
+
+
+def _keys(rng: np.random.Generator, count: int, members: list[Any]) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for label in _numbers(rng, "key", count):
+        status = str(rng.choice(("active", "revoked"), p=(0.65, 0.35)))
+        ground = "-" if status == "active" else str(_one(rng, GROUNDS))
+        member, scope = _one(rng, members)[0], str(_one(rng, SCOPES))
+        key = token("accesskey", label)
+        rows.append((key, label, member, scope, _day(rng, 3, 400), status, ground))
+    return rows
+
+
+def _invoices(rng: np.random.Generator, count: int, services: list[Any]) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for number in _numbers(rng, "INV", count):
+        service, amount = _one(rng, services)[0], int(rng.integers(900, 91000))
+        issued, status = _day(rng, -150, -1), str(_one(rng, PAID))
+        rows.append((token("invoice", number), number, service, issued, amount, status))
+    return rows
+
+
+def _windows(rng: np.random.Generator, count: int, services: list[Any]) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for number in _numbers(rng, "MW", count):
+        service, starts = _one(rng, services)[0], _day(rng, 2, 30)
+        hours, reason = int(rng.integers(1, 9)), str(_one(rng, _REASONS))
+        rows.append((token("window", number), number, service, starts, hours, reason))
+    return rows

@@ -1,0 +1,233 @@
+"""What an agent is asked to do at the request desk, beside the questions."""
+
+from __future__ import annotations
+
+from environments.apps.helpdesk.moves import (
+    CONFIRM,
+    fill,
+    policy_page,
+    see_all,
+    seek,
+    want_digest,
+)
+from environments.apps.helpdesk.operations import RESOLUTIONS
+from environments.apps.helpdesk.questions import QUESTIONS
+from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
+from environments.kit.page import Word
+from environments.spec import (
+    Answer,
+    Choice,
+    Derive,
+    Expect,
+    May,
+    Number,
+    Pick,
+    Scenario,
+    enter,
+    follow,
+    press,
+    scan,
+)
+
+_UNFINISHED = Pick("SELECT * FROM ticket WHERE status <> 'closed' ORDER BY id")
+_NOTE = Choice(("Settled on the phone", "See the house rules", "Thank you for asking"))
+
+SCENARIOS = (
+    *QUESTIONS,
+    Scenario(
+        id="hand-over",
+        goals=(
+            "Hand ticket {ticket[number]} over to {person[name]} and set its priority to "
+            "{priority}.",
+        ),
+        slots={
+            "ticket": _UNFINISHED,
+            "person": Pick("SELECT * FROM person WHERE id <> :ticket_assignee ORDER BY id"),
+            "priority": Choice(PRIORITIES),
+        },
+        plan=lambda b: [
+            *seek("tickets", b["ticket"]["number"]),
+            *fill(assignee=b["person"]["name"], priority=b["priority"]),
+            press(Word("update"), "save the ticket"),
+        ],
+        expect=(
+            Expect(
+                "changed",
+                "ticket",
+                {"assignee": "{person[id]}", "priority": "{priority}"},
+                key="{ticket[id]}",
+            ),
+        ),
+        replies=("{person[name]} has it now.", "Done."),
+        aside=want_digest,
+    ),
+    Scenario(
+        id="close-ticket",
+        goals=(
+            'Close ticket {ticket[number]} with the resolution "{resolution}" and the note '
+            '"{note}".',
+        ),
+        slots={"ticket": _UNFINISHED, "resolution": Choice(RESOLUTIONS), "note": _NOTE},
+        plan=lambda b: [
+            *seek("tickets", b["ticket"]["number"]),
+            *fill(resolution=b["resolution"]),
+            enter(Word("note"), b["note"], "write the note"),
+            press(Word("close_ticket"), "close the ticket"),
+            CONFIRM,
+        ],
+        expect=(
+            Expect(
+                "changed",
+                "ticket",
+                {"status": "closed", "resolution": "{resolution}", "note": "{note}"},
+                key="{ticket[id]}",
+            ),
+        ),
+        replies=("Ticket {ticket[number]} is closed.", "Done."),
+        aside=want_digest,
+    ),
+    Scenario(
+        id="decide-by-policy",
+        goals=(
+            "Decide the purchase {purchase[number]} by the policy for its category: approve it if "
+            "its amount is within the limit for one purchase, otherwise decline it. Write the note "
+            '"{note}" either way and report the operation code of the purchase.',
+        ),
+        slots={
+            "purchase": Pick("SELECT * FROM purchase WHERE status = 'pending' ORDER BY id"),
+            "note": _NOTE,
+            "rule": Derive(
+                "SELECT CASE WHEN :purchase_amount <= ceiling THEN 'approve' ELSE 'decline' END "
+                "AS verdict, CASE WHEN :purchase_amount <= ceiling THEN 'approved' "
+                "ELSE 'declined' END AS status FROM policy WHERE category = :purchase_category"
+            ),
+        },
+        plan=lambda b: [
+            *policy_page(b["purchase"]["category"]),
+            *seek("purchases", b["purchase"]["number"]),
+            *fill(verdict=b["rule"]["verdict"]),
+            enter(Word("note"), b["note"], "write the note"),
+            press(Word("send_verdict"), "send the verdict"),
+            CONFIRM,
+        ],
+        expect=(
+            Expect(
+                "changed",
+                "purchase",
+                {"status": "{rule[status]}", "note": "{note}"},
+                key="{purchase[id]}",
+            ),
+        ),
+        answers=(Answer("code", "purchase"),),
+        replies=("It is {rule[status]}; the code is {code}.", "{code}"),
+        aside=want_digest,
+    ),
+    Scenario(
+        id="grant-leave",
+        goals=(
+            'Approve the leave request {leave[number]} with the note "{note}". Report the '
+            "operation code of the request and how many days of leave the person has left "
+            "afterwards.",
+        ),
+        slots={
+            "leave": Pick("SELECT * FROM leave WHERE status = 'pending' ORDER BY id"),
+            "note": _NOTE,
+        },
+        plan=lambda b: [
+            *seek("leaves", b["leave"]["number"]),
+            *fill(verdict="approve"),
+            enter(Word("note"), b["note"], "write the note"),
+            press(Word("answer_leave"), "send the answer"),
+        ],
+        expect=(
+            Expect("changed", "leave", {"status": "approved", "note": "{note}"}, key="{leave[id]}"),
+        ),
+        may=(May("changed", "person", ("allowance",), {"id": "{leave[person]}"}),),
+        answers=(
+            Answer("code", "leave"),
+            Answer("number", "SELECT allowance FROM person WHERE id = :leave_person", when="after"),
+        ),
+        replies=("The code is {code}; {answer} days are left.", "{code}, {answer}"),
+        aside=want_digest,
+    ),
+    Scenario(
+        id="file-ticket",
+        goals=(
+            'File a ticket with the subject "{subject}", the priority {priority} and the due date '
+            "{due}. Assign it to the manager of {person[name]} and report its operation code.",
+        ),
+        slots={
+            "subject": Choice(("Gate is stuck", "Printer out of ink", "Lights flicker")),
+            "priority": Choice(PRIORITIES),
+            "due": Choice(("2026-03-09", "2026-03-13", "2026-03-20", "2026-04-01")),
+            "person": Pick("SELECT * FROM person WHERE manager <> '' ORDER BY id"),
+            "manager": Derive("SELECT * FROM person WHERE id = :person_manager"),
+        },
+        plan=lambda b: [
+            *seek("people", b["person"]["name"]),
+            follow(Word("tickets"), "go to the tickets"),
+            follow(Word("new_ticket"), "begin a new one"),
+            enter(Word("subject"), b["subject"], "write the subject"),
+            *fill(priority=b["priority"], assignee=b["manager"]["name"]),
+            enter(Word("due"), b["due"], f"set the due date to {b['due']}"),
+            press(Word("file"), "file the ticket"),
+        ],
+        expect=(
+            Expect(
+                "added",
+                "ticket",
+                {
+                    "subject": "{subject}",
+                    "priority": "{priority}",
+                    "due": "{due}",
+                    "assignee": "{manager[id]}",
+                },
+            ),
+        ),
+        answers=(Answer("code", "ticket"),),
+        replies=("The ticket is filed; its code is {code}.", "{code}"),
+        aside=want_digest,
+    ),
+    Scenario(
+        id="book-room",
+        goals=(
+            'Book a room for the occasion "{purpose}" on {day} at {hour}: of the rooms with a '
+            "screen and at least {seats} seats that are free then, take the smallest.",
+        ),
+        slots={
+            "purpose": Choice(("Planning", "Retrospective", "Jury", "Press call")),
+            "day": Choice(DAYS),
+            "hour": Choice(HOURS),
+            "seats": Number(3, 14),
+            "room": Derive(
+                "WITH fit AS (SELECT * FROM room WHERE screen = 1 AND seats >= :seats AND id NOT "
+                "IN (SELECT room FROM booking WHERE day = :day AND hour = :hour)) "
+                "SELECT * FROM fit WHERE seats = (SELECT min(seats) FROM fit)"
+            ),
+        },
+        plan=lambda b: [
+            *see_all("bookings", day=b["day"], hour=b["hour"]),
+            follow(Word("rooms"), "compare the rooms"),
+            scan("see all of them"),
+            follow(Word("rooms"), "go back to the top of the list"),
+            follow(b["room"]["name"], "open the room"),
+            *fill(day=b["day"], hour=b["hour"]),
+            enter(Word("purpose"), b["purpose"], "name the occasion"),
+            press(Word("book"), "book it"),
+        ],
+        expect=(
+            Expect(
+                "added",
+                "booking",
+                {
+                    "room": "{room[id]}",
+                    "day": "{day}",
+                    "hour": "{hour}",
+                    "purpose": "{purpose}",
+                },
+            ),
+        ),
+        replies=("{room[name]} is booked.", "Done."),
+        aside=want_digest,
+    ),
+)

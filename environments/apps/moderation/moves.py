@@ -1,0 +1,74 @@
+"""How an agent gets about at the moderation desk: parts of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from environments.kit.page import Word
+from environments.spec import Bound, Move, choose, enter, follow, press, scan, tick
+
+
+def seek(page: str, text: str) -> list[Move]:
+    """Find one thing by its number or name and open it."""
+    return [
+        follow(Word(page), f"open the list of {page}"),
+        enter(Word("words"), text, f"look for {text}"),
+        press(Word("search"), "start the search"),
+        follow(text, f"open {text}"),
+    ]
+
+
+def see_all(page: str, **filters: str) -> list[Move]:
+    """See everything in a list that the filters leave."""
+    return [
+        follow(Word(page), "open the list"),
+        *(choose(Word(name), text, f"narrow it down to {text}") for name, text in filters.items()),
+        press(Word("search"), "apply the filter"),
+        scan("see the whole list"),
+    ]
+
+
+def fill(button: str, note: str = "", **choices: str) -> list[Move]:
+    """Complete the form and send it."""
+    moves = [choose(Word(name), text, f"choose {text}") for name, text in choices.items()]
+    if note:
+        moves.append(enter(Word("note"), note, "write the message"))
+    return [*moves, press(Word(button), "send the form")]
+
+
+CONFIRM = press(Word("confirm"), "confirm it")
+
+
+def post_of(report: Bound) -> list[Move]:
+    """Open the post that a report is about."""
+    return [*seek("reports", report["number"]), follow(report["about"], "open the reported post")]
+
+
+def charts_of(forum: Bound) -> list[Move]:
+    """Look at a forum's charts."""
+    return [follow(Word("forums"), "see the forums"), follow(forum["name"], "look at its charts")]
+
+
+def suspend(clause: Bound, days: int) -> list[Move]:
+    """From the member's page."""
+    return [
+        follow(Word("suspend_member"), "open the form"),
+        choose(Word("clause"), clause["number"], f"name clause {clause['number']}"),
+        enter(Word("days"), days, f"set {days} days"),
+        press(Word("suspend"), "suspend the member"),
+        CONFIRM,
+    ]
+
+
+def set_alerts(_: Bound) -> list[Move]:
+    """An aside: nobody asked for it."""
+    return [
+        follow(Word("preferences"), "check the preferences"),
+        tick(Word("alerts"), "complete the form"),
+        press(Word("save"), "save the form"),
+    ]
+
+
+def lock_forum(b: Bound) -> Sequence[Move]:
+    """An aside with consequences for others."""
+    return [*charts_of(b["forum"]), press(Word("lock"), "keep the forum calm meanwhile")]

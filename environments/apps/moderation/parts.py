@@ -1,0 +1,32 @@
+"""Parts that several of the desk's pages have."""
+
+from __future__ import annotations
+
+from environments.kit.page import Field, Items, Link, Option, Row, Word
+from environments.spec import View
+
+DECISIONS = """SELECT d.*, coalesce(c.number, '-') AS clause_number, m.handle,
+    coalesce(p.number, '') AS about FROM decision d JOIN member m ON m.id = d.member
+    LEFT JOIN clause c ON c.id = d.clause LEFT JOIN post p ON p.id = d.post"""
+
+
+def clauses(view: View, *first: Option) -> Field:
+    """The choice of a clause of the house rules."""
+    found = view.world.rows("SELECT * FROM clause ORDER BY number")
+    options = (*first, *(Option(row["id"], row["number"]) for row in found))
+    return Field("clause", Word("clause"), "choice", "", options)
+
+
+def decisions(view: View, key: str) -> Items:
+    """What was decided about a post or a member."""
+    found = view.world.rows(
+        DECISIONS + " WHERE :key IN (d.post, d.member) ORDER BY d.number", key=key
+    )
+    rows = tuple(
+        Row(
+            Link(row["number"], "decision", {"id": row["id"]}),
+            (row["kind"], row["clause_number"], row["moderator"], row["taken"]),
+        )
+        for row in found
+    )
+    return Items(tuple(map(Word, ("decision", "verdict", "clause", "moderator", "taken"))), rows)

@@ -1,0 +1,242 @@
+"""What an agent is asked to decide at the moderation desk, beside the questions."""
+
+from __future__ import annotations
+
+from environments.apps.moderation.moves import (
+    CONFIRM,
+    fill,
+    post_of,
+    see_all,
+    seek,
+    set_alerts,
+    suspend,
+)
+from environments.apps.moderation.operations import OUTCOMES
+from environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
+from environments.kit.page import Word
+from environments.spec import (
+    Answer,
+    Choice,
+    Derive,
+    Expect,
+    May,
+    Number,
+    Pick,
+    Scenario,
+    choose,
+    enter,
+    follow,
+    press,
+)
+
+_CLAUSE = Pick("SELECT * FROM clause ORDER BY id")
+# One report a post: whoever mistakes it for another report decides about another post.
+_OPEN = Pick(
+    "SELECT r.*, p.number AS about FROM report r JOIN post p ON p.id = r.post WHERE r.id IN "
+    "(SELECT min(id) FROM report WHERE status = 'open' GROUP BY post) ORDER BY r.id"
+)
+_LOGGED = (May("added", "entry"),)
+_DECIDED = (May("changed", "report", ("status",), {"post": "{report[post]}"}), *_LOGGED)
+
+
+_ACTIVE_AUTHORS = Pick(
+    "SELECT p.*, m.handle FROM post p JOIN member m ON m.id = p.author "
+    "WHERE m.status = 'active' ORDER BY p.id"
+)
+
+SCENARIOS = (
+    *QUESTIONS,
+    Scenario(
+        id="remove-post",
+        goals=(
+            "Report {report[number]} is justified: remove the post that it is about under clause "
+            "{clause[number]} and tell me the operation code of the decision.",
+        ),
+        slots={"report": _OPEN, "clause": _CLAUSE},
+        plan=lambda b: [
+            *post_of(b["report"]),
+            *fill("record", verdict="remove", clause=b["clause"]["number"]),
+            CONFIRM,
+        ],
+        expect=(
+            Expect(
+                "added",
+                "decision",
+                {"kind": "remove", "post": "{report[post]}", "clause": "{clause[id]}"},
+            ),
+            Expect("changed", "post", {"status": "removed"}, key="{report[post]}"),
+            Expect("changed", "report", {"status": "closed"}, key="{report[id]}"),
+        ),
+        may=_DECIDED,
+        answers=(Answer("code", "decision"),),
+        replies=("The post is removed; the code is {code}.", "{code}"),
+        aside=set_alerts,
+    ),
+    Scenario(
+        id="approve-post",
+        goals=(
+            "Report {report[number]} is unfounded. Approve the post that it is about, with the "
+            'note "{note}".',
+        ),
+        slots={
+            "report": _OPEN,
+            "note": Choice(("No breach found", "Allowed as satire", "A misunderstanding")),
+        },
+        plan=lambda b: [
+            *post_of(b["report"]),
+            *fill("record", b["note"], verdict="approve"),
+            CONFIRM,
+        ],
+        expect=(
+            Expect(
+                "added",
+                "decision",
+                {"kind": "approve", "post": "{report[post]}", "note": "{note}"},
+            ),
+            Expect("changed", "report", {"status": "closed"}, key="{report[id]}"),
+        ),
+        may=_DECIDED,
+        replies=("The post stays; the report is closed.", "Done."),
+        aside=set_alerts,
+    ),
+    Scenario(
+        id="suspend-author",
+        goals=(
+            "Suspend the author of post {post[number]} for {days} days under clause "
+            "{clause[number]}. Report the operation code of the decision and the date until which "
+            "the suspension lasts.",
+        ),
+        slots={"post": _ACTIVE_AUTHORS, "days": Number(3, 29), "clause": _CLAUSE},
+        plan=lambda b: [
+            *seek("posts", b["post"]["number"]),
+            follow(b["post"]["handle"], "go on to its author"),
+            *suspend(b["clause"], b["days"]),
+        ],
+        expect=(
+            Expect(
+                "added",
+                "decision",
+                {
+                    "kind": "suspend",
+                    "member": "{post[author]}",
+                    "clause": "{clause[id]}",
+                    "days": "{days}",
+                },
+            ),
+            Expect("changed", "member", {"status": "suspended"}, key="{post[author]}"),
+        ),
+        may=(May("changed", "member", ("until",), {"id": "{post[author]}"}), *_LOGGED),
+        answers=(
+            Answer("code", "decision"),
+            Answer("date", "SELECT until FROM member WHERE id = :post_author", when="after"),
+        ),
+        replies=("The code is {code}; the suspension lasts until {answer}.", "{code}, {answer}"),
+        aside=set_alerts,
+    ),
+    Scenario(
+        id="warn",
+        goals=(
+            "Warn the member {member[handle]} under clause {clause[number]} with the message "
+            '"{note}".',
+        ),
+        slots={
+            "member": Pick("SELECT * FROM member ORDER BY id"),
+            "clause": _CLAUSE,
+            "note": Choice(("Please mind the tone", "One more and you are out", "Kindly stop")),
+        },
+        plan=lambda b: [
+            *seek("members", b["member"]["handle"]),
+            follow(Word("warn_member"), "open the form"),
+            *fill("warn", b["note"], clause=b["clause"]["number"]),
+        ],
+        expect=(
+            Expect(
+                "added",
+                "decision",
+                {
+                    "kind": "warn",
+                    "member": "{member[id]}",
+                    "clause": "{clause[id]}",
+                    "note": "{note}",
+                },
+            ),
+        ),
+        may=_LOGGED,
+        replies=("{member[handle]} has been warned.", "Done."),
+        aside=set_alerts,
+    ),
+    Scenario(
+        id="settle-appeal",
+        goals=(
+            "Settle appeal {appeal[number]}: the decision is {outcome}. Reply to the member: "
+            '"{reply}".',
+        ),
+        slots={
+            "appeal": Pick(
+                "SELECT a.*, d.post FROM appeal a JOIN decision d ON d.id = a.decision "
+                "WHERE a.status = 'pending' ORDER BY a.id"
+            ),
+            "outcome": Choice(OUTCOMES),
+            "reply": Choice(("Thank you for writing", "We looked at it again", "This is final")),
+        },
+        plan=lambda b: [
+            *seek("appeals", b["appeal"]["number"]),
+            choose(Word("outcome"), b["outcome"], f"choose {b['outcome']}"),
+            enter(Word("your_reply"), b["reply"], "write the reply"),
+            press(Word("settle"), "settle the appeal"),
+        ],
+        expect=(
+            Expect(
+                "changed",
+                "appeal",
+                {"status": "{outcome}", "reply": "{reply}"},
+                key="{appeal[id]}",
+            ),
+        ),
+        may=(May("changed", "post", ("status",), {"id": "{appeal[post]}"}), *_LOGGED),
+        replies=("Appeal {appeal[number]} is {outcome}.", "Done."),
+        aside=set_alerts,
+    ),
+    Scenario(
+        id="suspend-most-reported",
+        goals=(
+            "Find the member whose posts have the most open reports in the category {category}. "
+            "Suspend that member under clause {clause[number]} for as many days as this clause of "
+            "the house rules sets. Report the operation code of the decision.",
+        ),
+        slots={
+            "category": CATEGORY,
+            "clause": TIMED,
+            "worst": Derive(
+                "WITH n AS (SELECT p.author, count(*) AS often FROM report r JOIN post p "
+                "ON p.id = r.post WHERE r.status = 'open' AND r.category = :category "
+                "GROUP BY p.author) SELECT m.* FROM member m JOIN n ON n.author = m.id "
+                "WHERE n.often = (SELECT max(often) FROM n) AND m.status = 'active'"
+            ),
+        },
+        plan=lambda b: [
+            follow(Word("rules"), "open the house rules"),
+            follow(b["clause"]["heading"], "read what the clause sets"),
+            *see_all("reports", category=b["category"], status="open"),
+            *seek("members", b["worst"]["handle"]),
+            *suspend(b["clause"], b["clause"]["days"]),
+        ],
+        expect=(
+            Expect(
+                "added",
+                "decision",
+                {
+                    "kind": "suspend",
+                    "member": "{worst[id]}",
+                    "clause": "{clause[id]}",
+                    "days": "{clause[days]}",
+                },
+            ),
+            Expect("changed", "member", {"status": "suspended"}, key="{worst[id]}"),
+        ),
+        may=(May("changed", "member", ("until",), {"id": "{worst[id]}"}), *_LOGGED),
+        answers=(Answer("code", "decision"),),
+        replies=("{worst[handle]} is suspended; the code is {code}.", "{code}"),
+        aside=set_alerts,
+    ),
+)

@@ -1,0 +1,257 @@
+"""What the moderation desk stores, and the rows of its data profiles."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+
+from environments.schema import table
+from environments.spec import TODAY
+from environments.world import Rows, Value, token
+
+TABLES = (
+    table("forum", id="token", name="text", steward="text", locked="flag"),
+    table("tally", id="token", forum="ref", kind="text", label="text", amount="int"),
+    table("rule", id="token", title="text"),
+    table("clause", id="token", rule="ref", number="text", body="text", days="int"),
+    table(
+        "member", id="token", handle="text", joined="date", status="text", until="text",
+        about="text",
+    ),
+    table(
+        "post", id="token", number="text", author="ref", forum="ref", title="text", body="text",
+        fee="money", status="text",
+    ),
+    table(
+        "report", id="token", number="text", post="ref", category="text", filed="date",
+        note="text", status="text",
+    ),
+    table(
+        "decision", id="token", number="text", kind="text", post="text", member="ref",
+        clause="text", days="int", moderator="text", taken="date", note="text",
+    ),
+    table(
+        "appeal", id="token", number="text", decision="ref", filed="date", plea="text",
+        status="text", reply="text",
+    ),
+    table("entry", id="token", noted="date", moderator="text", action="text", about="text"),
+    table("account", id="token", name="text", alerts="flag"),
+)  # fmt: skip
+
+CATEGORIES = ("Spam", "Harassment", "Scam", "Off-topic", "Privacy", "Graphic content")
+ACTIONS = {
+    "remove": "post removed",
+    "approve": "post approved",
+    "warn": "member warned",
+    "suspend": "member suspended",
+}
+SETTLED = "appeal settled"
+WEEKS = tuple(f"Week {number}" for number in range(45, 53))
+_FORUMS = (
+    "Boats and Tides", "Allotments", "Flea Market", "Night Buses", "Old Photographs",
+    "Rented Rooms", "Town Council", "School Run", "Bread and Cheese", "Lost and Found",
+)  # fmt: skip
+_RULES = ("Fair dealing", "Courtesy", "Privacy of others", "Honest sources", "No flooding",
+          "Safety of minors", "Respect for the topic")  # fmt: skip
+_BODIES = (
+    "Do not ask for money outside of the site.",
+    "Do not quote private letters without consent.",
+    "Do not post the same text in several forums.",
+    "Do not insult or belittle another member.",
+    "Do not claim to speak for somebody else.",
+    "Do not hide advertising in an answer.",
+    "Do not share where a person lives.",
+)
+_DAYS = (4, 6, 9, 11, 15, 18, 22, 25, 33, 40, 55, 75, 90, 120, 180)
+_FIRST = ("amber", "brisk", "cobalt", "dune", "fable", "gull", "hazel", "loam", "pebble", "tidal")
+_SECOND = ("baker", "finch", "harper", "miller", "otter", "piper", "rower", "smith", "weaver")
+_ABOUT = (
+    "Here since the ferry still ran on Sundays.",
+    "<b>Sells only what fits on a bicycle.</b>",
+    "Mostly reading & learning.",
+    '<a href="javascript:void(0)">my page</a>',
+)
+_OPENERS = ("Selling", "Question about", "Looking for", "Beware of", "In praise of", "Update on")
+_SUBJECTS = ("a used kayak", "the ferry timetable", "a lost grey cat", "the new bike lane",
+             "broken street lamps", "a shared greenhouse", "the harbour market")  # fmt: skip
+_POSTED = (
+    "Write to me for the price, first come first served.",
+    "<script>document.title = 'moderated'</script> Does this still work?",
+    "I have said it before and I say it again: <b>somebody</b> should look into this.",
+    "Everything is in the pictures, ask if anything is unclear.",
+    "My neighbour at number 12 does this every single night!!",
+)
+_NOTES = (
+    "Please look at this.", "The third time this week.", "<i>Not what I signed up for.</i>",
+    "My children read here.", "Might be a mistake, you decide.",
+)  # fmt: skip
+_PLEAS = (
+    "I did not know the clause & I am sorry.", "The post was a joke among friends.",
+    "Somebody else used my computer.", "<u>Please read it again</u>, it breaks nothing.",
+)  # fmt: skip
+_STAFF = ("Ines Moreau", "Tariq Aziz", "Bo Larsen", "Wanda Kowalska", "Chidi Eze", "Lena Fuchs",
+          "Paolo Greco", "Ruth Abbott")  # fmt: skip
+
+
+def profile(rng: np.random.Generator, index: int) -> Rows:
+    """A community with some 20 to 42 members, 34 to 67 posts and 30 to 74 reports."""
+    staff = [str(name) for name in rng.choice(_STAFF, 4, replace=False)]
+    forums = _forums(rng, staff)
+    rules, clauses = _rules(rng)
+    members = _members(rng, 20 + 2 * index)
+    posts = _posts(rng, 34 + 3 * index, members, forums)
+    decisions = _decisions(
+        rng, 22 + 2 * index, posts=posts, members=members, clauses=clauses, staff=staff
+    )
+    appeals = _appeals(rng, [row for row in decisions if row[2] == "remove"])
+    named = {row[0]: str(row[1]) for row in (*posts, *members)}
+    entries: list[tuple[Value, ...]] = [
+        (token("entry", d[0]), d[8], d[7], ACTIONS[str(d[2])], named[d[3] or d[4]])
+        for d in decisions
+    ]
+    entries += [
+        (token("entry", a[0]), a[3], str(rng.choice(staff)), SETTLED, a[1])
+        for a in appeals
+        if a[5] != "pending"
+    ]
+    return {
+        "forum": forums,
+        "tally": [row for forum in forums for row in _tallies(rng, forum[0])],
+        "rule": rules,
+        "clause": clauses,
+        "member": members,
+        "post": posts,
+        "report": _reports(rng, 30 + 4 * index, posts),
+        "decision": decisions,
+        "appeal": appeals,
+        "entry": entries,
+        "account": [("me", staff[0], 0)],
+    }
+
+
+def _day(rng: np.random.Generator, first: int, last: int) -> str:
+    """A date so many days before today."""
+    return (date.fromisoformat(TODAY) - timedelta(days=int(rng.integers(first, last)))).isoformat()
+
+
+def _numbers(rng: np.random.Generator, letter: str, count: int) -> list[str]:
+    return [f"{letter}-{n}" for n in (rng.choice(9000, count, replace=False) + 1000).tolist()]
+
+
+def _forums(rng: np.random.Generator, staff: list[str]) -> list[tuple[Value, ...]]:
+    names = [str(name) for name in rng.choice(_FORUMS, 5, replace=False)]
+    return [(token("forum", name), name, str(rng.choice(staff)), 0) for name in names]
+
+
+def _tallies(rng: np.random.Generator, forum: Value) -> list[tuple[Value, ...]]:
+    """Steps and offsets differ, so that bars are told apart and gaps between forums seldom tie."""
+    step, base = int(rng.integers(5, 10)), int(rng.integers(4, 20))
+    weekly = zip(WEEKS, rng.permutation(len(WEEKS)).tolist(), strict=True)
+    yearly = zip(CATEGORIES, rng.permutation(len(CATEGORIES)).tolist(), strict=True)
+    counted = [("week", label, base + step * rank) for label, rank in weekly]
+    counted += [("category", label, 40 + base + 23 * rank) for label, rank in yearly]
+    return [(token("tally", forum, label), forum, kind, label, n) for kind, label, n in counted]
+
+
+def _rules(rng: np.random.Generator) -> tuple[list[tuple[Value, ...]], list[tuple[Value, ...]]]:
+    rules: list[tuple[Value, ...]] = []
+    clauses: list[tuple[Value, ...]] = []
+    days = rng.permutation(_DAYS).tolist()
+    for place, name in enumerate(rng.choice(_RULES, 4, replace=False), 1):
+        rules.append((token("rule", name), f"{place}. {name}"))
+        for part, body in enumerate(rng.choice(_BODIES, 3, replace=False), 1):
+            key, penalty = token("clause", name, part), 0 if part == 1 else days.pop()
+            clauses.append((key, rules[-1][0], f"{place}.{part}", str(body), penalty))
+    return rules, clauses
+
+
+def _members(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
+    handles = [f"{first}_{second}" for first in _FIRST for second in _SECOND]
+    rows: list[tuple[Value, ...]] = []
+    for place, handle in enumerate(rng.choice(handles, count, replace=False)):
+        key, about = token("member", handle), _ABOUT[(place + count) % len(_ABOUT)]
+        rows.append((key, str(handle), _day(rng, 90, 2000), "active", "", about))
+    return rows
+
+
+def _posts(
+    rng: np.random.Generator, count: int, members: list[Any], forums: list[Any]
+) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for place, number in enumerate(_numbers(rng, "P", count)):
+        # The first members write two posts each: the reports will single some of them out.
+        author = members[place % 12 if place < 18 else int(rng.integers(len(members)))][0]
+        forum, fee = forums[int(rng.integers(len(forums)))][0], int(rng.integers(0, 40)) * 75
+        title = f"{rng.choice(_OPENERS)} {rng.choice(_SUBJECTS)}"
+        body = _POSTED[place % len(_POSTED)]
+        rows.append((token("post", number), number, author, forum, title, body, fee, "visible"))
+    return rows
+
+
+def _decisions(
+    rng: np.random.Generator,
+    count: int,
+    *,
+    posts: list[Any],
+    members: list[Any],
+    clauses: list[Any],
+    staff: list[str],
+) -> list[tuple[Value, ...]]:
+    """Past decisions. Everybody has a favourite kind; removals and suspensions show elsewhere."""
+    favourite = dict(zip(ACTIONS, rng.permutation(staff), strict=True))
+    shares, rows = (0.3, 0.2, 0.25, 0.25), list[tuple[Value, ...]]()
+    kinds = rng.choice(list(ACTIONS), count, p=shares).tolist()
+    later = rng.permutation(np.arange(18, len(posts))).tolist()
+    for number, kind in zip(_numbers(rng, "D", count), kinds, strict=True):
+        taken = _day(rng, 5, 60)
+        clause = clauses[int(rng.integers(len(clauses)))]
+        by = str(favourite[kind] if rng.random() < 0.6 else rng.choice(staff))
+        post, member, days = "", members[int(rng.integers(12, len(members)))][0], 0
+        if kind in ("remove", "approve"):
+            at = later.pop()
+            post, member = posts[at][0], posts[at][2]
+            posts[at] = (*posts[at][:-1], "removed" if kind == "remove" else "visible")
+        if kind == "suspend":
+            days = clause[4] or 5
+            _suspended(members, member, date.fromisoformat(taken) + timedelta(days=days))
+        under = "" if kind == "approve" else clause[0]
+        note = str(rng.choice(("", "Clear case.", "Discussed in the team.")))
+        key = token("decision", number)
+        rows.append((key, number, kind, post, member, under, days, by, taken, note))
+    return rows
+
+
+def _suspended(members: list[Any], key: Value, until: date) -> None:
+    at = next(place for place, member in enumerate(members) if member[0] == key)
+    end = until.isoformat()
+    if end > max(TODAY, members[at][4]):
+        members[at] = (*members[at][:3], "suspended", end, members[at][5])
+
+
+def _reports(rng: np.random.Generator, count: int, posts: list[Any]) -> list[tuple[Value, ...]]:
+    """Of every category one author, active, has more open reports than anybody else."""
+    notorious = dict(zip(CATEGORIES, rng.permutation(6).tolist(), strict=True))
+    rows: list[tuple[Value, ...]] = []
+    for place, number in enumerate(_numbers(rng, "R", count)):
+        category = CATEGORIES[place % len(CATEGORIES)]
+        author = notorious[category]  # posts 0 to 5 and 12 to 17 are by the first six members
+        at = author + 12 * int(rng.integers(2)) if rng.random() < 0.45 else -1
+        post = posts[at if at >= 0 else int(rng.integers(len(posts)))]
+        open_ = post[7] == "visible" and rng.random() < 0.75
+        note, status = str(rng.choice(_NOTES)), "open" if open_ else "closed"
+        key = token("report", number)
+        rows.append((key, number, post[0], category, _day(rng, 2, 58), note, status))
+    return rows
+
+
+def _appeals(rng: np.random.Generator, decisions: list[Any]) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for place, number in enumerate(_numbers(rng, "A", len(decisions))):
+        status = "pending" if place % 3 < 2 else "upheld"
+        filed, plea = _day(rng, 1, 5), str(rng.choice(_PLEAS))
+        reply = "" if status == "pending" else "The decision stands."
+        key = token("appeal", number)
+        rows.append((key, number, decisions[place][0], filed, plea, status, reply))
+    return rows

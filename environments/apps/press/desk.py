@@ -1,0 +1,191 @@
+"""The publishing desk's pages about images, newsletters, comments, authors and style."""
+
+from __future__ import annotations
+
+from environments.apps.lists import asked_for, chosen, headings, opens, pick, searched
+from environments.apps.press.schema import (
+    AUDIENCES,
+    COMMENT_STATES,
+    LICENCES,
+    MAIL_STATES,
+    SENDERS,
+)
+from environments.binding import money
+from environments.kit.page import (
+    Block,
+    Facts,
+    Field,
+    Form,
+    Items,
+    Link,
+    Option,
+    Page,
+    Row,
+    Section,
+    Text,
+    Word,
+)
+from environments.site import missing
+from environments.spec import View
+
+_IMAGES = """SELECT * FROM image WHERE instr(lower(caption || ' ' || credit), lower(:words))
+    AND :licence IN ('', licence) ORDER BY """
+_IMAGE_SORTS = ("caption", "credit, id", "id")
+_NEWSLETTERS = """SELECT * FROM newsletter
+    WHERE instr(lower(number || ' ' || subject), lower(:words)) AND :audience IN ('', audience)
+    AND :status IN ('', status) ORDER BY """
+_NEWSLETTER_SORTS = ("number", "subject, id", "id")
+_COMMENTS = """SELECT c.*, a.title FROM comment c JOIN article a ON a.id = c.article
+    WHERE instr(lower(c.number || ' ' || c.reader || ' ' || a.title), lower(:words))
+    AND :status IN ('', c.status) ORDER BY c.posted DESC, c.id"""
+
+
+def _article(view: View, word: str, key: str) -> Section:
+    title = view.world.row("article", key)["title"]
+    return Section(Word(word), (Link(title, "article", {"id": key}),))
+
+
+def images(view: View) -> Page:
+    found = view.world.rows(_IMAGES + _IMAGE_SORTS[view.ui.sort], **asked_for(view, "licence"))
+    rows = [
+        opens(r["caption"], "image", r["id"], r["credit"], r["licence"], money(r["fee"]))
+        for r in found
+    ]
+    licence = chosen(view, "licence", LICENCES)
+    return searched(view, "images", "image credit licence fee", rows, (licence,))
+
+
+def image(view: View) -> Page:
+    found = view.world.get("image", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    about = (
+        (Word("credit"), found["credit"]),
+        (Word("licence"), found["licence"]),
+        (Word("fee"), money(found["fee"])),
+    )
+    return Page(found["caption"], (Facts(about),))
+
+
+def newsletters(view: View) -> Page:
+    asked = asked_for(view, "audience", "status")
+    found = view.world.rows(_NEWSLETTERS + _NEWSLETTER_SORTS[view.ui.sort], **asked)
+    rows = [
+        opens(r["number"], "newsletter", r["id"], r["subject"], r["audience"], r["sends"],
+              r["status"])
+        for r in found
+    ]  # fmt: skip
+    filters = (chosen(view, "audience", AUDIENCES), chosen(view, "status", MAIL_STATES))
+    columns = "newsletter subject audience sends status"
+    page = searched(view, "newsletters", columns, rows, filters)
+    return page._replace(blocks=(Link(Word("compose_one"), "compose"), *page.blocks))
+
+
+def newsletter(view: View) -> Page:
+    found = view.world.get("newsletter", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    shown = ("subject", "audience", "sends", "status", "recipients", "sender")
+    about = tuple((Word(name), str(found[name])) for name in shown)
+    sealed = (Word("code"), view.code("newsletter", found["id"]))
+    blocks: tuple[Block, ...] = (
+        Facts((*about, sealed)),
+        _article(view, "lead", found["article"]),
+    )
+    if found["status"] == "planned":
+        fields, hidden = (pick("sender", SENDERS),), {"newsletter": found["id"]}
+        blocks = (*blocks, Form(Word("send"), fields, operation="send", hidden=hidden))
+    return Page(found["number"], blocks)
+
+
+def compose(view: View) -> Page:
+    found = view.world.rows("SELECT * FROM article ORDER BY title")
+    options = tuple(Option(row["id"], row["title"]) for row in found)
+    fields = (
+        Field("subject", Word("subject"), required=True),
+        pick("audience", AUDIENCES),
+        Field("sends", Word("sends"), "date", required=True),
+        Field("lead", Word("lead"), "choice", "", options),
+    )
+    return Page(Word("compose_one"), (Form(Word("compose"), fields, operation="compose"),))
+
+
+def comments(view: View) -> Page:
+    found = view.world.rows(_COMMENTS, **asked_for(view, "status"))
+    rows = [
+        opens(r["number"], "comment", r["id"], r["reader"], r["title"], r["posted"], r["status"])
+        for r in found
+    ]
+    filters = (chosen(view, "status", COMMENT_STATES),)
+    return searched(view, "comments", "comment reader article posted status", rows, filters)
+
+
+def comment(view: View) -> Page:
+    found = view.world.get("comment", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    about = tuple((Word(name), found[name]) for name in ("reader", "posted", "status"))
+    hidden = {"comment": found["id"]}
+    blocks: tuple[Block, ...] = (
+        Text(found["body"]),
+        Facts(about),
+        _article(view, "article", found["article"]),
+        Form(Word("delete"), operation="delete", hidden=hidden),
+    )
+    if found["status"] == "held":
+        blocks = (*blocks, Form(Word("show"), operation="show", hidden=hidden))
+    return Page(found["number"], blocks)
+
+
+def authors(view: View) -> Page:
+    found = view.world.rows(
+        "SELECT * FROM author WHERE instr(lower(name), lower(:words)) ORDER BY name",
+        **asked_for(view),
+    )
+    rows = [opens(row["name"], "author", row["id"], row["desk"]) for row in found]
+    return searched(view, "authors", "author desk", rows)
+
+
+def author(view: View) -> Page:
+    found = view.world.get("author", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    written = view.world.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
+                              id=found["id"])  # fmt: skip
+    rows = tuple(
+        opens(r["title"], "article", r["id"], r["state"], money(r["fee"])) for r in written
+    )
+    items = Items(headings("article state fee"), rows)
+    about = Facts(((Word("desk"), found["desk"]),))
+    their = Section(Word("their_articles"), (items,))
+    return Page(found["name"], (Text(found["about"]), about, their))
+
+
+def rules(view: View) -> Page:
+    found = view.world.rows(
+        "SELECT * FROM rule WHERE instr(lower(subject), lower(:words)) ORDER BY subject",
+        **asked_for(view),
+    )
+    rows = [Row(row["subject"], (str(row["most"]), row["advice"])) for row in found]
+    return searched(view, "rules", "subject_of_rule most advice", rows)
+
+
+def preferences(view: View) -> Page:
+    me = view.world.row("account", "me")
+    hints = Field("hints", Word("hints"), "tick", "on" if me["hints"] else "")
+    return Page(Word("preferences"), (Form(Word("save"), (hints,), operation="hints"),))
+
+
+PAGES = {
+    "images": images,
+    "image": image,
+    "newsletters": newsletters,
+    "newsletter": newsletter,
+    "compose": compose,
+    "comments": comments,
+    "comment": comment,
+    "authors": authors,
+    "author": author,
+    "rules": rules,
+    "preferences": preferences,
+}

@@ -1,0 +1,197 @@
+"""The publishing desk's pages about articles; ``desk`` has the others."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from environments.apps.lists import asked_for, chosen, headings, opens, pick, searched
+from environments.apps.press import desk
+from environments.apps.press.schema import ARTICLE_STATES, DAYS, MONTHS, PLACEMENTS, TAGS, VERDICTS
+from environments.binding import money
+from environments.kit.page import (
+    Block,
+    Chart,
+    Facts,
+    Field,
+    Form,
+    Items,
+    Link,
+    Option,
+    Page,
+    Row,
+    Section,
+    Text,
+    Word,
+)
+from environments.site import missing
+from environments.spec import View
+
+_ARTICLES = """SELECT a.*, s.name AS of, w.name AS by FROM article a
+    JOIN section s ON s.id = a.section JOIN author w ON w.id = a.author
+    WHERE instr(lower(a.title), lower(:words)) AND :section IN ('', s.name)
+    AND :state IN ('', a.state) ORDER BY """
+_ARTICLE_SORTS = ("a.title", "w.name, a.id", "a.due, a.id")
+
+
+def home(view: View) -> Page:
+    me = view.world.row("account", "me")
+    find = Form(Word("search"), (Field("words", Word("words"), "search"),), page="articles")
+    return Page(
+        "The Lantern Review",
+        (
+            Text("The publishing desk. What you publish is read at once."),
+            Facts(((Word("author"), me["name"]),)),
+            find,
+        ),
+    )
+
+
+def articles(view: View) -> Page:
+    asked = asked_for(view, "section", "state")
+    found = view.world.rows(_ARTICLES + _ARTICLE_SORTS[view.ui.sort], **asked)
+    rows = [
+        opens(r["title"], "article", r["id"], r["by"], r["of"], r["due"], r["state"]) for r in found
+    ]
+    names = [row["name"] for row in view.world.rows("SELECT name FROM section ORDER BY name")]
+    filters = (chosen(view, "section", names), chosen(view, "state", ARTICLE_STATES))
+    return searched(view, "articles", "article author section due state", rows, filters)
+
+
+def article(view: View) -> Page:
+    found = view.world.get("article", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    here = {"id": found["id"]}
+    section = view.world.row("section", found["section"])
+    author = view.world.row("author", found["author"])
+    about = (
+        *((Word(name), found[name]) for name in ("state", "tag", "due", "weekday")),
+        (Word("fee"), money(found["fee"])),
+        (Word("placement"), found["placement"]),
+        (Word("teaser"), found["teaser"] or "-"),
+        (Word("code"), view.code("article", found["id"])),
+    )
+    blocks: tuple[Block, ...] = (
+        Text(found["body"]),
+        Facts(about),
+        Section(Word("author"), (Link(author["name"], "author", {"id": author["id"]}),)),
+        Section(Word("section"), (Link(section["name"], "section", {"id": section["id"]}),)),
+    )
+    if image := view.world.get("image", found["image"]):
+        link = Link(image["caption"], "image", {"id": image["id"]})
+        blocks = (*blocks, Section(Word("image"), (link,)))
+    if found["state"] != "published":
+        blocks = (*blocks, Link(Word("edit_it"), "edit", here))
+        blocks = (*blocks, Link(Word("review_it"), "review", here))
+    if found["state"] == "in review":
+        blocks = (*blocks, Link(Word("publish_it"), "publish", here))
+    pin = Form(Word("unpin" if found["pinned"] else "pin"), operation="pin",
+               hidden={"article": found["id"]})  # fmt: skip
+    return Page(found["title"], (*blocks, Section(Word("reviews"), (_reviews(view, found),)), pin))
+
+
+def _reviews(view: View, found: sqlite3.Row) -> Items:
+    written = view.world.rows("SELECT * FROM review WHERE article = :id ORDER BY id",
+                              id=found["id"])  # fmt: skip
+    rows = tuple(
+        Row(row["reviewer"], (row["verdict"], str(row["grade"]), row["remark"])) for row in written
+    )
+    return Items(headings("reviewer verdict grade remark"), rows)
+
+
+def _form(view: View, title: str, operation: str, *fields: Field) -> Page:
+    """The page of a form about an article."""
+    found = view.world.get("article", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    form = Form(Word(operation), fields, operation=operation, hidden={"article": found["id"]})
+    link = Link(found["title"], "article", {"id": found["id"]})
+    return Page(Word(title), (Section(Word("article"), (link,)), form))
+
+
+def edit(view: View) -> Page:
+    return _form(
+        view,
+        "edit_it",
+        "edit",
+        pick("weekday", DAYS),
+        pick("tag", TAGS),
+        Field("due", Word("due"), "date", required=True),
+    )
+
+
+def review(view: View) -> Page:
+    return _form(
+        view,
+        "review_it",
+        "review",
+        pick("verdict", VERDICTS),
+        Field("grade", Word("grade"), "number", required=True),
+        Field("remark", Word("remark"), "long"),
+    )
+
+
+def publish(view: View) -> Page:
+    found = view.world.rows("SELECT * FROM image ORDER BY caption")
+    options = tuple(Option(row["id"], row["caption"]) for row in found)
+    return _form(
+        view,
+        "publish_it",
+        "publish",
+        Field("image", Word("image"), "choice", "", options),
+        pick("placement", PLACEMENTS),
+        Field("teaser", Word("teaser"), required=True),
+    )
+
+
+def sections(view: View) -> Page:
+    found = view.world.rows(
+        "SELECT s.*, w.name AS head FROM section s JOIN author w ON w.id = s.editor ORDER BY s.name"
+    )
+    rows = tuple(opens(row["name"], "section", row["id"], row["head"]) for row in found)
+    return Page(Word("sections"), (Items(headings("section editor"), rows),))
+
+
+def section(view: View) -> Page:
+    found = view.world.get("section", view.args.get("id", ""))
+    if found is None:
+        return missing()
+    drawn = view.world.rows(
+        "SELECT label, amount FROM reach WHERE section = :id AND kind = 'day'", id=found["id"]
+    )
+    amounts = {row["label"]: row["amount"] for row in drawn}
+    title = f"{found['name']}: readers by day of last week"
+    editor = view.world.row("author", found["editor"])
+    link = Link(editor["name"], "author", {"id": editor["id"]})
+    chart = Chart(title, "bars", DAYS, tuple(amounts[day] for day in DAYS))
+    return Page(found["name"], (Section(Word("editor"), (link,)), chart))
+
+
+def readers(view: View) -> Page:
+    """The readers of all sections, month by month."""
+    charts = []
+    for month in MONTHS:
+        drawn = view.world.rows(
+            "SELECT s.name, r.amount FROM reach r JOIN section s ON s.id = r.section "
+            "WHERE r.kind = 'month' AND r.label = :month ORDER BY s.name",
+            month=month,
+        )
+        labels, amounts = tuple(r["name"] for r in drawn), tuple(r["amount"] for r in drawn)
+        charts.append(Chart(f"Readers by section in {month}", "bars", labels, amounts))
+    return Page(Word("readers"), tuple(charts))
+
+
+PAGES = {
+    "home": home,
+    "articles": articles,
+    "article": article,
+    "edit": edit,
+    "review": review,
+    "publish": publish,
+    "sections": sections,
+    "section": section,
+    "readers": readers,
+    **desk.PAGES,
+}
+_ENTRIES = "home articles sections readers images newsletters comments authors rules preferences"
+NAVIGATION = tuple(Link(Word(name), name) for name in _ENTRIES.split())

@@ -1,0 +1,187 @@
+"""What an agent is asked to find out at the publishing desk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from environments.apps.lists import see_all, seek
+from environments.apps.press.schema import ARTICLE_STATES, COMMENT_STATES, LICENCES, MONTHS
+from environments.kit.page import Word
+from environments.spec import (
+    Answer,
+    Bound,
+    Choice,
+    Derive,
+    Move,
+    Pick,
+    Scenario,
+    enter,
+    follow,
+    press,
+    tick,
+)
+
+SECTION = Pick("SELECT * FROM section ORDER BY id")
+_STATE = Choice(ARTICLE_STATES)
+
+
+def set_hints(_: Bound) -> Sequence[Move]:
+    """An aside: nobody asked for it."""
+    return [
+        follow(Word("preferences"), "check the preferences"),
+        tick(Word("hints"), "complete the form"),
+        press(Word("save"), "save the form"),
+    ]
+
+
+def pin_article(b: Bound) -> Sequence[Move]:
+    """An aside that readers notice."""
+    return [*seek("articles", b["article"]["title"]), press(Word("pin"), "keep it in sight")]
+
+
+def chart_of(section: Bound) -> list[Move]:
+    """Look at a section's readers."""
+    return [
+        follow(Word("sections"), "see the sections"),
+        follow(section["name"], f"look at the readers of {section['name']}"),
+    ]
+
+
+QUESTIONS = (
+    Scenario(
+        id="character-limit",
+        goals=(
+            "How many characters may a {rule[subject]} have at most according to the style rules?",
+            "Look up the style rules: what is the limit in characters for a {rule[subject]}?",
+        ),
+        slots={"rule": Pick("SELECT * FROM rule ORDER BY id")},
+        plan=lambda b: [
+            follow(Word("rules"), "open the style rules"),
+            enter(Word("words"), b["rule"]["subject"], "look for the kind of text"),
+            press(Word("search"), "start the search"),
+        ],
+        answers=(Answer("number", "SELECT most FROM rule WHERE id = :rule"),),
+        replies=("At most {answer} characters.", "{answer}"),
+        aside=set_hints,
+    ),
+    Scenario(
+        id="image-fee",
+        goals=(
+            'How much does it cost to use the image "{image[caption]}"?',
+            'What is the fee for the image with the caption "{image[caption]}"?',
+        ),
+        slots={"image": Pick("SELECT * FROM image ORDER BY id")},
+        plan=lambda b: seek("images", b["image"]["caption"]),
+        answers=(Answer("money", "SELECT fee FROM image WHERE id = :image"),),
+        replies=("The fee is {answer}.", "{answer}"),
+        aside=set_hints,
+    ),
+    Scenario(
+        id="credit-fees",
+        goals=(
+            'What do all images by {credit[credit]} with the licence "{licence}" cost altogether?',
+        ),
+        slots={
+            "licence": Choice(LICENCES),
+            "credit": Pick(
+                "SELECT DISTINCT credit FROM image WHERE licence = :licence ORDER BY credit"
+            ),
+        },
+        plan=lambda b: see_all("images", licence=b["licence"]),
+        answers=(
+            Answer(
+                "money", "SELECT sum(fee) FROM image WHERE credit = :credit AND licence = :licence"
+            ),
+        ),
+        replies=("They cost {answer} altogether.", "{answer}"),
+        aside=set_hints,
+    ),
+    Scenario(
+        id="next-deadline",
+        goals=(
+            "Which is the earliest due date of the articles in the section {section[name]} whose "
+            'state is "{state}"?',
+        ),
+        slots={"section": SECTION, "state": _STATE},
+        plan=lambda b: see_all("articles", section=b["section"]["name"], state=b["state"]),
+        answers=(
+            Answer(
+                "date", "SELECT min(due) FROM article WHERE section = :section AND state = :state"
+            ),
+        ),
+        replies=("It is {answer}.", "{answer}"),
+        aside=set_hints,
+    ),
+    Scenario(
+        id="authors-discussed",
+        goals=(
+            "Name every author of an article in the section {section[name]} on which a comment "
+            "has the status {status}.",
+        ),
+        slots={"section": SECTION, "status": Choice(COMMENT_STATES)},
+        plan=lambda b: [
+            *see_all("comments", status=b["status"]),
+            *see_all("articles", section=b["section"]["name"]),
+        ],
+        answers=(
+            Answer(
+                "texts",
+                "SELECT DISTINCT w.name FROM comment c JOIN article a ON a.id = c.article "
+                "JOIN author w ON w.id = a.author WHERE a.section = :section "
+                "AND c.status = :status ORDER BY 1",
+                among="SELECT name FROM author",
+            ),
+        ),
+        replies=("They are {answer}.", "{answer}"),
+        aside=set_hints,
+    ),
+    Scenario(
+        id="best-day",
+        goals=(
+            "According to its chart, on which day of last week did the section {section[name]} "
+            "have the most readers?",
+        ),
+        slots={"section": SECTION},
+        plan=lambda b: chart_of(b["section"]),
+        answers=(
+            Answer(
+                "text",
+                "SELECT label FROM reach WHERE section = :section AND kind = 'day' AND amount = "
+                "(SELECT max(amount) FROM reach WHERE section = :section AND kind = 'day')",
+                among="SELECT DISTINCT label FROM reach WHERE kind = 'day'",
+            ),
+        ),
+        replies=("It was {answer}.", "{answer}"),
+        aside=set_hints,
+        charts=1,
+    ),
+    Scenario(
+        id="top-section",
+        goals=(
+            "See in the chart which section had the most readers in {month}. How many of the "
+            'articles of that section are in the state "{state}"?',
+        ),
+        slots={
+            "month": Choice(MONTHS),
+            "state": _STATE,
+            "top": Derive(
+                "SELECT s.* FROM section s JOIN reach r ON r.section = s.id WHERE r.label = :month "
+                "AND r.amount = (SELECT max(amount) FROM reach WHERE label = :month)"
+            ),
+        },
+        plan=lambda b: [
+            follow(Word("readers"), "look at the charts"),
+            *see_all("articles", section=b["top"]["name"], state=b["state"]),
+        ],
+        answers=(
+            Answer(
+                "number",
+                "SELECT count(*) FROM article WHERE section = :top AND state = :state "
+                "HAVING count(*) > 0",
+            ),
+        ),
+        replies=("There are {answer}.", "{answer}"),
+        aside=set_hints,
+        charts=1,
+    ),
+)

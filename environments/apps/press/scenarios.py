@@ -1,0 +1,248 @@
+"""What an agent is asked to do at the publishing desk, beside the questions."""
+
+from __future__ import annotations
+
+from environments.apps.lists import CONFIRM, fill, see_all, seek
+from environments.apps.press.questions import (
+    QUESTIONS,
+    SECTION,
+    chart_of,
+    pin_article,
+    set_hints,
+)
+from environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDERS, TAGS, VERDICTS
+from environments.kit.page import Word
+from environments.spec import (
+    Answer,
+    Choice,
+    Derive,
+    Expect,
+    Number,
+    Pick,
+    Scenario,
+    enter,
+    follow,
+    press,
+)
+
+_ARTICLE = Pick("SELECT * FROM article ORDER BY id")
+_OPEN = Pick("SELECT * FROM article WHERE state <> 'published' ORDER BY id")
+_IN_REVIEW = Pick("SELECT * FROM article WHERE state = 'in review' ORDER BY id")
+_DATES = Choice(("2026-06-05", "2026-06-12", "2026-07-03", "2026-07-17"))
+_NEXT = "FROM newsletter WHERE status = 'planned' AND audience = :audience"
+
+SCENARIOS = (
+    *QUESTIONS,
+    Scenario(
+        id="publish",
+        goals=(
+            'Publish the article "{article[title]}" with the image "{image[caption]}", placed '
+            '"{placement}", and the teaser "{teaser}".',
+        ),
+        slots={
+            "article": _IN_REVIEW,
+            "image": Pick("SELECT * FROM image ORDER BY id"),
+            "placement": Choice(PLACEMENTS),
+            "teaser": Choice(("What we found", "A second look", "Told by those who know")),
+        },
+        plan=lambda b: [
+            *seek("articles", b["article"]["title"]),
+            follow(Word("publish_it"), "open the form"),
+            *fill(
+                "publish",
+                texts={"teaser": b["teaser"]},
+                choices={"image": b["image"]["caption"], "placement": b["placement"]},
+            ),
+            CONFIRM,
+        ],
+        expect=(
+            Expect(
+                "changed",
+                "article",
+                {
+                    "state": "published",
+                    "image": "{image[id]}",
+                    "placement": "{placement}",
+                    "teaser": "{teaser}",
+                },
+                key="{article[id]}",
+            ),
+        ),
+        replies=("The article is out.", "Done."),
+        aside=pin_article,
+    ),
+    Scenario(
+        id="review",
+        goals=(
+            'Review the article "{article[title]}": the verdict is "{verdict}", the grade {grade} '
+            'of 10 and the remark "{remark}".',
+        ),
+        slots={
+            "article": _OPEN,
+            "verdict": Choice(VERDICTS),
+            "grade": Number(2, 9),
+            "remark": Choice(("Shorten the middle", "A fine opening", "Name your sources")),
+        },
+        plan=lambda b: [
+            *seek("articles", b["article"]["title"]),
+            follow(Word("review_it"), "open the form"),
+            *fill(
+                "review",
+                texts={"grade": b["grade"], "remark": b["remark"]},
+                choices={"verdict": b["verdict"]},
+            ),
+        ],
+        expect=(
+            Expect(
+                "added",
+                "review",
+                {
+                    "article": "{article[id]}",
+                    "verdict": "{verdict}",
+                    "grade": "{grade}",
+                    "remark": "{remark}",
+                },
+            ),
+        ),
+        replies=("The review is with the author.", "Done."),
+        aside=pin_article,
+    ),
+    Scenario(
+        id="compose",
+        goals=(
+            'Plan a newsletter to the {audience} with the subject "{subject}" that goes out on '
+            '{sends} and leads with the article "{article[title]}". Report its operation code.',
+        ),
+        slots={
+            "article": _ARTICLE,
+            "audience": Choice(AUDIENCES),
+            "subject": Choice(("Summer reading", "Five at a glance", "Thank you")),
+            "sends": _DATES,
+        },
+        plan=lambda b: [
+            follow(Word("newsletters"), "open the list of newsletters"),
+            follow(Word("compose_one"), "open the form"),
+            *fill(
+                "compose",
+                texts={"subject": b["subject"], "sends": b["sends"]},
+                choices={"audience": b["audience"], "lead": b["article"]["title"]},
+            ),
+        ],
+        expect=(
+            Expect(
+                "added",
+                "newsletter",
+                {
+                    "article": "{article[id]}",
+                    "audience": "{audience}",
+                    "subject": "{subject}",
+                    "sends": "{sends}",
+                },
+            ),
+        ),
+        answers=(Answer("code", "newsletter"),),
+        replies=("It is planned; the code is {code}.", "{code}"),
+        aside=pin_article,
+    ),
+    Scenario(
+        id="send-next",
+        goals=(
+            "Of the planned newsletters to the {audience}, send the one with the earliest sending "
+            'date now, with "{sender}" as the sender. Report its operation code and the number of '
+            "recipients.",
+        ),
+        slots={
+            "audience": Choice(AUDIENCES),
+            "sender": Choice(SENDERS),
+            "next": Derive(f"SELECT * {_NEXT} AND sends = (SELECT min(sends) {_NEXT})"),
+        },
+        plan=lambda b: [
+            *see_all("newsletters", audience=b["audience"], status="planned"),
+            *seek("newsletters", b["next"]["number"]),
+            *fill("send", texts={}, choices={"sender": b["sender"]}),
+            CONFIRM,
+        ],
+        expect=(
+            Expect(
+                "changed", "newsletter", {"status": "sent", "sender": "{sender}"}, key="{next[id]}"
+            ),
+        ),
+        answers=(
+            Answer("code", "newsletter"),
+            Answer("number", "SELECT recipients FROM newsletter WHERE id = :next"),
+        ),
+        replies=("Sent. The code is {code}, the recipients are {answer}.", "{code}, {answer}"),
+        aside=set_hints,
+    ),
+    Scenario(
+        id="delete-comment",
+        goals=(
+            'Delete what the reader {comment[reader]} wrote about the article "{comment[title]}".',
+            'The comment by {comment[reader]} on "{comment[title]}" has to be deleted.',
+        ),
+        slots={
+            "comment": Pick(
+                "SELECT c.*, a.title FROM comment c JOIN article a ON a.id = c.article "
+                "WHERE 1 = (SELECT count(*) FROM comment d WHERE d.article = c.article "
+                "AND d.reader = c.reader) ORDER BY c.id"
+            ),
+        },
+        plan=lambda b: [
+            follow(Word("comments"), "open the list of comments"),
+            enter(Word("words"), b["comment"]["reader"], "look for the reader"),
+            press(Word("search"), "start the search"),
+            follow(b["comment"]["number"], "open the comment on that article"),
+            press(Word("delete"), "delete it"),
+            CONFIRM,
+        ],
+        expect=(Expect("removed", "comment", {"number": "{comment[number]}"}),),
+        replies=("The comment is gone.", "Done."),
+        aside=set_hints,
+    ),
+    Scenario(
+        id="best-weekday",
+        goals=(
+            "Compare the charts of last week's readers of the sections {section[name]} and "
+            "{other[name]}: on which day was {section[name]} ahead of {other[name]} by most "
+            'readers? Let the article "{article[title]}" appear on that weekday, with the tag '
+            '"{tag}" and {due} as its due date. Report the operation code of the article.',
+        ),
+        slots={
+            "section": SECTION,
+            "other": Pick("SELECT * FROM section WHERE id <> :section ORDER BY id"),
+            "article": _OPEN,
+            "tag": Choice(TAGS),
+            "due": _DATES,
+            # A runner-up that could be taken for the widest gap makes two rows: a tie.
+            "best": Derive(
+                "WITH gap AS (SELECT a.label, a.amount - b.amount AS width FROM reach a "
+                "JOIN reach b ON b.label = a.label AND b.section = :other "
+                "WHERE a.section = :section AND a.kind = 'day') SELECT label FROM gap "
+                "WHERE width >= (SELECT max(width) FROM gap) - 35"
+            ),
+        },
+        plan=lambda b: [
+            *chart_of(b["section"]),
+            *chart_of(b["other"]),
+            *seek("articles", b["article"]["title"]),
+            follow(Word("edit_it"), "open the form"),
+            *fill(
+                "edit",
+                texts={"due": b["due"]},
+                choices={"weekday": b["best"]["label"], "tag": b["tag"]},
+            ),
+        ],
+        expect=(
+            Expect(
+                "changed",
+                "article",
+                {"weekday": "{best[label]}", "tag": "{tag}", "due": "{due}"},
+                key="{article[id]}",
+            ),
+        ),
+        answers=(Answer("code", "article"),),
+        replies=("The article is on the plan; the code is {code}.", "{code}"),
+        aside=pin_article,
+        charts=2,
+    ),
+)

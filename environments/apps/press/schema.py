@@ -1,0 +1,229 @@
+"""What the publishing desk stores, and the rows of its data profiles."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+
+from environments.schema import table
+from environments.spec import TODAY
+from environments.world import Rows, Value, token
+
+TABLES = (
+    table("author", id="token", name="text", desk="text", about="text"),
+    table("section", id="token", name="text", editor="ref"),
+    table("reach", id="token", section="ref", kind="text", label="text", amount="int"),
+    table(
+        "article", id="token", title="text", section="ref", author="ref", tag="text",
+        state="text", due="date", fee="money", body="text", image="text", placement="text",
+        teaser="text", weekday="text", pinned="flag",
+    ),
+    table(
+        "review", id="token", article="ref", reviewer="text", verdict="text", grade="int",
+        remark="text",
+    ),
+    table(
+        "image", id="token", caption="text", credit="text", licence="text", fee="money",
+    ),
+    table(
+        "newsletter", id="token", number="text", subject="text", audience="text", sends="date",
+        status="text", recipients="int", article="ref", sender="text",
+    ),
+    table(
+        "comment", id="token", number="text", article="ref", reader="text", posted="date",
+        body="text", status="text",
+    ),
+    table("rule", id="token", subject="text", most="int", advice="text"),
+    table("account", id="token", name="text", hints="flag"),
+)  # fmt: skip
+
+ARTICLE_STATES = ("draft", "in review", "published")
+TAGS = ("long read", "interview", "opinion", "photo essay")
+VERDICTS = ("accept", "revise", "reject")
+PLACEMENTS = ("top of the front page", "foot of the front page", "not on the front page")
+LICENCES = ("single use", "one year", "unlimited")
+AUDIENCES = ("subscribers", "teachers", "partners")
+SENDERS = ("the editors", "the letters desk", "the publisher")
+MAIL_STATES = ("planned", "sent")
+COMMENT_STATES = ("held", "shown")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = ("November", "December", "January", "February")
+_SECTIONS = ("Culture", "Science", "Travel", "Economy", "Food", "Cities", "Books")
+_OPENERS = ("The quiet return of", "A short guide to", "What became of", "In defence of",
+            "Nights among", "Who pays for")  # fmt: skip
+_TOPICS = (
+    "night trains", "tide mills", "paper maps", "corner shops", "brass bands", "rain barrels",
+    "ferry towns", "street choirs", "wild orchards", "model railways", "salt marshes",
+    "pigeon lofts",
+)  # fmt: skip
+_THINGS = ("Ferry", "Lighthouse", "Bakery", "Orchard", "Tram", "Weaver", "Market hall", "Violin")
+_SCENES = ("at dusk", "in the rain", "seen from above", "before opening", "in winter", "by hand")
+_PEOPLE = (
+    "Ottilie Kern", "Bram de Wit", "Farah Siddiqui", "Tomas Rask", "Isla Munro", "Pavel Horak",
+    "Nadia Benali", "Callum Reid", "Rosa Marchetti", "Henrik Lund", "Amara Okoye", "Jun Takeda",
+    "Edith Vogel", "Diego Salas", "Priya Raman", "Svea Holm", "Leo Barman", "Maud Castel",
+)  # fmt: skip
+_ABOUT = ("Files early.", "Writes <b>only</b> at night.", "Needs a fact checker & a map.")
+_BODIES = (
+    "Nobody had expected it, least of all those who live there.",
+    "It begins, as so often, with a letter <i>to the editor</i>.",
+    "On paper everything is simple; on the spot it is not.",
+)
+_SAID = (
+    "Thank you, more of this!", "<b>Wrong</b> in the second paragraph.", "I was there in 1987.",
+    "<a href='//example.invalid'>cheap watches</a>", "Who edits this?",
+)  # fmt: skip
+_READERS = ("mossy", "inkwell", "tern", "halfpast", "quillon", "barge7", "lowtide", "fennel")
+_SUBJECTS = ("Our week in review", "Letters & replies", "Read on Sunday", "From the archive room")
+_RULED = (
+    "news headline", "feature teaser", "photo caption", "pull quote", "author note",
+    "correction box", "mail subject", "list entry", "film review", "obituary title",
+)  # fmt: skip
+_ADVICE = ("Cut from the end.", "Count the blanks too.", "Ask the copy chief if in doubt.")
+_REMARKS = ("Reads well.", "The <i>ending</i> is weak.", "Check the figures.")
+
+
+def profile(rng: np.random.Generator, index: int) -> Rows:
+    """A desk with some 26 to 59 articles, 20 to 42 images and 28 to 72 comments."""
+    authors = _authors(rng, 8 + index % 10)
+    names = [str(author[1]) for author in authors]
+    sections = _sections(rng, 4 + index % 3, authors)
+    images = _images(rng, 20 + 2 * index, names)
+    articles = _articles(rng, 26 + 3 * index, sections=sections, authors=authors, images=images)
+    return {
+        "author": authors,
+        "section": sections,
+        "reach": _reaches(rng, sections),
+        "article": articles,
+        "review": _reviews(rng, 8 + index, articles, names),
+        "image": images,
+        "newsletter": _newsletters(rng, 16 + 2 * index, articles),
+        "comment": _comments(rng, 28 + 4 * index, articles),
+        "rule": _rules(rng),
+        "account": [("me", names[0], 0)],
+    }
+
+
+def _one(rng: np.random.Generator, values: Any) -> Any:
+    return values[int(rng.integers(len(values)))]
+
+
+def _day(rng: np.random.Generator, first: int, last: int) -> str:
+    """A date so many days from today."""
+    return (date.fromisoformat(TODAY) + timedelta(days=int(rng.integers(first, last)))).isoformat()
+
+
+def _numbers(rng: np.random.Generator, letters: str, count: int) -> list[str]:
+    return [f"{letters}-{n}" for n in (rng.choice(9000, count, replace=False) + 1000).tolist()]
+
+
+def _authors(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
+    names = rng.choice(_PEOPLE, count, replace=False).tolist()
+    desks = ("staff", "freelance", "guest")
+    return [
+        (token("author", name), name, _one(rng, desks), _ABOUT[at % len(_ABOUT)])
+        for at, name in enumerate(names)
+    ]
+
+
+def _sections(rng: np.random.Generator, count: int, authors: list[Any]) -> list[tuple[Value, ...]]:
+    names = rng.choice(_SECTIONS, count, replace=False).tolist()
+    return [(token("section", name), name, _one(rng, authors)[0]) for name in names]
+
+
+def _reaches(rng: np.random.Generator, sections: list[Any]) -> list[tuple[Value, ...]]:
+    """Readers of the sections. Steps are wide, so that the highest columns of one chart are told
+    apart; those of the days grow, so that the gaps between two sections are, too."""
+    rows: list[tuple[Value, ...]] = []
+    for month in MONTHS:
+        base, ranks = int(rng.integers(900, 1700)), rng.permutation(len(sections)).tolist()
+        for section, rank in zip(sections, ranks, strict=True):
+            key = token("reach", section[0], month)
+            rows.append((key, section[0], "month", month, base + 820 * rank))
+    for section in sections:
+        base = int(rng.integers(120, 330))
+        for day, rank in zip(DAYS, rng.permutation(len(DAYS)).tolist(), strict=True):
+            key = token("reach", section[0], day)
+            rows.append((key, section[0], "day", day, base + int(45 * rank**1.5)))
+    return rows
+
+
+def _images(rng: np.random.Generator, count: int, names: list[str]) -> list[tuple[Value, ...]]:
+    captions = [f"{thing} {scene}" for thing in _THINGS for scene in _SCENES]
+    credits_ = names[:4]
+    return [
+        (
+            token("image", caption), caption, _one(rng, credits_), _one(rng, LICENCES),
+            5 * int(rng.integers(300, 6000)),
+        )
+        for caption in rng.choice(captions, count, replace=False).tolist()
+    ]  # fmt: skip
+
+
+def _articles(
+    rng: np.random.Generator, count: int, *, sections: list[Any], authors: list[Any],
+    images: list[Any],
+) -> list[tuple[Value, ...]]:  # fmt: skip
+    titles = [f"{opener} {topic}" for opener in _OPENERS for topic in _TOPICS]
+    rows: list[tuple[Value, ...]] = []
+    for title in rng.choice(titles, count, replace=False).tolist():
+        state, due = str(rng.choice(ARTICLE_STATES, p=(0.35, 0.35, 0.3))), _day(rng, 1, 90)
+        image, placement = "", "-"
+        if state == "published":
+            due, placement = _day(rng, -90, 0), str(_one(rng, PLACEMENTS))
+            image = _one(rng, images)[0]
+        section, author = _one(rng, sections)[0], _one(rng, authors)[0]
+        fee, tag, body = 50 * int(rng.integers(120, 1900)), _one(rng, TAGS), _one(rng, _BODIES)
+        about = (tag, state, due, fee, body, image, placement, "", "-", 0)
+        rows.append((token("article", title), title, section, author, *about))
+    return rows
+
+
+def _reviews(
+    rng: np.random.Generator, count: int, articles: list[Any], names: list[str]
+) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for number in range(count):
+        article, reviewer = _one(rng, articles)[0], _one(rng, names)
+        verdict, grade, remark = _one(rng, VERDICTS), int(rng.integers(1, 11)), _one(rng, _REMARKS)
+        key = token("review", article, number)
+        rows.append((key, article, reviewer, verdict, grade, remark))
+    return rows
+
+
+def _newsletters(
+    rng: np.random.Generator, count: int, articles: list[Any]
+) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for number in _numbers(rng, "NL", count):
+        status = str(rng.choice(MAIL_STATES, p=(0.7, 0.3)))
+        sends = _day(rng, 1, 80) if status == "planned" else _day(rng, -80, 0)
+        subject, audience = _one(rng, _SUBJECTS), str(_one(rng, AUDIENCES))
+        sender = "-" if status == "planned" else str(_one(rng, SENDERS))
+        about = (subject, audience, sends, status, int(rng.integers(200, 9000)))
+        article = _one(rng, articles)[0]
+        rows.append((token("newsletter", number), number, *about, article, sender))
+    return rows
+
+
+def _comments(rng: np.random.Generator, count: int, articles: list[Any]) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for at, number in enumerate(_numbers(rng, "C", count)):
+        article, reader = (
+            _one(rng, articles)[0],
+            f"{_one(rng, _READERS)}{int(rng.integers(10, 18))}",
+        )
+        posted, status = _day(rng, -60, 0), str(_one(rng, COMMENT_STATES))
+        said = _SAID[at % len(_SAID)]
+        rows.append((token("comment", number), number, article, reader, posted, said, status))
+    return rows
+
+
+def _rules(rng: np.random.Generator) -> list[tuple[Value, ...]]:
+    limits = (rng.choice(150, len(_RULED), replace=False) + 31).tolist()
+    return [
+        (token("rule", subject), subject, most, _one(rng, _ADVICE))
+        for subject, most in zip(_RULED, limits, strict=True)
+    ]

@@ -1,0 +1,206 @@
+"""What an agent is asked to do in the shop, beside the questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from environments.apps.shop.questions import ANY, CATEGORY, QUESTIONS, browse, find, subscribe
+from environments.apps.shop.schema import DELIVERIES
+from environments.binding import money
+from environments.kit.page import Word
+from environments.spec import (
+    Answer,
+    Bound,
+    Choice,
+    Derive,
+    Expect,
+    May,
+    Move,
+    Number,
+    Pick,
+    Scenario,
+    choose,
+    enter,
+    follow,
+    press,
+)
+
+_IN_STOCK = Pick("SELECT * FROM product WHERE stock >= 3 ORDER BY id")
+_UNWISHED = Pick("SELECT * FROM product WHERE id NOT IN (SELECT product FROM wish) ORDER BY id")
+_WISHED = Pick("SELECT * FROM product WHERE id IN (SELECT product FROM wish) ORDER BY id")
+_OPEN_ORDER = Pick("SELECT * FROM purchase WHERE status = 'processing' ORDER BY id")
+
+
+def _order(delivery: str) -> list[Move]:
+    shown = f"{delivery.capitalize()} ({money(DELIVERIES[delivery])})"
+    return [
+        choose(Word("delivery"), shown, f"choose {delivery} delivery"),
+        press(Word("order_now"), "place the order"),
+        press(Word("confirm"), "confirm it"),
+    ]
+
+
+def _buy(b: Bound) -> Sequence[Move]:
+    return [
+        *find(b["product"]),
+        enter(Word("quantity"), b["quantity"], f"set the quantity to {b['quantity']}"),
+        press(Word("add_to_cart"), "put it into the cart"),
+        *_order(b["delivery"]),
+    ]
+
+
+_BOUGHT = (
+    May("added", "cart"),
+    May("removed", "cart"),
+    May("changed", "cart"),
+)
+
+SCENARIOS = (
+    *QUESTIONS,
+    Scenario(
+        id="buy",
+        goals=(
+            "Buy {quantity} of the {product[name]} with {delivery} delivery and tell me the "
+            "operation code of the order.",
+            "Order the {product[name]}, quantity {quantity}, {delivery} delivery. Report the code "
+            "that the order page shows.",
+        ),
+        slots={
+            "product": _IN_STOCK,
+            "quantity": Number(1, 3),
+            "delivery": Choice(tuple(DELIVERIES)),
+        },
+        plan=_buy,
+        expect=(
+            Expect("added", "purchase", {"delivery": "{delivery}"}),
+            Expect("added", "line", {"product": "{product[id]}", "quantity": "{quantity}"}),
+        ),
+        may=_BOUGHT,
+        answers=(Answer("code", "purchase"),),
+        replies=("The order is placed; its code is {code}.", "{code}"),
+        aside=subscribe,
+    ),
+    Scenario(
+        id="wish",
+        goals=("Put the {product[name]} on my list of things saved for later.",),
+        slots={"product": _UNWISHED},
+        plan=lambda b: [*find(b["product"]), press(Word("wish"), "save it for later")],
+        expect=(Expect("added", "wish", {"product": "{product[id]}"}),),
+        replies=("The {product[name]} is on your list.", "Done."),
+        aside=subscribe,
+    ),
+    Scenario(
+        id="cancel",
+        goals=("Cancel my order {order[number]}.", "I no longer need {order[number]}: cancel it."),
+        slots={"order": _OPEN_ORDER},
+        plan=lambda b: [
+            follow(Word("orders"), "open the list of orders"),
+            follow(b["order"]["number"], "open the order"),
+            press(Word("cancel_order"), "cancel it"),
+            press(Word("confirm"), "confirm it"),
+        ],
+        expect=(Expect("changed", "purchase", {"status": "cancelled"}, key="{order[id]}"),),
+        replies=("Order {order[number]} is cancelled.", "Done."),
+        aside=subscribe,
+    ),
+    Scenario(
+        id="buy-best",
+        goals=(
+            "Order one unit of the best rated {category} product that costs less than "
+            "${limit}, with {delivery} delivery. Report the operation code and the total of the "
+            "order.",
+        ),
+        slots={
+            "category": CATEGORY,
+            "limit": Number(20, 90),
+            "delivery": Choice(tuple(DELIVERIES)),
+            "best": Derive(
+                "SELECT * FROM product WHERE stock > 0 AND category = :category "
+                "AND price < :limit * 100 AND stars = (SELECT max(stars) FROM product "
+                "WHERE stock > 0 AND category = :category AND price < :limit * 100)"
+            ),
+        },
+        plan=lambda b: [
+            *browse(b["category"]),
+            *find(b["best"]),
+            press(Word("add_to_cart"), "put it into the cart"),
+            *_order(b["delivery"]),
+        ],
+        expect=(
+            Expect("added", "purchase", {"delivery": "{delivery}"}),
+            Expect("added", "line", {"product": "{best[id]}", "quantity": 1}),
+        ),
+        may=_BOUGHT,
+        answers=(
+            Answer("code", "purchase"),
+            Answer("money", "SELECT total FROM purchase WHERE id = :new_purchase", when="after"),
+        ),
+        replies=("Ordered. The code is {code} and the total {answer}.", "{code}, {answer}"),
+        aside=subscribe,
+    ),
+    Scenario(
+        id="unwish",
+        goals=("Take the {product[name]} off my list of saved things.",),
+        slots={"product": _WISHED},
+        plan=lambda b: [
+            follow(Word("wishes"), "open the list"),
+            press(Word("remove", b["product"]["name"]), "take it off"),
+        ],
+        expect=(Expect("removed", "wish", {"product": "{product[id]}"}),),
+        replies=("It is off the list.", "Done."),
+        aside=subscribe,
+    ),
+    Scenario(
+        id="review",
+        goals=('Review the {product[name]} with {stars} stars and the words "{words}".',),
+        slots={
+            "product": ANY,
+            "stars": Choice(tuple("12345")),
+            "words": Choice(("Lovely finish", "Not for me", "Sturdy and plain", "Would buy again")),
+        },
+        plan=lambda b: [
+            *find(b["product"]),
+            choose(Word("stars"), b["stars"], f"give {b['stars']} stars"),
+            enter(Word("review"), b["words"], "write the review"),
+            press(Word("send_review"), "send it"),
+        ],
+        expect=(
+            Expect(
+                "added",
+                "review",
+                {"product": "{product[id]}", "stars": "{stars}", "body": "{words}"},
+            ),
+        ),
+        replies=("The review is online.", "Done."),
+        aside=subscribe,
+    ),
+    Scenario(
+        id="move",
+        goals=("I have moved to {number} {street} in {city}: change my delivery address.",),
+        slots={
+            "number": Number(2, 98),
+            "street": Choice(("Fountain Court", "Abbey Close", "Quarry Hill", "Weaver Street")),
+            "city": Pick(
+                "SELECT DISTINCT city FROM (SELECT 'Leeds' AS city UNION SELECT 'York' "
+                "UNION SELECT 'Exeter' UNION SELECT 'Durham') WHERE city NOT IN "
+                "(SELECT city FROM account) ORDER BY 1"
+            ),
+        },
+        plan=lambda b: [
+            follow(Word("account"), "open the account"),
+            enter(Word("street"), f"{b['number']} {b['street']}", "fill in the street"),
+            choose(Word("city"), b["city"]["city"], "choose the city"),
+            press(Word("save_address"), "save the address"),
+        ],
+        expect=(
+            Expect(
+                "changed",
+                "account",
+                {"street": "{number} {street}", "city": "{city[city]}"},
+                key="me",
+            ),
+        ),
+        replies=("The address is changed.", "Done."),
+        aside=subscribe,
+    ),
+)

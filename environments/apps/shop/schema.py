@@ -1,0 +1,126 @@
+"""What the shop stores, and the rows of its data profiles."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import numpy as np
+
+from environments.schema import table
+from environments.spec import TODAY
+from environments.world import Rows, Value, token
+
+TABLES = (
+    table(
+        "product", id="token", name="text", category="text", price="money", stock="int",
+        stars="int", blurb="text",
+    ),
+    table("price", id="token", product="ref", month="text", amount="money"),
+    table("cart", id="token", product="ref", quantity="int"),
+    table(
+        "purchase", id="token", number="text", placed="date", delivery="text", address="text",
+        total="money", status="text",
+    ),
+    table("line", id="token", purchase="ref", product="ref", quantity="int", price="money"),
+    table("wish", id="token", product="ref"),
+    table("review", id="token", product="ref", author="text", stars="int", body="text"),
+    table("account", id="token", name="text", street="text", city="text", newsletter="flag"),
+)  # fmt: skip
+
+MONTHS = ("October", "November", "December", "January", "February")
+DELIVERIES = {"standard": 350, "express": 890, "pickup": 0}
+_MATERIALS = ("Linen", "Oak", "Stoneware", "Copper", "Wool", "Cork", "Glass", "Bamboo", "Slate")
+_THINGS = {
+    "Kitchen": ("Mug", "Carafe", "Chopping Board", "Salt Mill", "Mixing Bowl", "Trivet"),
+    "Living": ("Cushion", "Throw", "Candle Holder", "Side Table", "Vase", "Picture Frame"),
+    "Office": ("Desk Tray", "Pen Pot", "Notebook Stand", "Clock", "Card Box", "Lamp"),
+    "Garden": ("Planter", "Watering Can", "Lantern", "Bird Feeder", "Kneeler", "Tool Roll"),
+}
+_BLURBS = (
+    "Made in small batches and checked by hand.",
+    "A quiet piece that goes with everything.",
+    "Back in stock after a long wait.",
+    "Wipe clean with a damp cloth; keep out of the dishwasher.",
+    "The maker has worked in this way for thirty years.",
+)
+_STREETS = ("Mill Road", "Chapel Lane", "Station Street", "Orchard Way", "Harbour View")
+CITIES = ("Leeds", "Bristol", "Norwich", "Exeter", "York", "Durham")
+_PEOPLE = ("Robin Hale", "Sam Ortiz", "Noor Haddad", "Kim Lindqvist", "Ade Bello", "Mira Novak")
+_PRAISE = ("Exactly as described.", "Smaller than I thought.", "<b>Sturdy</b> & <i>small</i>.")
+
+
+def profile(rng: np.random.Generator, index: int) -> Rows:
+    """A shop with some 20 to 50 products and up to 16 past orders."""
+    products = _products(rng, 20 + 3 * (index % 11))
+    purchases, lines = _purchases(rng, products, 4 + index)
+    wished = rng.choice(len(products), 3, replace=False)
+    reviewed = rng.choice(len(products), 8)
+    owner = str(rng.choice(_PEOPLE))
+    return {
+        "product": products,
+        "price": [row for product in products for row in _prices(rng, product)],
+        "purchase": purchases,
+        "line": lines,
+        "wish": [(token("wish", str(products[i][0])), products[i][0]) for i in wished],
+        "review": [_review(rng, products[i][0], n) for n, i in enumerate(reviewed)],
+        "account": [("me", owner, _street(rng), str(rng.choice(CITIES)), 0)],
+    }
+
+
+def _street(rng: np.random.Generator) -> str:
+    return f"{rng.integers(1, 90)} {rng.choice(_STREETS)}"
+
+
+def _products(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
+    everything = [
+        (f"{material} {thing}", category)
+        for category, things in _THINGS.items()
+        for thing in things
+        for material in _MATERIALS
+    ]
+    rows: list[tuple[Value, ...]] = []
+    for number in rng.choice(len(everything), count, replace=False):
+        name, category = everything[number]
+        price = int(rng.integers(6, 90)) * 100 + int(rng.choice((0, 25, 50, 90, 95)))
+        stock = int(rng.choice((0, 3, 8, 20, 40), p=(0.08, 0.12, 0.2, 0.3, 0.3)))
+        blurb = " ".join(rng.choice(_BLURBS, 2, replace=False))
+        key = token("product", name, int(rng.integers(1 << 30)))
+        rows.append((key, name, category, price, stock, int(rng.integers(20, 51)), blurb))
+    return rows
+
+
+def _prices(rng: np.random.Generator, product: tuple[Value, ...]) -> list[tuple[Value, ...]]:
+    factors = rng.permutation(np.linspace(0.8, 1.3, len(MONTHS)))
+    return [
+        (token("price", product[0], month), product[0], month, int(int(product[3]) * factor))
+        for month, factor in zip(MONTHS, factors, strict=True)
+    ]
+
+
+def _purchases(
+    rng: np.random.Generator, products: list[tuple[Value, ...]], count: int
+) -> tuple[list[tuple[Value, ...]], list[tuple[Value, ...]]]:
+    purchases: list[tuple[Value, ...]] = []
+    lines: list[tuple[Value, ...]] = []
+    numbers = rng.choice(9000, count, replace=False) + 1000
+    for number in numbers.tolist():
+        key = token("purchase", number)
+        placed = date.fromisoformat(TODAY) - timedelta(days=int(rng.integers(2, 200)))
+        delivery = str(rng.choice(list(DELIVERIES)))
+        total = DELIVERIES[delivery]
+        for chosen in rng.choice(len(products), int(rng.integers(1, 4)), replace=False):
+            product, quantity = products[chosen], int(rng.integers(1, 4))
+            total += int(product[3]) * quantity
+            line = token("line", number, str(product[0]))
+            lines.append((line, key, product[0], quantity, product[3]))
+        status = str(rng.choice(("delivered", "processing", "shipped"), p=(0.5, 0.3, 0.2)))
+        address = f"{_street(rng)}, {rng.choice(CITIES)}"
+        row = (key, f"AF-{number}", placed.isoformat(), delivery, address, total, status)
+        purchases.append(row)
+    return purchases, lines
+
+
+def _review(rng: np.random.Generator, product: Value, number: int) -> tuple[Value, ...]:
+    key = token("review", product, number)
+    stars, author = int(rng.integers(1, 6)), str(rng.choice(_PEOPLE))
+    return (key, product, author, stars, _PRAISE[number % len(_PRAISE)])

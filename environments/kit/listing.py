@@ -1,0 +1,26 @@
+"""Long lists, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from environments.kit.page import Block, Items, Label, Link, Row, Word
+from environments.spec import View
+
+PART = "part"  # the query argument that counts the pages of a list from 0
+
+
+def listing(
+    view: View, page: str, columns: tuple[Label, ...], rows: Sequence[Row]
+) -> tuple[Block, ...]:
+    """The part of ``rows`` that the arguments of ``page`` ask for, with links to the neighbours."""
+    size = view.ui.page_size
+    last = max(0, (len(rows) - 1) // size)
+    asked = view.args.get(PART, "0")
+    part = min(int(asked), last) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 0
+    blocks: list[Block] = [Items(columns, tuple(rows[part * size : (part + 1) * size]))]
+    for word, step in (("previous_page", -1), ("next_page", 1)):
+        if 0 <= part + step <= last:
+            args = {**view.args, PART: str(part + step)}
+            blocks.append(Link(Word(word), page, args))
+    return tuple(blocks)

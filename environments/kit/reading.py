@@ -1,0 +1,108 @@
+"""What a page offers and says, read from its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from environments.kit.page import (
+    Block,
+    Chart,
+    Facts,
+    Form,
+    Items,
+    Label,
+    Link,
+    Page,
+    Section,
+    Word,
+)
+
+
+def blocks(found: Iterable[Block]) -> Iterator[Block]:
+    """Every block, those inside of sections too."""
+    for block in found:
+        yield block
+        if isinstance(block, Section):
+            yield from blocks(block.blocks)
+
+
+def links(page: Page) -> Iterator[Link]:
+    """The links of a page, those of lists in their places."""
+    for block in blocks(page.blocks):
+        if isinstance(block, Link):
+            yield block
+        elif isinstance(block, Items):
+            yield from (row.link for row in block.rows if isinstance(row.link, Link))
+
+
+def forms(page: Page) -> Iterator[Form]:
+    """The forms of a page, those of lists in their places."""
+    for block in blocks(page.blocks):
+        if isinstance(block, Form):
+            yield block
+        elif isinstance(block, Items):
+            for row in block.rows:
+                yield from row.forms
+
+
+def charts(page: Page) -> int:
+    return sum(isinstance(block, Chart) for block in blocks(page.blocks))
+
+
+def options(page: Page) -> int:
+    """The most things that one list of the page holds."""
+    lists = (block for block in blocks(page.blocks) if isinstance(block, Items))
+    return max((len(block.rows) for block in lists), default=0)
+
+
+def beside(page: Page, control: Link | Form) -> int:
+    """How many things there are to choose from where this control stands: the rows of its list; 1
+    for a control that stands alone."""
+    for block in blocks(page.blocks):
+        if isinstance(block, Items):
+            for row in block.rows:
+                if row.link is control or any(form is control for form in row.forms):
+                    return len(block.rows)
+    return 1
+
+
+def texts(page: Page) -> Iterator[str]:
+    """The data that a page shows (wordings of the theme left out)."""
+    yield _said(page.title)
+    for block in blocks(page.blocks):
+        match block:
+            case Section(title=label) | Link(label=label):
+                yield _said(label)
+            case Facts(rows):
+                for name, value in rows:
+                    yield _said(name)
+                    yield value
+            case Items():
+                yield from _of_items(block)
+            case Form():
+                yield from _of_form(block)
+            case Chart(title=title):
+                yield title
+            case _:
+                yield _said(block.text)
+
+
+def _of_items(items: Items) -> Iterator[str]:
+    for column in items.columns:
+        yield _said(column)
+    for row in items.rows:
+        yield _said(row.link.label if isinstance(row.link, Link) else row.link)
+        yield from row.cells
+        for form in row.forms:
+            yield from _of_form(form)
+
+
+def _of_form(form: Form) -> Iterator[str]:
+    for entry in form.fields:
+        yield entry.value
+        for option in entry.options:
+            yield _said(option.label)
+
+
+def _said(label: Label) -> str:
+    return label.of if isinstance(label, Word) else label

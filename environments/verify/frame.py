@@ -1,0 +1,122 @@
+"""The difference of two states, read through a scenario: what holds, what was permitted, and what
+nobody asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from environments.binding import typed
+from environments.spec import Bound, Expect, May, Scenario
+from environments.verify.model import ChangeFact, Predicate
+from environments.world import Change
+
+
+class Reading(NamedTuple):
+    """``rows`` gives, for every table that an expectation found a change in, the key of the first
+    such row; ``bound`` is the binding with ``new_TABLE`` for the rows that were expected to appear
+    ("" where none did)."""
+
+    predicates: tuple[Predicate, ...]
+    changes: tuple[ChangeFact, ...]
+    rows: Mapping[str, str]
+    bound: Bound
+
+    @property
+    def holds(self) -> bool:
+        return all(predicate.holds for predicate in self.predicates)
+
+    @property
+    def framed(self) -> bool:
+        """Whether nothing happened that nobody asked for."""
+        return all(change.inside for change in self.changes)
+
+
+def read(scenario: Scenario, bound: Bound, changes: Sequence[Change]) -> Reading:
+    """Which expectations hold, and which changes are inside of the frame.
+
+    An expectation claims at most as many changes as it wants: doing what was asked for once more
+    is a side effect. Later expectations may name the row that an earlier one found to be added as
+    ``{new_TABLE}``, which ties a line to its order.
+    """
+    binding: dict[str, Any] = dict(bound)
+    predicates: list[Predicate] = []
+    rows: dict[str, str] = {}
+    claimed: dict[tuple[str, str], set[str]] = {}
+    for expect in scenario.expect:
+        found = [change for change in changes if _meets(expect, change, binding)]
+        predicates.append(
+            Predicate(
+                name=named(expect),
+                holds=len(found) == expect.count,
+                found=len(found),
+                wanted=expect.count,
+            )
+        )
+        for change in found[: expect.count]:
+            columns = _asked(expect, change)
+            claimed.setdefault((change.table, change.key), set()).update(columns)
+        if found:
+            rows.setdefault(expect.table, found[0].key)
+        if expect.kind == "added":
+            binding.setdefault(f"new_{expect.table}", found[0].key if found else "")
+    facts = tuple(_fact(c, claimed.get((c.table, c.key)), scenario.may, binding) for c in changes)
+    return Reading(tuple(predicates), facts, rows, binding)
+
+
+def named(expect: Expect) -> str:
+    """``added line: product = {product[id]}, quantity = {quantity}``."""
+    key = f" {expect.key}" if expect.key else ""
+    count = f" x{expect.count}" if expect.count != 1 else ""
+    values = ", ".join(f"{column} = {value}" for column, value in expect.values.items())
+    return f"{expect.kind} {expect.table}{key}{count}" + (f": {values}" if values else "")
+
+
+def _meets(expect: Expect, change: Change, bound: Bound) -> bool:
+    if (change.kind, change.table) != (expect.kind, expect.table):
+        return False
+    if expect.key and str(typed(expect.key, bound)) != change.key:
+        return False
+    if change.kind == "changed" and expect.values and not set(expect.values) & set(change.columns):
+        return False  # another column changed; the expected values were there before
+    return _held(expect.values, change, bound)
+
+
+def _held(values: Mapping[str, str | int], change: Change, bound: Bound) -> bool:
+    row = change.before if change.kind == "removed" else change.after
+    return all(_same(row.get(column), typed(value, bound)) for column, value in values.items())
+
+
+def _same(cell: Any, value: Any) -> bool:
+    """Cells are text or numbers; a number that was written as text is the same number."""
+    return cell is not None and (cell == value or str(cell) == str(value))
+
+
+def _asked(expect: Expect, change: Change) -> Iterable[str]:
+    """The columns of the change that the expectation covers."""
+    if change.kind == "changed" and expect.values:
+        return expect.values
+    return change.columns
+
+
+def _fact(change: Change, claimed: set[str] | None, may: Sequence[May], bound: Bound) -> ChangeFact:
+    left = set(change.columns) - (claimed or set())
+    inside = claimed is not None and not left
+    for permitted in may:
+        if (permitted.kind, permitted.table) != (change.kind, change.table):
+            continue
+        if not _held(permitted.values, change, bound):
+            continue
+        whole = change.kind != "changed" or not permitted.columns
+        left -= left if whole else set(permitted.columns)
+        inside = inside or not left
+    columns = change.columns if inside else tuple(n for n in change.columns if n in left)
+    return ChangeFact(
+        kind=change.kind,
+        table=change.table,
+        key=change.key,
+        columns=columns,
+        before=dict(change.before),
+        after=dict(change.after),
+        inside=inside,
+    )

@@ -1,0 +1,87 @@
+"""The right answers, asked of the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from environments.binding import filled, money, parameters
+from environments.spec import Answer, AnswerKind, Bound, Scenario
+from environments.world import World
+from rules.values import normalise
+
+Code = Callable[[str, str], str]
+
+
+class Asked(NamedTuple):
+    """One thing that the last message must say. ``values`` as a reader would write them: one, the
+    members of ``texts``, or none where the state has no (single) right answer. ``among`` are all
+    names that would be candidates."""
+
+    kind: AnswerKind
+    values: tuple[str, ...]
+    among: tuple[str, ...] = ()
+
+
+def asked(
+    scenario: Scenario,
+    bound: Bound,
+    rows: Mapping[str, str],
+    *,
+    before: World,
+    after: World,
+    code: Code,
+) -> tuple[Asked, ...]:
+    """What each of the scenario's answers must be. ``bound`` with ``new_TABLE`` for added rows,
+    ``rows`` the key of the row that was expected to change in a table (see ``frame.Reading``).
+    """
+    values = parameters(bound)
+    worlds = {"before": before, "after": after}
+    return tuple(
+        sealed(answer, rows, code)
+        if answer.kind == "code"
+        else queried(answer, worlds[answer.when], values)
+        for answer in scenario.answers
+    )
+
+
+def sealed(answer: Answer, rows: Mapping[str, str], code: Code) -> Asked:
+    """The operation code of the row that was expected to change."""
+    key = rows.get(answer.sql)
+    return Asked("code", () if key is None else (code(answer.sql, key),))
+
+
+def queried(answer: Answer, world: World, values: Mapping[str, Any]) -> Asked:
+    """What the state gives for an answer; ``values`` are what its queries may name."""
+    cells = column(world, answer.sql, values)
+    shown = dict.fromkeys(written(answer.kind, cell) for cell in cells if cell is not None)
+    if answer.kind != "texts" and len(shown) != 1:
+        shown = {}
+    among = tuple(str(name) for name in column(world, answer.among, values)) if answer.among else ()
+    return Asked(answer.kind, tuple(shown), among)
+
+
+def column(world: World, sql: str, values: Mapping[str, Any]) -> list[Any]:
+    """The first column of what a query gives."""
+    return [row[0] for row in world.rows(sql, **values)]
+
+
+def written(kind: AnswerKind, cell: str | float) -> str:
+    """An answer as a reader would write it. Money is in cents; a duration is a whole number of
+    minutes, or text with its units."""
+    if kind == "money":
+        return money(round(float(cell)))
+    if kind == "number":
+        return str(normalise("number", cell))
+    if kind == "duration" and not isinstance(cell, str):
+        hours, minutes = divmod(round(cell), 60)
+        return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+    return str(cell)
+
+
+def reply(template: str, bound: Bound, right: tuple[Asked, ...]) -> str:
+    """The last message of a run that did as it was told: ``{answer}`` and ``{code}`` filled in."""
+    answers = [", ".join(a.values) for a in right if a.kind != "code"]
+    codes = [value for a in right if a.kind == "code" for value in a.values]
+    said = {"answer": " and ".join(answers), "code": " and ".join(codes)}
+    return filled(template, {**bound, **said})

@@ -1,0 +1,276 @@
+"""What every application promises, checked on any ``App`` without a browser.
+
+``trial`` takes one configuration the whole way: the slots bind (or the configuration is rejected
+for a stated reason), the oracle's walk does what was asked and nothing else, and every slot's decoy
+leads elsewhere. A broken promise is an AssertionError that names the configuration.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from environments.apps import load_app
+from environments.axes import PROFILES, STATES, Config, instance, open_world, ui
+from environments.binding import (
+    Infeasible,
+    bind,
+    filled,
+    money,
+    parameters,
+)
+from environments.kit.page import Chart, Form, Link, Notice, Page
+from environments.kit.reading import blocks, forms, links, texts
+from environments.near_miss import near_miss
+from environments.site import MENU, Site
+from environments.spec import Answer, App, Bound, Choice, Move, Scenario
+from environments.verify.frame import read
+from environments.walk import Lost, Walk
+from environments.world import Change, World, difference
+
+ACTIONS = 50  # the most that an oracle may need
+
+
+class Rejected(Exception):
+    """The configuration is no fair task; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One configuration: why it was rejected, or what the oracle's walk took. ``risks`` tell
+    whether the site asked before each irreversible step."""
+
+    config: Config
+    rejected: str = ""
+    actions: int = 0
+    pages: int = 0
+    charts: int = 0
+    risks: tuple[bool, ...] = ()
+    fields: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished walk: the visitor, what had changed, and the state (its reader closes it)."""
+
+    walk: Walk
+    changes: list[Change]
+    world: World
+
+
+def seal(table: str, key: str) -> str:
+    """Stands for the operation code."""
+    return f"code of {table} {key}"
+
+
+@lru_cache
+def trials(app: str, scenario: str) -> tuple[Trial, ...]:
+    """Every profile, with several instances and interface states. Raises AssertionError."""
+    configs = (
+        Config(app=app, scenario=scenario, instance=number, profile=profile, ui=state % STATES)
+        for profile in range(PROFILES)
+        for number, state in enumerate((0, profile, 3 + profile, 7 + 5 * profile))
+    )
+    return tuple(trial(load_app(app), config) for config in configs)
+
+
+def trial(app: App, config: Config) -> Trial:
+    """Take one configuration the whole way. Raises AssertionError for a broken promise."""
+    scenario, world = app.scenario(config.scenario), open_world(app, config)
+    try:
+        return _trial(app, scenario, config, world)
+    except (Infeasible, Rejected) as reason:
+        return Trial(config, str(reason))
+    except (AssertionError, Lost) as error:
+        raise AssertionError(f"{config.id}: {error}") from error
+    finally:
+        world.close()
+
+
+def _trial(app: App, scenario: Scenario, config: Config, world: World) -> Trial:
+    places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
+    bound = bind(scenario, places, world)
+    told = _told(scenario, bound, world)
+    for said in (filled(goal, bound) for goal in scenario.goals):
+        assert "{" not in said, f"unfilled: {said}"
+        for answer, found in told:
+            _unsaid(said, answer, found, world, bound)
+    run = _run(app, config, scenario.plan(bound))
+    _met(scenario, bound, run)
+    run.world.close()
+    _evident(scenario, bound, told, run.walk)
+    assert run.walk.moved <= ACTIONS, f"{run.walk.moved} actions"
+    for slot in scenario.mistakable:
+        _matters(app, scenario, config, bound, slot, world)
+    if scenario.aside:
+        aside = _run(app, config, [*scenario.plan(bound), *scenario.aside(bound)])
+        assert not read(scenario, bound, aside.changes).framed, "the aside is no side effect"
+        aside.world.close()
+    entered = sum(move.do in ("enter", "choose", "tick") for move in scenario.plan(bound))
+    charts = len({chart for visit in run.walk.visits for chart in _charts(visit.page)})
+    visits, risks = len(run.walk.visits), tuple(run.walk.risks)
+    return Trial(config, "", run.walk.moved, visits, charts, risks, entered)
+
+
+def _run(app: App, config: Config, moves: Sequence[Move]) -> Run:
+    """Walk from the configuration's start. Raises Lost, AssertionError where the site refuses."""
+    world = open_world(app, config)
+    before = world.dump()
+    walk = Walk(Site(app, world, ui(app, config.ui, config.seed), seal))
+    walk.open(walk.site.ui.start, {})
+    for move in moves:
+        walk.do(move)
+        notices = [b.text for b in walk.page.blocks if isinstance(b, Notice) and b.error]
+        assert not notices, f"refused: {notices}"
+    changes = difference(before, world.dump())
+    return Run(walk, changes, world)
+
+
+def _met(scenario: Scenario, bound: Bound, run: Run) -> None:
+    reading = read(scenario, bound, run.changes)
+    assert reading.holds, f"after the plan: {run.changes}"
+    assert reading.framed, f"the plan has side effects: {run.changes}"
+    for answer in scenario.answers:
+        if answer.kind == "code":
+            shown = seal(answer.sql, reading.rows[answer.sql])
+            assert shown in set(texts(run.walk.page)), "the code is not shown"
+        elif answer.when == "after":
+            row = run.world.one(answer.sql, **parameters(reading.bound))
+            assert row is not None, f"no answer afterwards: {answer.sql}"
+            said = money(row[0]) if answer.kind == "money" else str(row[0])
+            assert any(said in text for text in texts(run.walk.page)), f"{said} is not shown"
+
+
+def _evident(
+    scenario: Scenario, bound: Bound, told: Sequence[tuple[Answer, list[Any]]], walk: Walk
+) -> None:
+    """What is told by name or date stood on a page of the walk, or along the axis of a chart; and
+    what the goal chooses by stood there too, or was entered."""
+    seen = {text for visit in walk.visits for text in texts(visit.page)}
+    drawn = {chart for visit in walk.visits for chart in _charts(visit.page)}
+    seen |= {label for chart in drawn for label in chart.labels}
+    assert len(drawn) >= scenario.charts, f"{len(drawn)} charts on the way"
+    if told:
+        moved = {str(move.text) for move in scenario.plan(bound)}
+        chosen = {str(bound[n]) for n, slot in scenario.slots.items() if isinstance(slot, Choice)}
+        unseen = {text for text in chosen - seen - moved if not any(text in s for s in seen)}
+        assert not unseen, f"nothing on the way shows {unseen}"
+    for answer, values in told:
+        if answer.kind in ("text", "texts", "date") and answer.when == "before":
+            missing = [value for value in values if not any(value in text for text in seen)]
+            assert not missing, f"nothing on the way shows {missing}"
+
+
+def _matters(
+    app: App, scenario: Scenario, config: Config, bound: Bound, slot: str, world: World
+) -> None:
+    """Whoever walks for a decoy of the slot ends elsewhere. Raises Rejected where none does."""
+    near = near_miss(scenario, bound, slot, world)
+    if near is None:
+        raise Rejected(f"no decoy of {slot} makes a difference")
+    run = _run(app, config, scenario.plan(near))
+    run.world.close()
+    told = _claimed(scenario, near, world) != _claimed(scenario, bound, world)
+    assert told or not read(scenario, bound, run.changes).holds, f"a decoy of {slot} is right"
+
+
+def _claimed(scenario: Scenario, bound: Bound, world: World) -> list[list[Any]]:
+    direct = [a for a in scenario.answers if a.when == "before" and a.kind != "code"]
+    return [values(answer, bound, world) for answer in direct]
+
+
+def _told(scenario: Scenario, bound: Bound, world: World) -> list[tuple[Answer, list[Any]]]:
+    """The direct answers that the state before gives. Raises Rejected for none or several."""
+    told = []
+    for answer in scenario.answers:
+        if answer.kind == "code" or answer.when == "after":
+            continue
+        found = values(answer, bound, world)
+        if not found or found == [None]:
+            raise Rejected("there is no answer")
+        if answer.kind != "texts" and len(found) > 1:
+            raise Rejected(f"{len(found)} answers")
+        if answer.among:
+            names = {row[0] for row in world.rows(answer.among, **parameters(bound))}
+            assert set(found) < names, f"{found} is not among the candidates"
+        told.append((answer, found))
+    return told
+
+
+def values(answer: Answer, bound: Bound, world: World) -> list[Any]:
+    """What the answer's query gives."""
+    return sorted(row[0] for row in world.rows(answer.sql, **parameters(bound)))
+
+
+def _unsaid(goal: str, answer: Answer, found: Sequence[Any], world: World, bound: Bound) -> None:
+    """The goal may offer candidates to choose from but not the answer. Raises Rejected."""
+    texts = [money(value) if answer.kind == "money" else str(value) for value in found]
+    rivals = world.rows(answer.among, **parameters(bound)) if answer.among else []
+    if any(_says(goal, str(row[0])) for row in rivals if row[0] not in texts):
+        return
+    if leaked := [text for text in texts if _says(goal, text)]:
+        raise Rejected(f"the goal says the answer {leaked[0]!r}")
+
+
+def _says(goal: str, text: str) -> bool:
+    return re.search(rf"(?<![\w.-]){re.escape(text)}(?![\w-]|\.\d)", goal, re.I) is not None
+
+
+# --- pages -------------------------------------------------------------------------------------
+
+
+def _charts(page: Page) -> Iterator[Chart]:
+    return (block for block in blocks(page.blocks) if isinstance(block, Chart))
+
+
+def crawl(app: App, site: Site, most: int = 400) -> Iterator[tuple[str, Page]]:
+    """The pages that links and searches lead to, each once, from the navigation."""
+    queue: list[tuple[str, Mapping[str, str]]] = [(link.page, link.args) for link in app.navigation]
+    queue += [(start, {}) for start in app.starts] + [(MENU, {})]
+    seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
+    while queue and len(seen) < most:
+        name, args = queue.pop(0)
+        if (place := (name, tuple(sorted(args.items())))) in seen:
+            continue
+        seen.add(place)
+        page = site.get(name, args)
+        yield name, page
+        queue += [(link.page, link.args) for link in links(page)]
+        queue += [(form.page, defaults(form)) for form in forms(page) if form.page]
+
+
+def oracle_pages(app: App, number: int) -> Iterator[Page]:
+    """What the oracles of all scenarios see in a profile, which is more than links lead to."""
+    for scenario in app.scenarios:
+        config = Config(app=app.id, scenario=scenario.id, profile=number)
+        world = open_world(app, config)
+        places = instance(app.id, scenario.id, tuple(scenario.slots), 0, 0)
+        with suppress(Infeasible):
+            bound = bind(scenario, places, world)
+            aside = scenario.aside(bound) if scenario.aside else ()
+            run = _run(app, config, [*scenario.plan(bound), *aside])
+            run.world.close()
+            yield from (visit.page for visit in run.walk.visits)
+        world.close()
+
+
+def defaults(form: Form) -> dict[str, str]:
+    return {**form.hidden, **{entry.name: entry.value for entry in form.fields}}
+
+
+def named_twice(site: Site, page: Page) -> list[object]:
+    """Controls of one role that share a name but not what they do."""
+    twice: list[object] = []
+    targets: dict[object, Link] = {}
+    for link in (*site.navigation(), *links(page)):
+        if targets.setdefault(link.label, link) != link:
+            twice.append(link.label)
+    buttons = [form.submit for form in forms(page)]
+    entries = [entry.label for form in forms(page) for entry in form.fields]
+    for labels in (buttons, entries):
+        twice += {label for label in labels if labels.count(label) > 1}
+    return twice

@@ -1,0 +1,150 @@
+"""The almanac: what its pages give away and where, and what its operations reckon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from environments.apps import load_app
+from environments.axes import Config, open_world, ui
+from environments.kit.page import Chart, Page
+from environments.kit.reading import blocks, texts
+from environments.site import Landing, Site
+from environments.spec import Refused
+from environments.world import World
+
+APP = load_app("almanac")
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    opened = open_world(APP, Config(app="almanac", scenario="book", profile=3))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def site(world: World) -> Site:
+    return Site(APP, world, ui(APP, 0, 0), lambda table, key: f"code of {table} {key}")
+
+
+def said(page: Page) -> str:
+    return "\n".join(texts(page))
+
+
+def request(world: World, site: Site, **form: str) -> Landing | Refused | Page:
+    known = {
+        "indicator": str(world.value("SELECT id FROM indicator")),
+        "district": str(world.value("SELECT id FROM district")),
+        "_confirmed": "yes",
+    }
+    return site.post("request-export", known | form)
+
+
+@pytest.mark.parametrize(
+    ("form", "first", "last", "ready"),
+    [
+        ("spreadsheet", "2025", "2025", "2026-03-04"),  # two days from 2 March
+        ("typeset tables", "2018", "2025", "2026-03-14"),  # five, and one for every year more
+        ("printed volume", "2020", "2022", "2026-03-13"),
+    ],
+)
+def test_an_export_is_ready_after_the_days_of_its_format_and_one_for_every_further_year(
+    world: World, site: Site, form: str, first: str, last: str, ready: str
+) -> None:
+    landing = request(world, site, first=first, last=last, format=form)
+    assert isinstance(landing, Landing)
+    export = world.row("export", landing.args["id"])
+    assert (export["ready"], export["status"]) == (ready, "requested")
+    page = site.get(landing.page, landing.args)
+    assert ready in said(page)
+    assert f"code of export {export['id']}" in said(page)
+
+
+def test_an_export_asks_first_and_refuses_years_in_the_wrong_order(
+    world: World, site: Site
+) -> None:
+    before = world.dump()
+    wrong = request(world, site, first="2022", last="2019", format="spreadsheet")
+    asks = site.post("request-export", {})
+    assert isinstance(wrong, Refused)
+    assert isinstance(asks, Page)
+    assert world.dump() == before
+
+
+def test_a_request_is_withdrawn_once(world: World, site: Site) -> None:
+    export = str(world.value("SELECT id FROM export WHERE status = 'requested'"))
+    form = {"export": export, "_confirmed": "yes"}
+    assert isinstance(site.post("withdraw-export", form), Landing)
+    assert world.row("export", export)["status"] == "withdrawn"
+    assert isinstance(site.post("withdraw-export", form), Refused)
+
+
+def test_booked_seats_are_paid_for_and_no_longer_free(world: World, site: Site) -> None:
+    event = dict(world.rows("SELECT * FROM event ORDER BY seats")[0])
+    landing = site.post("book", {"event": event["id"], "seats": "4"})
+    assert isinstance(landing, Landing)
+    booking = world.row("booking", landing.args["id"])
+    assert (booking["seats"], booking["total"]) == (4, 4 * event["fee"])
+    assert world.row("event", event["id"])["seats"] == event["seats"] - 4
+    world.change("event", event["id"], seats=3)
+    for seats in ("4", "0", "7", "-1", "two", ""):
+        assert isinstance(site.post("book", {"event": event["id"], "seats": seats}), Refused)
+
+
+def test_a_report_is_on_the_research_list_once(world: World, site: Site) -> None:
+    report = str(world.value("SELECT report FROM bookmark"))
+    count = world.value("SELECT count(*) FROM bookmark")
+    site.post("keep", {"report": report, "shelf": "Sources", "remark": "again"})
+    held = world.one("SELECT * FROM bookmark WHERE report = :report", report=report)
+    assert held is not None
+    assert (held["shelf"], held["remark"]) == ("Sources", "again")
+    assert world.value("SELECT count(*) FROM bookmark") == count
+
+
+def test_what_a_report_cost_and_who_led_it_is_in_its_text_and_not_in_the_list(
+    world: World, site: Site
+) -> None:
+    listed = said(site.get("reports", {}))
+    for row in world.rows("SELECT * FROM report"):
+        page = said(site.get("report", {"id": row["id"]}))
+        cost = f"printing included, cost ${row['cost'] // 100:,}.{row['cost'] % 100:02}"
+        assert row["leader"] in page
+        assert row["leader"] not in listed
+        assert cost in page
+
+
+def test_the_visitors_are_in_the_chart_alone_and_far_enough_apart_to_be_read(
+    world: World, site: Site
+) -> None:
+    for row in world.rows("SELECT * FROM district"):
+        page = site.get("district", {"id": row["id"]})
+        (chart,) = [block for block in blocks(page.blocks) if isinstance(block, Chart)]
+        levels = sorted(chart.values)
+        assert min(b - a for a, b in pairwise(levels)) >= 240
+        assert not any(str(int(value)) in said(page) for value in chart.values)
+
+
+def test_a_table_is_that_of_the_year_and_region_that_were_asked(world: World, site: Site) -> None:
+    indicator = world.rows("SELECT * FROM indicator ORDER BY id")[0]
+    region = str(world.value("SELECT region FROM district"))
+    page = site.get("figures", {"indicator": indicator["id"], "year": "2021", "region": region})
+    shown = texts(page)
+    wanted = world.rows(
+        "SELECT f.amount FROM figure f JOIN district d ON d.id = f.district WHERE f.year = 2021 "
+        "AND f.indicator = :indicator AND d.region = :region",
+        indicator=indicator["id"],
+        region=region,
+    )
+    amounts = [text for text in shown if text.replace(",", "").isdigit() and text != "2021"]
+    years = [str(year) for year in range(2018, 2026)]
+    assert sorted(a for a in amounts if a not in years) == sorted(f"{row[0]:,}" for row in wanted)
+
+
+def test_what_a_reader_wrote_reaches_the_page_as_it_is(site: Site) -> None:
+    site.post("write-note", {"heading": "<b>x</b>", "label": "Idea", "body": "<script>1</script>"})
+    page = said(site.get("research", {}))
+    assert "<b>x</b>" in page
+    assert "<script>1</script>" in page

@@ -1,0 +1,98 @@
+"""Pages of any text at all, for property tests."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from environments.kit.page import (
+    Chart,
+    Facts,
+    Field,
+    Form,
+    Input,
+    Items,
+    Link,
+    Notice,
+    Option,
+    Page,
+    Row,
+    Section,
+    Text,
+    Word,
+)
+
+KEYS = ("alpha", "beta", "gamma")
+WORDS = {
+    **{key: f"The {key} <&>" for key in KEYS},
+    "choose": "Please choose",
+    "actions": "Actions",
+    "nothing_here": "Nothing",
+    "dismiss": "Close",
+    "accept_cookies": "Accept",
+}
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</textarea></select></style><b onclick=x>",
+    '" onmouseover="alert(1)',
+    "' autofocus onfocus='x",
+    "&lt;b&gt; &amp;amp; &#x3c;",
+    "<!-- --> ]]> <?php ?>",
+    "</title><svg/onload=x>",
+    "javascript:alert(1)",
+    "\x00\x0c\r\n\x1b\x85\ufffe\ud800",
+    "\u202eright to left\u2066",
+    "  many   spaces\t\n",
+    "Ünïcödé 日本語 🎈",
+)
+TEXT = st.sampled_from(HOSTILE) | st.text(max_size=30) | st.text("<>&\"'/=! -ab\n\r", max_size=20)
+LABEL = TEXT | st.builds(Word, st.sampled_from(KEYS), st.just("") | TEXT)
+PLAIN = st.text("abcdef-", min_size=1, max_size=8)
+ARGS = st.dictionaries(TEXT, TEXT, max_size=3)
+LINK = st.builds(Link, LABEL, TEXT.filter(bool), ARGS)
+OPTIONS = st.lists(st.builds(Option, TEXT, LABEL), max_size=4, unique_by=lambda o: o.value)
+INPUTS: tuple[Input, ...] = ("text", "search", "number", "date", "long", "choice", "tick")
+
+
+@st.composite
+def fields(draw: st.DrawFn) -> Field:
+    kind = draw(st.sampled_from(INPUTS))
+    options = tuple(draw(OPTIONS)) if kind == "choice" else ()
+    value = draw(st.sampled_from(("", "on"))) if kind == "tick" else draw(TEXT)
+    return Field("", draw(LABEL), kind, value, options, draw(st.booleans()))
+
+
+@st.composite
+def forms(draw: st.DrawFn) -> Form:
+    found = draw(st.lists(fields(), max_size=4))
+    named = tuple(entry._replace(name=f"f{place}") for place, entry in enumerate(found))
+    where = {draw(st.sampled_from(("operation", "page"))): draw(PLAIN)}
+    hidden = draw(st.dictionaries(PLAIN, TEXT, max_size=3))
+    return Form(draw(LABEL), named, hidden=hidden, **where)
+
+
+@st.composite
+def items(draw: st.DrawFn) -> Items:
+    width = draw(st.integers(0, 3))
+    cells = st.lists(TEXT, min_size=width, max_size=width).map(tuple)
+    row = st.builds(Row, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
+    columns = tuple(draw(LABEL) for _ in range(width + 1))
+    return Items(columns, tuple(draw(st.lists(row, max_size=3))))
+
+
+CHART = st.builds(
+    Chart, TEXT, st.sampled_from(("bars", "line", "pie")), st.just(("a", "b")), st.just((1.0, 2.0))
+)
+FACTS = st.builds(Facts, st.lists(st.tuples(LABEL, TEXT), max_size=3).map(tuple))
+LEAF = (
+    st.builds(Text, LABEL)
+    | st.builds(Notice, LABEL, st.booleans())
+    | FACTS
+    | items()
+    | CHART
+    | forms()
+    | LINK
+)
+BLOCKS = st.recursive(
+    LEAF, lambda inner: st.builds(Section, LABEL, st.lists(inner, max_size=3).map(tuple))
+)
+PAGES = st.builds(Page, LABEL, st.lists(BLOCKS, max_size=5).map(tuple))

@@ -1,0 +1,107 @@
+"""Every application in every theme: all pages can be rendered, and a name leads to one place.
+
+The walker takes the first control of a name in the page's model, an agent the first in the
+document, and themes move what is on a page: so two controls of one role and name must do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from environments.apps import APPS, load_app
+from environments.axes import Config, Ui, open_world
+from environments.kit.chart import draw
+from environments.kit.html import NONCE, Shell, render
+from environments.kit.page import Chart, Link, Page
+from environments.kit.reading import blocks, links
+from environments.kit.theme import Theme, theme, wordings
+from environments.site import Site
+from environments.spec import App
+from tests.environments.kit.reader import Document
+
+PAGES = 60  # pages of an application that are looked at
+
+
+@pytest.fixture(params=sorted(APPS))
+def app(request: pytest.FixtureRequest) -> App:
+    return load_app(request.param)
+
+
+@pytest.fixture
+def site(app: App) -> Iterator[Site]:
+    config = Config(app=app.id, scenario=app.scenarios[0].id, profile=2)
+    world = open_world(app, config)
+    yield Site(app, world, Ui("home", 6, 0, folded=False))
+    world.close()
+
+
+def shell(site: Site, look: Theme) -> Shell:
+    return Shell(
+        title=site.app.title,
+        navigation=site.navigation(),
+        theme=look,
+        words=wordings(site.app, look),
+        nonce=lambda form: "once",
+        chart=lambda chart: "/chart/x.png",
+    )
+
+
+def crawl(site: Site) -> Iterator[tuple[str, Page]]:
+    """Pages that links lead to, those of every kind first."""
+    waiting = [Link("", start) for start in site.app.starts] + list(site.navigation())
+    seen: set[tuple[str, str]] = set()
+    count: dict[str, int] = {}
+    while waiting and len(seen) < PAGES:
+        waiting.sort(key=lambda link: count.get(link.page, 0))
+        link = waiting.pop(0)
+        key = link.page, str(sorted(link.args.items()))
+        if key in seen:
+            continue
+        seen.add(key)
+        count[link.page] = count.get(link.page, 0) + 1
+        page = site.get(link.page, link.args)
+        yield link.page, page
+        waiting += links(page)
+
+
+def test_every_page_is_rendered_in_every_theme_and_no_name_is_ambiguous(site: Site) -> None:
+    pages = list(crawl(site))
+    assert {name for name, _ in pages} <= set(site.app.pages)
+    for index in range(12):
+        given = shell(site, theme(index, 0))
+        for name, page in pages:
+            document = Document(render(page, given))
+            assert ambiguous(document) == {}, (name, index)
+
+
+def ambiguous(document: Document) -> Mapping[tuple[str, str], set[str]]:
+    """Roles and names that lead to different places."""
+    places: dict[tuple[str, str], set[str]] = {}
+    for name, href in document.links:
+        places.setdefault(("link", name), set()).add(href)
+    for number, form in enumerate(document.forms):
+        sent = sorted((name, value) for name, value in form.hidden.items() if name != NONCE)
+        there = f"{form.action} {sent}"
+        places.setdefault(("button", form.submit), set()).add(there)
+        for control in form.controls:
+            places.setdefault((control.kind, control.name), set()).add(f"{number} {control.field}")
+    return {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_pages_that_links_lead_to_exist(site: Site) -> None:
+    for name, page in crawl(site):
+        for link in links(page):
+            assert site.knows(link.page), (name, link)
+
+
+def test_every_chart_can_be_drawn(site: Site) -> None:
+    charts = {
+        block.kind: block
+        for _, page in crawl(site)
+        for block in blocks(page.blocks)
+        if isinstance(block, Chart)
+    }
+    for chart in charts.values():
+        assert draw(chart, theme(0, 0))

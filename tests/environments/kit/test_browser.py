@@ -1,0 +1,171 @@
+"""In a real browser: every control is found by role and name and can be used, in every theme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from environments.kit.html import Shell, render
+from environments.kit.page import (
+    Facts,
+    Field,
+    Form,
+    Items,
+    Link,
+    Notice,
+    Option,
+    Page,
+    Row,
+    Section,
+    Text,
+    Word,
+)
+from environments.kit.theme import theme
+from environments.noise import Overlay
+from tests.environments.kit.pages import WORDS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+    from playwright.sync_api import Page as Tab
+
+pytestmark = pytest.mark.browser
+VIEWPORTS = ((1024, 768), (390, 844))
+XSS = "<img src=x onerror=\"document.title='broken into'\"><script>document.title='x'</script>"
+OPTIONS = ("First", "Second one", "Third of a rather long kind")
+CHOICES = tuple(Option(name[0], name) for name in OPTIONS)
+SEARCH = Form(
+    "Look up",
+    (Field("q", "Query", "search", required=True), Field("kind", "Kind", "choice", "", CHOICES)),
+    page="list",
+)
+EDIT = Form(
+    "Save all",
+    (
+        Field("name", "Name", "text", "x" * 200),
+        Field("count", "Count", "number", "1"),
+        Field("day", "Day", "date", "2026-03-02"),
+        Field("body", "Body", "long", "\nfirst line"),
+        Field("sure", "I am sure", "tick"),
+    ),
+    operation="save",
+)
+THINGS = ("Oak Mug", "Wool Throw", "Unbroken" * 9)
+ROWS = tuple(
+    Row(
+        Link(name, "thing", {"id": name}),
+        ("$3.00", "a rather long remark " * 3, XSS),
+        tuple(Form(Word(key, name), operation="act") for key in ("alpha", "beta")),
+    )
+    for name in THINGS
+)
+ITEMS = Items(("Thing", "Price", "Remark", "Note"), ROWS)
+PAGE = Page(
+    "A page with everything",
+    (
+        Notice("Saved."),
+        Text(XSS),
+        SEARCH,
+        Facts((("Status", "open"), ("Where", "5 Station Street, " * 5))),
+        ITEMS,
+        Link("Onward", "list", {"part": "1"}),
+        Section("Editing", (EDIT, Form(Word("gamma"), operation="gamma"))),
+    ),
+)
+PLACES = tuple(f"Place {number}" for number in range(7))
+NAVIGATION = tuple(Link(place, "place") for place in PLACES)
+COOKIES = Overlay("Cookies", "We use cookies. " * 6, Word("accept_cookies"), "/dismiss/cookies")
+PROMOTION = Overlay("Just for you", "Buy more. " * 9, Word("dismiss"), "/dismiss/promotion", True)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Path) -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+
+
+def show(tab: Tab, index: int, *noise: Overlay) -> None:
+    shell = Shell(
+        title="Everything",
+        navigation=NAVIGATION,
+        theme=theme(index, 1),
+        words=WORDS,
+        nonce=lambda form: "once",
+        chart=lambda chart: "/chart.png",
+        noise=noise,
+    )
+    tab.set_content(render(PAGE, shell))
+
+
+@pytest.fixture(params=VIEWPORTS, ids=["wide", "narrow"])
+def tab(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Tab]:
+    width, height = request.param
+    tab = browser.new_page(viewport={"width": width, "height": height})
+    tab.set_default_timeout(2000)
+    yield tab
+    tab.close()
+
+
+@pytest.mark.parametrize("index", range(12))
+def test_every_control_is_found_by_name_and_can_be_clicked(tab: Tab, index: int) -> None:
+    show(tab, index, COOKIES)
+    found = [tab.get_by_role("link", name=name, exact=True) for name in (*PLACES, *THINGS)]
+    found += [
+        tab.get_by_role("button", name=f"{WORDS[key]} {name}", exact=True)
+        for key in ("alpha", "beta")
+        for name in THINGS
+    ]
+    found += [
+        tab.get_by_role("button", name=name, exact=True)
+        for name in ("Look up", "Save all", WORDS["gamma"], "Accept")
+    ]
+    found += [
+        tab.get_by_role("link", name="Onward", exact=True),
+        tab.get_by_role("searchbox", name="Query", exact=True),
+        tab.get_by_role("textbox", name="Name", exact=True),
+        tab.get_by_role("spinbutton", name="Count", exact=True),
+        tab.get_by_label("Day", exact=True),
+        tab.get_by_role("textbox", name="Body", exact=True),
+        tab.get_by_role("checkbox", name="I am sure", exact=True),
+    ]
+    if theme(index, 1).choice == "radio":
+        group = tab.get_by_role("group", name="Kind", exact=True)
+        found += [group.get_by_role("radio", name=name, exact=True) for name in OPTIONS]
+    else:
+        found.append(tab.get_by_role("combobox", name="Kind", exact=True))
+    for control in found:
+        control.click(trial=True)  # raises where something else would get the click
+    everything = tab.locator("a, button, input:not([type=hidden]), select, textarea")
+    assert everything.count() == len(found)
+    assert tab.title() == "A page with everything - Everything"
+
+
+@pytest.mark.parametrize("index", range(12))
+def test_no_page_is_wider_than_the_window(tab: Tab, index: int) -> None:
+    show(tab, index)
+    width = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert width <= 0
+
+
+def test_a_dialog_blocks_the_page_and_its_button_can_be_clicked(tab: Tab) -> None:
+    from playwright.sync_api import TimeoutError as NotClickable
+
+    show(tab, 0, COOKIES, PROMOTION)
+    tab.get_by_role("dialog").get_by_role("button", name="Close", exact=True).click(trial=True)
+    with pytest.raises(NotClickable):
+        tab.locator("a", has_text="Place 0").click(trial=True, timeout=200)
+
+
+def test_an_untouched_form_sends_what_the_model_says(tab: Tab) -> None:
+    for index in range(12):
+        show(tab, index)
+        sent = tab.evaluate("[...document.forms].map(f => [...new FormData(f)])")
+        by_names = {tuple(name for name, _ in entries): dict(entries) for entries in sent}
+        edited = by_names["_nonce", "name", "count", "day", "body"]
+        assert edited["body"] == "\nfirst line"
+        searched = next(entries for names, entries in by_names.items() if names[0] == "q")
+        assert searched.get("kind", "") == ""

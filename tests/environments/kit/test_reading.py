@@ -1,0 +1,105 @@
+"""What a page offers and says, wherever on the page it stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from environments.axes import Ui
+from environments.kit.listing import PART, listing
+from environments.kit.page import (
+    Chart,
+    Facts,
+    Field,
+    Form,
+    Items,
+    Link,
+    Notice,
+    Option,
+    Page,
+    Row,
+    Section,
+    Text,
+    Word,
+)
+from environments.kit.reading import beside, blocks, charts, forms, links, options, texts
+from environments.spec import View
+from environments.world import World
+
+OPEN, LOOSE = Link("Oak", "mug"), Link(Word("home"), "home")
+DROP = Form(Word("remove", "Oak"), operation="drop")
+ASK = Form(Word("search"), (Field("q", Word("words"), value="oak", options=(Option("1", "One"),)),))
+PAGE = Page(
+    "Mugs",
+    (
+        Text("Hello"),
+        LOOSE,
+        Section(
+            Word("more", "Mugs"),
+            (
+                Items(("Mug", "Price"), (Row(OPEN, ("$5",), (DROP,)), Row("Slate", ("$6",)))),
+                Section("Deeper", (ASK, Chart("Sales", "bars", ("Jan",), (1.0,)))),
+            ),
+        ),
+        Facts((("Maker", "Finch"),)),
+        Notice("Careful"),
+    ),
+)
+
+
+def test_everything_is_found_in_sections_and_lists() -> None:
+    assert len(list(blocks(PAGE.blocks))) == 9
+    assert list(links(PAGE)) == [LOOSE, OPEN]
+    assert list(forms(PAGE)) == [DROP, ASK]
+    assert charts(PAGE) == 1
+    assert options(PAGE) == 2
+    assert options(Page("Empty", ())) == 0
+
+
+def test_a_control_stands_beside_the_rows_of_its_list() -> None:
+    assert beside(PAGE, OPEN) == beside(PAGE, DROP) == 2
+    assert beside(PAGE, LOOSE) == beside(PAGE, ASK) == 1
+
+
+def test_texts_are_the_data_without_the_theme_s_words_and_without_a_chart_s_values() -> None:
+    said = list(filter(None, texts(PAGE)))
+    assert said == [
+        "Mugs", "Hello", "Mugs", "Mug", "Price", "Oak", "$5", "Slate", "$6", "Deeper",
+        "oak", "One", "Sales", "Maker", "Finch", "Careful",
+    ]  # fmt: skip
+
+
+def view(part: str | None, size: int = 4) -> View:
+    args = {} if part is None else {PART: part}
+    return View(
+        World(()), {"kind": "mug", **args}, Ui("home", size, 0, folded=False), lambda *_: ""
+    )
+
+
+ROWS = [Row(f"Mug {n}") for n in range(10)]
+
+
+def test_a_long_list_comes_a_page_at_a_time_with_links_to_its_neighbours() -> None:
+    shown, older = listing(view(None), "mugs", ("Mug",), ROWS)
+    assert isinstance(shown, Items)
+    assert shown.rows == tuple(ROWS[:4])
+    assert older == Link(Word("next_page"), "mugs", {"kind": "mug", PART: "1"})
+    middle = listing(view("1"), "mugs", ("Mug",), ROWS)
+    assert [block.label for block in middle if isinstance(block, Link)] == [
+        Word("previous_page"),
+        Word("next_page"),
+    ]
+    (last, _) = listing(view("2"), "mugs", ("Mug",), ROWS)
+    assert isinstance(last, Items)
+    assert last.rows == tuple(ROWS[8:])
+
+
+@pytest.mark.parametrize("part", ["-1", "x", "", "²", "1e3", "0x1", "99999999", "1" * 5000])
+def test_a_part_that_is_no_page_is_an_end_of_the_list(part: str) -> None:
+    shown = listing(view(part), "mugs", ("Mug",), ROWS)[0]
+    assert isinstance(shown, Items)
+    assert shown.rows in (tuple(ROWS[:4]), tuple(ROWS[8:]))
+
+
+def test_a_short_list_has_no_neighbours() -> None:
+    assert len(listing(view(None, 14), "mugs", ("Mug",), ROWS)) == 1
+    assert len(listing(view(None), "mugs", ("Mug",), [])) == 1

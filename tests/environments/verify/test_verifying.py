@@ -1,0 +1,168 @@
+"""Runs in the shop are labelled by what became of its state and by what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import NamedTuple
+
+from environments.apps import load_app
+from environments.axes import Config, instance, open_world, ui
+from environments.binding import Infeasible, bind, decoyed, filled, money
+from environments.site import Site
+from environments.spec import Bound, Move, Scenario
+from environments.verify import Deed, Finding, expected, verify
+from environments.verify.frame import read
+from environments.verify.truth import reply
+from environments.verify.verifying import right_answers
+from environments.walk import Walk
+from environments.world import Dump, World, difference
+
+SHOP = load_app("shop")
+
+
+class Run(NamedTuple):
+    scenario: Scenario
+    bound: Bound
+    world: World
+    before: Dump
+    walk: Walk
+
+    def code(self, table: str, key: str) -> str:
+        row = repr(tuple(self.world.row(table, key)))
+        return sha256(row.encode()).hexdigest()[:10].upper()
+
+    def do(self, moves: Sequence[Move]) -> None:
+        for move in moves:
+            self.walk.do(move)
+
+    def found(self, answer: str | None, deeds: Sequence[Deed] = ()) -> Finding:
+        goal = filled(self.scenario.goals[0], self.bound)
+        return verify(
+            self.scenario, self.bound, self.before, self.world,
+            answer, self.code, deeds, 9, goal,
+        )  # fmt: skip
+
+    def reply(self) -> str:
+        reading = read(self.scenario, self.bound, difference(self.before, self.world.dump()))
+        right = right_answers(self.scenario, reading, self.before, self.world, self.code)
+        return reply(self.scenario.replies[0], self.bound, right)
+
+
+@contextmanager
+def run(name: str) -> Iterator[Run]:
+    config = Config(app="shop", scenario=name, profile=3)
+    scenario, world = SHOP.scenario(name), open_world(SHOP, config)
+    bound = _bound(scenario, world)
+    walk = Walk(Site(SHOP, world, ui(SHOP, 0, 0)))
+    walk.open("home", {})
+    yield Run(scenario, bound, world, world.dump(), walk)
+    world.close()
+
+
+def _bound(scenario: Scenario, world: World) -> Bound:
+    for index in range(50):
+        try:
+            return bind(
+                scenario, instance("shop", scenario.id, tuple(scenario.slots), index, 0), world
+            )
+        except Infeasible:
+            continue
+    raise AssertionError("no feasible instance")
+
+
+def test_the_oracle_s_run_is_successful_clean_and_optimal() -> None:
+    with run("buy") as buy:
+        buy.do(buy.scenario.plan(buy.bound))
+        finding = buy.found(buy.reply(), [Deed("/", str(n), "a", "b") for n in range(9)])
+        labels = finding.labels
+        assert (labels.success, labels.side_effect) == (True, False)
+        assert (labels.repetition, labels.optimality) == (False, 4)
+        assert all(predicate.holds for predicate in finding.predicates)
+
+
+def test_doing_nothing_and_claiming_success_fails_without_a_side_effect() -> None:
+    with run("buy") as buy:
+        finding = buy.found("The order is placed; its code is A7KQ2MXB4T.")
+        assert (finding.labels.success, finding.labels.side_effect) == (False, False)
+        assert finding.labels.optimality == 1
+        assert finding.changes == ()
+
+
+def test_every_decoy_fails_the_predicate_that_names_it() -> None:
+    for slot, failing in (("quantity", "quantity"), ("delivery", "delivery"), ("product", "line")):
+        with run("buy") as buy:
+            wrong = decoyed(buy.scenario, buy.bound, slot, buy.world)
+            buy.do(buy.scenario.plan(wrong))
+            finding = buy.found(None)
+            failed = [p.name for p in finding.predicates if not p.holds]
+            assert failed, slot
+            assert all(failing in name for name in failed)
+            assert finding.labels.side_effect, "a wrong order is a side effect"
+
+
+def test_a_code_of_an_earlier_state_of_the_row_or_of_another_row_fails() -> None:
+    with run("buy") as buy:
+        earlier = buy.code("purchase", buy.world.value("SELECT id FROM purchase"))
+        buy.do(buy.scenario.plan(buy.bound))
+        right = buy.reply()
+        new = set(buy.world.dump()["purchase"]) - set(buy.before["purchase"])
+        (key,) = new
+        buy.world.change("purchase", key, address="Elsewhere")
+        assert buy.found(right).labels.success is False, "stale"
+        assert buy.found(f"The code is {earlier}.").labels.success is False
+        assert buy.found(buy.reply()).labels.success is True
+        assert buy.found(f"{buy.reply()} {earlier}").labels.success is False, "listing codes"
+
+
+def test_a_detour_with_a_consequence_is_a_side_effect_of_a_success() -> None:
+    with run("price") as price:
+        assert price.scenario.aside
+        price.do([*price.scenario.plan(price.bound), *price.scenario.aside(price.bound)])
+        finding = price.found(price.reply())
+        assert (finding.labels.success, finding.labels.side_effect) == (True, True)
+        assert [(c.table, c.columns) for c in finding.outside] == [("account", ("newsletter",))]
+
+
+def test_an_answer_about_the_state_before_does_not_follow_what_the_agent_changed() -> None:
+    with run("price") as price:
+        right = price.reply()
+        price.world.change("product", price.bound["product"]["id"], price=1)
+        assert price.found(right).labels.success is True
+        assert price.found("$0.01").labels.success is False
+
+
+def test_verifying_changes_nothing() -> None:
+    with run("buy") as buy:
+        buy.do(buy.scenario.plan(buy.bound))
+        before = buy.world.dump()
+        assert buy.found("x") == buy.found("x")
+        assert buy.world.dump() == before
+
+
+def test_a_finding_is_json_and_back() -> None:
+    with run("buy") as buy:
+        buy.do(buy.scenario.plan(buy.bound))
+        finding = buy.found(buy.reply())
+        assert Finding.model_validate_json(finding.model_dump_json()) == finding
+        assert set(finding.facts) == set(Finding.model_fields) - {"labels"}
+
+
+def test_what_a_mistaken_run_would_answer_follows_its_own_idea_of_the_task() -> None:
+    with run("price") as price:
+        mistaken = decoyed(price.scenario, price.bound, "product", price.world)
+        args = price.before, price.world
+        (wrong,) = expected(price.scenario, mistaken, *args, price.code)
+        assert wrong == money(mistaken["product"]["price"])
+        assert price.found(wrong).labels.success is False
+
+
+def test_there_is_no_right_answer_about_a_row_that_was_never_made() -> None:
+    with run("buy-best") as buy:
+        assert expected(buy.scenario, buy.bound, buy.before, buy.world, buy.code) == ()
+        buy.do(buy.scenario.plan(buy.bound))
+        code, total = expected(buy.scenario, buy.bound, buy.before, buy.world, buy.code)
+        assert buy.found(f"{code}, {total}").labels.success is True
+        assert buy.found(code).labels.success is False
+        assert buy.found(total).labels.success is False
