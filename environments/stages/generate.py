@@ -1,0 +1,36 @@
+"""Stage 2: checked configurations of the planned scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from environments.apps import load_app
+from environments.axes import PROFILES, STATES, THEMES, Config
+from environments.case import Case
+from environments.integrity import Reject, check
+from environments.stages.model import Template
+
+INSTANCES = 10_000
+
+
+def generate(template: Template, seed: int, rng: np.random.Generator) -> Iterator[Case | Reject]:
+    """What the checks made of configurations of one scenario, each tried once. Endless: all axes
+    are drawn anew each time."""
+    app = load_app(template[0])
+    drawn: set[str] = set()
+    while True:
+        instance, profile, theme, ui = rng.integers((INSTANCES, PROFILES, THEMES, STATES)).tolist()
+        config = Config(
+            app=app.id,
+            scenario=template[1],
+            instance=instance,
+            profile=profile,
+            theme=theme,
+            ui=ui,
+            seed=seed,
+        )
+        if config.id not in drawn:
+            drawn.add(config.id)
+            yield check(app, config)

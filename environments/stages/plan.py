@@ -1,0 +1,160 @@
+"""Stage 1: which scenarios, and in which words beside their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from environments.apps import load_app
+from environments.difficulty import DIMENSIONS
+from environments.spec import App, Scenario
+from environments.stages.model import Plan, Proposal, Specification, Template
+from environments.stages.wording import fault
+from judges.adapters.errors import CallFailed
+from judges.engine.budget import BudgetSpent
+from judges.model import Ask, Message, Reply, Text
+from prompts.render import load_prompt
+from trajectories.errors import UserError
+
+WORDINGS = 4  # accepted for one scenario
+_SHOWN = 80  # characters of a dropped text that are kept
+
+
+class _Proposed(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    goals: list[str] = Field(default_factory=list)
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    scenarios: list[_Proposed]
+
+
+async def plan(
+    specification: Specification, rng: np.random.Generator, ask: Ask | None = None
+) -> Plan:
+    """The scenarios in a drawn order; with a model those that it chose (all where it chose none)
+    and the wordings of its that keep to the rules. Raises UserError for a scenario that no
+    application has, and what stops every call (no key, no server)."""
+    templates: list[Template] = []
+    wordings: dict[Template, tuple[str, ...]] = {}
+    dropped: list[Proposal] = []
+    for name in specification.apps:
+        app = load_app(name)
+        scenarios = [s for s in app.scenarios if specification.scenario in (None, s.id)]
+        if ask is not None and scenarios:
+            proposed, refused = await _proposals(specification, app, scenarios, ask)
+            dropped += refused
+            wordings |= {(name, found): texts for found, texts in proposed.items() if texts}
+            scenarios = [s for s in scenarios if s.id in proposed] or scenarios
+        templates += [(name, scenario.id) for scenario in scenarios]
+    if not templates:
+        raise UserError(
+            f"no scenario of {', '.join(specification.apps)} is called "
+            f"{specification.scenario!r}: choose from {', '.join(_known(specification.apps))}"
+        )
+    order = rng.permutation(len(templates))
+    return Plan(tuple(templates[n] for n in order), wordings, tuple(dropped))
+
+
+def _known(apps: Sequence[str]) -> list[str]:
+    return [scenario.id for name in apps for scenario in load_app(name).scenarios]
+
+
+async def _proposals(
+    specification: Specification, app: App, scenarios: Sequence[Scenario], ask: Ask
+) -> tuple[dict[str, tuple[str, ...]], list[Proposal]]:
+    """The wordings by scenario that the model chose, and what of its reply was dropped."""
+    try:
+        reply = await ask(_messages(specification, app, scenarios), stage="plan")
+    except (CallFailed, BudgetSpent) as error:
+        return {}, [_dropped(app, "", "", f"no reply: {error}")]
+    return _read(app, scenarios, reply)
+
+
+def _read(
+    app: App, scenarios: Sequence[Scenario], reply: Reply
+) -> tuple[dict[str, tuple[str, ...]], list[Proposal]]:
+    if reply.finish != "stop":
+        reason = "the model refused" if reply.finish == "refused" else "the reply was cut off"
+        return {}, [_dropped(app, "", reply.text, reason)]
+    try:
+        found = _Reply.model_validate(_parsed(reply.text))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        return {}, [_dropped(app, "", reply.text, f"not the JSON that was asked for ({where})")]
+    except ValueError:
+        return {}, [_dropped(app, "", reply.text, "not JSON")]
+    return _sorted_out(app, {s.id: s for s in scenarios}, found)
+
+
+def _parsed(text: str) -> object:
+    """The JSON object of a reply, whatever stands around it. Raises ValueError."""
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        return json.loads(text[start : end + 1])
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _sorted_out(
+    app: App, known: dict[str, Scenario], reply: _Reply
+) -> tuple[dict[str, tuple[str, ...]], list[Proposal]]:
+    accepted: dict[str, tuple[str, ...]] = {}
+    dropped: list[Proposal] = []
+    for one in reply.scenarios:
+        scenario = known.get(one.id)
+        if scenario is None:
+            dropped.append(_dropped(app, one.id, "", "no such scenario"))
+            continue
+        kept = accepted.get(one.id, ())
+        for text in one.goals:
+            reason = fault(scenario, text)
+            if not reason and text in (*kept, *scenario.goals):
+                reason = "said already"
+            if not reason and len(kept) == WORDINGS:
+                reason = f"more than {WORDINGS}"
+            if reason:
+                dropped.append(_dropped(app, one.id, text, reason))
+            else:
+                kept = (*kept, text)
+        accepted[one.id] = kept
+    return accepted, dropped
+
+
+def _dropped(app: App, scenario: str, text: str, reason: str) -> Proposal:
+    return Proposal(app=app.id, scenario=scenario[:_SHOWN], text=text[:_SHOWN], reason=reason)
+
+
+def _messages(
+    specification: Specification, app: App, scenarios: Sequence[Scenario]
+) -> tuple[Message, ...]:
+    prompt = load_prompt("goals")
+    user = prompt.render(
+        "user",
+        title=app.title,
+        domain=app.domain,
+        wish=_wish(specification),
+        scenarios=scenarios,
+        most=WORDINGS,
+    )
+    return (
+        Message(role="system", parts=(Text(text=prompt.render("system")),)),
+        Message(role="user", parts=(Text(text=user),)),
+    )
+
+
+def _wish(specification: Specification) -> str:
+    if specification.vector is not None:
+        dimensions = zip(DIMENSIONS, specification.vector, strict=True)
+        return "difficulty from 1 to 3: " + ", ".join(f"{n} {grade}" for n, grade in dimensions)
+    if specification.level is not None:
+        return f"difficulty {specification.level} of 1 to 3"
+    return "a wide variety"

@@ -1,0 +1,21 @@
+"""Stage 4: the interface of what tries a case in a real browser (``environments.validation``)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from environments.case import Case
+from environments.integrity import Reject
+from trajectories.model import Record
+
+
+class Valid(Record):
+    """The oracle solved the case; ``detail`` says in which checks."""
+
+    detail: str = ""
+
+
+class Validate(Protocol):
+    """Tries a case. A Reject has the reason ``browser``."""
+
+    def __call__(self, case: Case) -> Valid | Reject: ...

@@ -1,0 +1,174 @@
+"""Plan, generate, refine: seeded, checked, and never a model's word for the truth."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+
+import pytest
+
+from environments.apps import load_app
+from environments.axes import Config, generator
+from environments.case import Case
+from environments.integrity import Reject, check
+from environments.noise import noise
+from environments.stages import Plan, Specification, Valid, plan, produce
+from environments.stages.refine import refine
+from judges.adapters.errors import Refused
+from judges.model import Ask, Reply
+from trajectories.errors import UserError
+
+SHOP = load_app("shop")
+WANTED = Specification(apps=("shop",), count=24)
+FURTHER = "Please look up what the {product[name]} costs."
+
+
+def planned(specification: Specification, ask: Ask | None = None) -> Plan:
+    return asyncio.run(plan(specification, generator("plan", specification.seed), ask))
+
+
+def saying(text: str) -> Ask:
+    async def ask(*_: object, **__: object) -> Reply:
+        return Reply(text=text)
+
+    return ask
+
+
+def proposing(*scenarios: tuple[str, list[str]]) -> Ask:
+    return saying(json.dumps({"scenarios": [{"id": s, "goals": goals} for s, goals in scenarios]}))
+
+
+def test_without_a_model_every_scenario_is_planned_in_a_drawn_order() -> None:
+    found = planned(WANTED)
+    assert sorted(found.templates) == sorted(("shop", s.id) for s in SHOP.scenarios)
+    assert found == planned(WANTED)
+    assert found.templates != planned(WANTED.model_copy(update={"seed": 1})).templates
+    assert not found.wordings
+
+
+def test_a_scenario_that_nobody_has_is_a_mistake_that_names_those_there_are() -> None:
+    with pytest.raises(UserError, match=r"'haggle'.*cheapest"):
+        planned(WANTED.model_copy(update={"scenario": "haggle"}))
+
+
+def test_a_model_chooses_scenarios_and_words_goals() -> None:
+    found = planned(WANTED, proposing(("price", [FURTHER]), ("buy", [])))
+    assert sorted(found.templates) == [("shop", "buy"), ("shop", "price")]
+    assert found.wordings == {("shop", "price"): (FURTHER,)}
+    assert found.dropped == ()
+
+
+def test_what_a_model_gets_wrong_is_dropped_with_a_reason() -> None:
+    reply = proposing(
+        ("haggle", ["How much?"]),
+        ("price", [FURTHER, FURTHER, "How much is it in all?", SHOP.scenario("price").goals[0]]),
+    )
+    found = planned(WANTED, reply)
+    assert found.wordings == {("shop", "price"): (FURTHER,)}
+    assert [(drop.scenario, drop.reason) for drop in found.dropped] == [
+        ("haggle", "no such scenario"),
+        ("price", "said already"),
+        ("price", "other placeholders than the scenario's goal"),
+        ("price", "said already"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("I would rather not.", "not JSON"),
+        ('{"scenarios": "all"}', "not the JSON that was asked for (scenarios)"),
+        ('{"scenarios": [{"id": 7}]}', "not the JSON that was asked for (scenarios.0.id)"),
+        ('{"a":' * 100_000, "not JSON"),
+    ],
+)
+def test_an_unreadable_reply_leaves_the_templates(text: str, reason: str) -> None:
+    found = planned(WANTED, saying(text))
+    assert sorted(found.templates) == sorted(planned(WANTED).templates)
+    assert [drop.reason for drop in found.dropped] == [reason]
+
+
+@pytest.mark.parametrize(("finish", "reason"), [("refused", "refused"), ("length", "cut off")])
+def test_a_refusal_is_no_reply_that_could_not_be_read(finish: str, reason: str) -> None:
+    async def ask(*_: object, **__: object) -> Reply:
+        return Reply.model_validate({"text": "{", "finish": finish})
+
+    (dropped,) = planned(WANTED, ask).dropped
+    assert dropped.reason.endswith(reason)
+
+
+def test_a_failed_call_leaves_the_templates_and_says_so() -> None:
+    async def ask(*_: object, **__: object) -> Reply:
+        raise Refused("not today")
+
+    found = planned(WANTED, ask)
+    assert len(found.templates) == len(SHOP.scenarios)
+    assert found.dropped[0].reason.startswith("no reply: ")
+
+
+def test_cases_are_spread_over_the_scenarios_and_each_is_checked() -> None:
+    specification = WANTED.model_copy(update={"count": 2 * len(SHOP.scenarios)})
+    cases, tally = produce(specification, planned(specification))
+    assert set(Counter(case.config.scenario for case in cases).values()) == {2}
+    assert all(check(SHOP, case.config) == case for case in cases)
+    assert len({case.id for case in cases}) == len(cases)
+    assert tally.tried.total() == len(cases) + tally.rejects.total()
+
+
+def test_one_scenario_s_cases_do_not_depend_on_the_others() -> None:
+    alone = WANTED.model_copy(update={"scenario": "price", "count": 2})
+    together = WANTED.model_copy(update={"count": 2 * len(SHOP.scenarios)})
+    of_all = [c for c in produce(together, planned(together)).cases if c.config.scenario == "price"]
+    assert list(produce(alone, planned(alone)).cases) == of_all
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_only_cases_of_the_wanted_level_are_produced(level: int) -> None:
+    specification = WANTED.model_copy(update={"level": level})
+    cases, _ = produce(specification, planned(specification))
+    assert {case.level for case in cases} == {level}
+    assert len(cases) == 24
+
+
+def test_a_wording_of_the_model_is_used_and_checked_like_every_other() -> None:
+    specification = WANTED.model_copy(update={"scenario": "price"})
+    found = Plan((("shop", "price"),), {("shop", "price"): (FURTHER,)})
+    cases, _ = produce(specification, found)
+    worded = [case.goal for case in cases if case.goal.startswith("Please look up what the ")]
+    assert 0 < len(worded) < len(cases)
+    assert all("{" not in case.goal for case in cases)
+    leaking = "Is it {product[price]:money} that the {product[name]} costs?"
+    case = next(case for case in cases)
+    found_leaks = [
+        refined
+        for n in range(20)
+        if isinstance(refined := refine(case, (leaking,), generator("x", n), noise=False), Reject)
+    ]
+    assert {reject.detail for reject in found_leaks} == {"the goal says the answer"}
+
+
+def test_noise_is_added_where_it_is_wanted_and_changes_nothing_else() -> None:
+    case = check(SHOP, Config(app="shop", scenario="price"))
+    assert isinstance(case, Case)
+    quiet = refine(case, (), generator("x"), noise=False)
+    loud = refine(case, (), generator("x"), noise=True)
+    assert quiet == case
+    assert isinstance(loud, Case)
+    assert noise(loud.config)
+    silenced = loud.config.model_copy(update={"noise": 0})
+    assert loud.model_copy(update={"config": silenced}) == case
+
+
+def test_what_the_browser_finds_broken_is_rejected_and_replaced() -> None:
+    seen: list[str] = []
+
+    def validate(case: Case) -> Valid | Reject:
+        seen.append(case.id)
+        broken = Reject(reason="browser", detail="the control 'Mug' is covered")
+        return broken if len(seen) % 2 else Valid()
+
+    specification = WANTED.model_copy(update={"count": 6})
+    cases, tally = produce(specification, planned(specification), validate=validate)
+    assert [case.id for case in cases] == seen[1::2]
+    assert tally.rejects["browser", "the control ... is covered"] >= 6

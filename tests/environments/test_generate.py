@@ -1,0 +1,173 @@
+"""``python -m environments.generate``: cases on file, a summary beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from environments.apps import APPS, load_app
+from environments.axes import Config, instance, open_world
+from environments.binding import bind
+from environments.case import read_cases
+from environments.generate import main
+from environments.verify import expected
+from tests.llm_server import LlmServer, always
+
+
+def run(tmp_path: Path, *options: str) -> tuple[int, Path]:
+    out = tmp_path / "cases.jsonl"
+    return main([*options, "--out", str(out)]), out
+
+
+def test_cases_are_written_with_a_summary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = run(tmp_path, "--domain", "consumer-transactions", "--level", "2", "--count", "9")
+    assert code == 0
+    cases = read_cases(out)
+    assert [case.level for case in cases] == [2] * 9
+    counted = json.loads((tmp_path / "cases.summary.json").read_text())
+    assert counted["accepted"] == 9
+    assert counted["levels"] == {"2": 9}
+    tried = sum(entry["tried"] for entry in counted["scenarios"].values())
+    rejected = sum(entry["count"] for entry in counted["rejects"])
+    assert tried == counted["tried"] == 9 + rejected + counted["other_difficulty"]
+    assert "9 cases" in capsys.readouterr().out
+
+
+def test_no_case_holds_its_answer(tmp_path: Path) -> None:
+    _, out = run(tmp_path, "--scenario", "price", "--app", "shop", "--count", "10")
+    shop, lines = load_app("shop"), out.read_text().splitlines()
+    for case, line in zip(read_cases(out), lines, strict=True):
+        scenario, config = shop.scenario("price"), case.config
+        world = open_world(shop, config)
+        places = instance("shop", "price", tuple(scenario.slots), config.instance, config.seed)
+        bound = bind(scenario, places, world)
+        (answer,) = expected(scenario, bound, world.dump(), world, lambda *_: "")
+        assert answer not in line
+        assert set(json.loads(line)) == {"config", "goal", "domain", "vector", "level", "shortest"}
+
+
+def test_the_same_options_give_the_same_bytes_in_every_process(tmp_path: Path) -> None:
+    made = []
+    for hash_seed in ("1", "2"):
+        out = tmp_path / hash_seed / "cases.jsonl"
+        command = [sys.executable, "-m", "environments.generate", "--count", "16", "--noise"]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        subprocess.run(
+            [*command, "--out", str(out)], env=environment, check=True, capture_output=True
+        )
+        made.append([path.read_bytes() for path in sorted(out.parent.iterdir())])
+    assert made[0] == made[1]
+    assert len(made[0]) == 2
+
+
+def test_a_vector_that_nothing_has_names_the_nearest_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = run(tmp_path, "--app", "shop", "--scenario", "price", "--vector", "3,3,3,3,3,3,3")
+    assert code == 1
+    assert not out.exists(), "an earlier file is not replaced by none"
+    said = capsys.readouterr().err
+    assert said.startswith("0 cases have the vector 3,3,3,3,3,3,3; the nearest that were found: ")
+    assert "(shop price)" in said
+
+
+def test_a_vector_that_was_found_can_be_asked_for(tmp_path: Path) -> None:
+    _, out = run(tmp_path, "--app", "shop", "--count", "5")
+    vector = read_cases(out)[0].vector
+    code, out = run(
+        tmp_path, "--app", "shop", "--count", "3", "--vector", ",".join(map(str, vector))
+    )
+    assert code == 0
+    assert [case.vector for case in read_cases(out)] == [vector] * 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--app", "bank"), "--app bank"),
+        (("--domain", "banking"), "--domain banking"),
+        (("--scenario", "haggle"), "'haggle'"),
+        (("--vector", "1,2,3"), "seven numbers"),
+        (("--vector", "1,1,1,1,1,1,4"), "seven numbers"),
+        (("--count", "0"), "--count is 0"),
+        (("--seed", "-1"), "--seed is -1"),
+        (("--level", "4"), "--level"),
+        (("--level", "1", "--vector", "1,1,1,1,1,1,1"), "not allowed with"),
+        (("--app", "shop", "--domain", "tool-use"), "not allowed with"),
+        (("--model", "gpt-4o", "--base-url", "nowhere"), "nowhere"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], said: str
+) -> None:
+    code, out = run(tmp_path, *options)
+    error = capsys.readouterr().err
+    assert code == 2
+    assert error.startswith("error: ")
+    assert said in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_every_application_gives_cases(tmp_path: Path) -> None:
+    code, out = run(tmp_path, "--count", str(3 * len(APPS)))
+    assert code == 0
+    assert {Config.model_validate(case.config).app for case in read_cases(out)} == set(APPS)
+
+
+REPLY = {
+    "scenarios": [
+        {
+            "id": "price",
+            "goals": [
+                "Please look up what the {product[name]} costs.",
+                "What would I pay for {product[name]}, namely $3?",
+            ],
+        }
+    ]
+}
+
+
+def test_a_model_words_goals_over_http_and_never_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with LlmServer(text=f"Here you are:\n```json\n{json.dumps(REPLY)}\n```") as server:
+        options = (
+            "--app", "shop", "--count", "12", "--model", "wordsmith", "--base-url", server.url,
+            "--cache", str(tmp_path / "cache.sqlite"),
+        )  # fmt: skip
+        code, out = run(tmp_path, *options)
+        first = out.read_bytes()
+        assert run(tmp_path, *options)[0] == code == 0
+        assert server.stats.requests == 1, "the second run was answered from the cache"
+        sent = server.seen[0].body
+    assert out.read_bytes() == first
+    assert "{product[name]}" in str(sent)
+    goals = [case.goal for case in read_cases(out)]
+    assert {case.config.scenario for case in read_cases(out)} == {"price"}
+    assert any(goal.startswith("Please look up what the ") for goal in goals)
+    counted = json.loads((tmp_path / "cases.summary.json").read_text())
+    (dropped,) = counted["dropped_proposals"]
+    assert dropped["reason"] == "a number that the scenario does not state: 3"
+    assert "a number that the scenario does not state" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fault", ["refusal", "content-policy", "empty", "length"])
+def test_a_model_that_gives_nothing_leaves_the_templates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: str
+) -> None:
+    with LlmServer(script=always(fault)) as server:
+        code, out = run(
+            tmp_path, "--app", "shop", "--count", "4", "--model", "wordsmith",
+            "--base-url", server.url, "--cache", str(tmp_path / "cache.sqlite"),
+        )  # fmt: skip
+    assert code == 0
+    assert len(read_cases(out)) == 4
+    assert "dropped of shop: " in capsys.readouterr().err
