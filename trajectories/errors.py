@@ -16,6 +16,10 @@ class MissingExtra(UserError):
             f"install it with  pip install 'trajudge[{extra}]'"
         )
 
+    def __reduce__(self) -> tuple[type[UserError], tuple[str]]:
+        """As a plain UserError, so that a worker process can hand it to its parent."""
+        return UserError, (str(self),)
+
 
 class ImageUnreadable(Exception):
     """A screenshot that cannot be used: missing, a git-LFS pointer, truncated, too large.

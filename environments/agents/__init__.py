@@ -1,0 +1,1 @@
+"""Agents that act in the environments: scripts with known behaviour, and models."""

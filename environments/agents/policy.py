@@ -1,0 +1,161 @@
+"""From what an agent means to do to an action on the page as it is, one view at a time.
+
+The agent finds controls by role and accessible name, as a reader of the accessibility tree does:
+it closes what covers the page, opens the menu, turns the pages of long lists, sends a form again
+after a passing error, and gives up when a control cannot be found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from environments.actions import write
+from environments.agents.script import Behaviour, Intent, Raw, Say
+from environments.kit.page import Label
+from environments.kit.theme import name_of
+from environments.spec import Move
+from environments.walk import onwards
+
+if TYPE_CHECKING:
+    from environments.chromium import Element, View
+
+RETRIES = 3
+PATIENCE = 5  # tries of an agent that does not see what covers the page
+_TEXT = ("textbox", "searchbox", "spinbutton", "Date")
+_ROLES = {"follow": ("link",), "press": ("button",), "tick": ("checkbox",), "enter": _TEXT}
+# A line of the tree that begins an error message.
+_ALERT = re.compile(r"^\t*(?:\[\w+\] )?alert ", re.MULTILINE)
+_ASIDE = ("dismiss", "accept_cookies")
+
+
+class Act(NamedTuple):
+    """The next action as text and why it is done."""
+
+    text: str
+    why: str
+
+
+class Policy:
+    """An agent's head. ``closes`` tells whether it closes what covers the page; ``stuck`` says
+    what it could not find, if it gave up."""
+
+    def __init__(
+        self, intents: Sequence[Intent], words: Mapping[str, str], *, closes: bool = True
+    ) -> None:
+        self.intents = list(intents)
+        self.words = words
+        self.closes = closes
+        self.stuck = ""
+        self._at = 0
+        self._form_begins = 0  # the first intent on the page that is open
+        self._sent: tuple[int, int] | None = None  # that form's intents, if it was just sent
+        self._failures = 0
+        self._blocks = 0
+        self._last = ""
+
+    def next(self, view: View) -> Act | Say:
+        """What to do about this view; the run ends with a Say."""
+        if (cover := self._cover(view)) is not None:
+            return cover if self.closes else self._blocked()
+        self._look_back(view)
+        while self._at < len(self.intents):
+            intent = self.intents[self._at]
+            act = self._act(intent, view)
+            if isinstance(act, Act):
+                self._last = act.text
+            if act is not None:
+                return act
+            self._at += 1
+        return Say(Behaviour.STOPS_EARLY)
+
+    def _blocked(self) -> Act | Say:
+        """An agent that goes on as if nothing covered the page, until it gives up."""
+        self._blocks += 1
+        if self._blocks > PATIENCE:
+            return Say(Behaviour.STOPS_EARLY)
+        last = self._last or write("click", "12")
+        return Act(last if self._blocks % 2 else write("scroll", 0, 400), "go on with the page")
+
+    def _cover(self, view: View) -> Act | None:
+        for word in _ASIDE:
+            found = _find(view, ("button",), self.words[word])
+            if found is not None and (found.in_dialog or word != "dismiss"):
+                return Act(write("click", found.bid), f"close what covers the page ({found.name})")
+        return None
+
+    def _look_back(self, view: View) -> None:
+        """Take the last move again if it failed; the whole form if the page says so."""
+        last = self.intents[self._at - 1] if self._at else None
+        if view.observation.page_error is not None and isinstance(last, Move):
+            self._failures += 1
+            if self._failures < RETRIES:
+                self._at -= 1
+                if self._sent is not None:  # it was not sent: its form is still the same
+                    self._form_begins, self._sent = self._sent[0], None
+            return
+        self._failures = 0
+        if self._sent is not None:
+            begins, ends = self._sent
+            self._sent = None
+            if _ALERT.search(view.observation.axtree or ""):
+                self.intents[ends:ends] = self.intents[begins:ends]
+                self._form_begins = self._at = ends
+
+    def _act(self, intent: Intent, view: View) -> Act | Say | None:
+        """The action for an intent; None if there is nothing (more) to do for it."""
+        if isinstance(intent, Say):
+            return intent
+        if isinstance(intent, Raw):
+            self._at += 1
+            return Act(intent.text, intent.why)
+        if intent.do == "scan":
+            onward = _find(view, ("link",), self._said(intent.label))
+            return onward and Act(write("click", onward.bid), intent.why)
+        act = self._on_control(intent, view)
+        if act is None:
+            return self._seek(intent, view)
+        self._advance(intent)
+        return act
+
+    def _advance(self, move: Move) -> None:
+        self._at += 1
+        if move.do == "press":
+            self._sent = (self._form_begins, self._at)
+        if move.do in ("press", "follow"):
+            self._form_begins = self._at
+
+    def _on_control(self, move: Move, view: View) -> Act | None:
+        name, text = self._said(move.label), self._said(move.text)
+        if move.do == "choose":
+            found = _find(view, ("combobox",), name)
+            if found is not None:
+                return Act(write("select_option", found.bid, text), move.why)
+            found = _find(view, ("radio",), text, group=name)
+            return found and Act(write("click", found.bid), move.why)
+        found = _find(view, _ROLES[move.do], name)
+        if found is None:
+            return None
+        if move.do == "enter":
+            return Act(write("fill", found.bid, text), move.why)
+        return Act(write("click", found.bid), move.why)
+
+    def _seek(self, move: Move, view: View) -> Act | Say:
+        for word in onwards(move):
+            found = _find(view, ("link",), self._said(word))
+            if found is not None:
+                self._form_begins = self._at
+                return Act(write("click", found.bid), f"look for {self._said(move.label)}")
+        self.stuck = f"{move.do} {self._said(move.label)!r}: not on {view.observation.url}"
+        return Say(Behaviour.STOPS_EARLY)
+
+    def _said(self, label: Label) -> str:
+        return name_of(label, self.words)
+
+
+def _find(view: View, roles: Sequence[str], name: str, group: str = "") -> Element | None:
+    for element in view.elements:
+        if element.role in roles and element.name == name and group in ("", element.group):
+            return element
+    return None

@@ -1,0 +1,105 @@
+"""The model behind model agents: one engine for all runs of a recording, whoever waits for it.
+
+The engine lives on an event loop in a thread of its own, so agents in several threads share its
+cache, its limits and its budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from environments.episode import Halted, NotPlayed
+from judges.adapters.errors import CallFailed, ContextOverflow, Refused
+from judges.engine import Asking, BudgetSpent
+from judges.model import Message, Reply
+from trajectories.errors import UserError
+from trajectories.represent import Representation
+
+if TYPE_CHECKING:
+    from eval.model_side import ModelSide
+    from judges.engine import Engines
+
+
+class Talk:
+    """``side`` is the model, ``see`` what its agents are shown of a page."""
+
+    def __init__(
+        self,
+        side: ModelSide,
+        see: Representation,
+        engines: Engines,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.side = side
+        self.see = see
+        self._engines = engines
+        self._loop = loop
+
+    def begin(self, attempt: int) -> Asking:
+        """The ledger of one run, for ``ask``; replies of another attempt are others."""
+        return self.side.ask(self._engines, attempt, refresh=())
+
+    def ask(self, asking: Asking, messages: Sequence[Message], rung: str) -> Reply:
+        """The model's reply.
+
+        Raises ContextOverflow and Refused, which say something of the prompt; NotPlayed where this
+        call failed for good; Halted where no call can succeed (no key, the budget is spent).
+        """
+        work = asking(messages, stage="action", rung=rung)
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except (ContextOverflow, Refused):
+            raise
+        except CallFailed as error:
+            raise NotPlayed(f"{self.side.model}: {error}") from error
+        except (BudgetSpent, UserError) as error:
+            raise Halted(str(error)) from error
+
+    def stop(self) -> None:
+        """Send nothing any more: runs under way end without being recorded."""
+        self._loop.call_soon_threadsafe(self._engines.stop, UserError("the recording was stopped"))
+
+
+@contextmanager
+def talking(side: ModelSide, see: Representation, spent: float) -> Iterator[Talk]:
+    """The model of one sitting; ``spent`` dollars went to earlier ones. Raises UserError for a
+    budget without a price, and for screenshots that the model does not take."""
+    if see.shows_screenshot and not side.known.images:
+        raise UserError(f"{side.model} takes no images: choose --see axtree")
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        engines = asyncio.run_coroutine_threadsafe(_open(side, spent), loop).result()
+        try:
+            yield Talk(side, see, engines, loop)
+        finally:
+            asyncio.run_coroutine_threadsafe(engines.close(), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _open(side: ModelSide, spent: float) -> Engines:
+    return side.open_engines(spent)
+
+
+def side_of(model: str, chosen: argparse.Namespace) -> ModelSide:
+    """The model side that these options (named as those of ``eval.judge``) choose. Raises
+    UserError for what cannot work."""
+    from eval.model_side import make_model_side  # noqa: PLC0415 - scripted agents need no model
+    from eval.options import parse  # noqa: PLC0415
+
+    given = {name: value for name, value in vars(chosen).items() if value is not None}
+    words = [
+        w for name, value in given.items() for w in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    options = parse(["--model", model, *words])
+    options.model, options.judge = model, options.judge[0]
+    return make_model_side(options)

@@ -1,0 +1,55 @@
+"""A model that knows the plan and reads the page from its prompt: it answers as a model would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from environments.actions import write
+from environments.apps import load_app
+from environments.axes import instance, open_world
+from environments.binding import bind
+from environments.case import Case
+from environments.kit.theme import name_of, theme, wordings
+from environments.spec import Move
+from tests.llm_replies import Incoming
+
+ROLES = {
+    "follow": ("link",),
+    "press": ("button",),
+    "enter": ("textbox", "searchbox", "spinbutton"),
+}
+
+
+def solving(case: Case, answer: str) -> Callable[[Incoming], str]:
+    """Replies that follow the oracle's plan, then say ``answer``."""
+    app = load_app(case.config.app)
+    scenario = app.scenario(case.config.scenario)
+    world = open_world(app, case.config)
+    places = instance(app.id, scenario.id, tuple(scenario.slots), case.config.instance, 0)
+    moves = scenario.plan(bind(scenario, places, world))
+    world.close()
+    words = wordings(app, theme(case.config.theme, case.config.seed))
+
+    def reply(incoming: Incoming) -> str:
+        at = len(re.findall(r"^Action: ", incoming.prompt, re.MULTILINE))
+        return _reply(moves, at, incoming.prompt, words, answer)
+
+    return reply
+
+
+def _reply(
+    moves: Sequence[Move], at: int, prompt: str, words: Mapping[str, str], answer: str
+) -> str:
+    if at >= len(moves):
+        action = write("send_msg_to_user", answer)
+    else:
+        move = moves[at]
+        name = name_of(move.label, words)
+        roles = "|".join(ROLES[move.do])
+        page = prompt.rpartition("<page>")[2]
+        found = re.search(rf"\[(\w+)\] (?:{roles}) {re.escape(repr(name))}", page)
+        assert found, f"{name} is not in the prompt:\n{page}"
+        text = (str(move.text),) if move.do == "enter" else ()
+        action = write("fill" if text else "click", found[1], *text)
+    return f"<reasoning>The plan says so (step {at}).</reasoning>\n<action>{action}</action>"

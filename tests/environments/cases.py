@@ -1,0 +1,31 @@
+"""Sound cases for tests, and jobs on them."""
+
+from __future__ import annotations
+
+from environments.agents.script import AGENTS, Behaviour
+from environments.apps import load_app
+from environments.axes import Config
+from environments.case import Case
+from environments.episode import Job
+from environments.integrity import check
+
+
+def sound(scenario: str, app: str = "shop", **axes: int) -> Case:
+    """The first sound case of a scenario in the given axes (the plain ones by default)."""
+    for index in range(40):
+        config = Config(app=app, scenario=scenario, **{"instance": index, **axes})
+        found = check(load_app(app), config)
+        if isinstance(found, Case):
+            return found
+    raise AssertionError(f"{app} {scenario}: no sound case")
+
+
+def agent(behaviour: Behaviour) -> str:
+    """The name of the agent that behaves so."""
+    return next(name for name, known in AGENTS.items() if known is behaviour)
+
+
+def job(case: Case, name: str, attempt: int = 0) -> Job:
+    return Job(
+        config=case.config, agent=name, attempt=attempt, goal=case.goal, shortest=case.shortest
+    )

@@ -1,0 +1,17 @@
+"""One recorder (a server and a browser) for all tests that play runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from environments.recorder import Recorder, recorder
+
+
+@pytest.fixture(scope="session")
+def here(chromium: Path) -> Iterator[Recorder]:
+    pytest.importorskip("playwright")
+    with recorder(seed=0) as running:
+        yield running

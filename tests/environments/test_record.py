@@ -1,0 +1,301 @@
+"""The command: what it records loads, is judged, goes on where it was, and refuses what is not its
+own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from annotations import store as annotation_store
+from environments.agents.script import AGENTS, Behaviour
+from environments.axes import Config
+from environments.case import write_cases
+from environments.episode import Job
+from environments.journal import Journal
+from environments.record import Plan, chosen, jobs_for, main, record
+from environments.recorder import named
+from eval.judge import main as judge
+from rules.verified.network.read import load_trace
+from tests.environments.agents.solver import solving
+from tests.environments.cases import sound
+from tests.llm_server import LlmServer, always
+from trajectories import store
+from trajectories.errors import UserError
+from trajectories.exits import DONE, FAILURES, INTERRUPTED, MISTAKE
+from trajectories.model import Trajectory
+
+ROOT = Path(__file__).parents[2]
+QUICK = ("oracle", "does-nothing", "instructs-the-judge")
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cases") / "cases.jsonl"
+    write_cases(path, [sound("unwish"), sound("spent", profile=2, theme=3, ui=2)])
+    return path
+
+
+@pytest.fixture(scope="module")
+def recorded(chromium: Path, cases: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording that was never interrupted."""
+    out = tmp_path_factory.mktemp("recorded") / "out"
+    record(Plan(cases, chosen(QUICK), seed=1), out)
+    return out
+
+
+def runs_of(folder: Path) -> list[Trajectory]:
+    """The trajectories, all of them readable."""
+    runs = list(store.read(folder))
+    assert all(isinstance(run, Trajectory) for run in runs)
+    return [run for run in runs if isinstance(run, Trajectory)]
+
+
+def text_of(folder: Path) -> tuple[bytes, ...]:
+    """What the same seed makes the same. Unpacked: a compressed file may hold its time."""
+    names = ("labels.jsonl", "facts.jsonl")
+    runs = b"".join(
+        run.model_dump_json(
+            exclude={"steps": {"__all__": {"observation": {"screenshot"}}}}
+        ).encode()
+        for run in runs_of(folder)
+    )
+    return (runs, *((folder / name).read_bytes() for name in names))
+
+
+def command(cases: Path, out: Path, *more: str) -> list[str]:
+    agents = ["--agents", *QUICK, "--seed", "1"]
+    return [
+        sys.executable, "-m", "environments.record", "--configs", str(cases), "--out", str(out),
+        *agents, *more,
+    ]  # fmt: skip
+
+
+def start(words: Sequence[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        words, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        start_new_session=True, env={**os.environ, "PYTHONHASHSEED": "7"},
+    )  # fmt: skip
+
+
+def runs_in(out: Path) -> int:
+    file = out / "runs.jsonl"
+    return len(file.read_bytes().splitlines()) - 1 if file.exists() else 0
+
+
+def wait_for_runs(process: subprocess.Popen[str], out: Path, count: int) -> None:
+    until = time.monotonic() + 120
+    while runs_in(out) < count and time.monotonic() < until:
+        assert process.poll() is None, process.communicate()
+        os.sched_yield()
+
+
+@pytest.mark.browser
+def test_a_recording_loads_with_its_labels_pictures_and_traces(recorded: Path) -> None:
+    runs = {run.key: run for run in runs_of(recorded)}
+    labels = {label.key: label for label in annotation_store.load(recorded / "labels.jsonl")}
+    assert set(runs) == set(labels)
+    assert len(runs) == 6
+    for key, run in runs.items():
+        assert all(step.observation.axtree for step in run.steps)
+        picture = run.steps[0].observation.screenshot
+        assert picture and picture.path and picture.path.read_bytes().startswith(b"\x89PNG")
+        assert labels[key].success is (AGENTS[key.agent] is Behaviour.ORACLE)
+        job = Job(config=_config(run.raw_task_id), agent=key.agent, shortest=1)
+        trace = load_trace(recorded / "traces" / f"{named(job)}.har")
+        assert len(list(trace.events)) >= 1
+
+
+@pytest.mark.browser
+def test_a_recording_is_judged(
+    recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--judge", "heuristic", "--data", f"trajudge:{recorded}"]
+    code = judge([*words, "--out", str(tmp_path / "run")])
+    assert code == DONE
+    assert "heuristic" in capsys.readouterr().out
+
+
+@pytest.mark.browser
+def test_the_same_seed_gives_the_same_text_in_another_process_with_two_workers(
+    recorded: Path, cases: Path, tmp_path: Path
+) -> None:
+    process = start(command(cases, tmp_path / "out", "--workers", "2"))
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == DONE, errors
+    assert text_of(tmp_path / "out") == text_of(recorded)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_recording_that_was_ended_goes_on(
+    recorded: Path, cases: Path, tmp_path: Path, how: signal.Signals, workers: str
+) -> None:
+    out = tmp_path / "out"
+    process = start(command(cases, out, "--workers", workers))
+    wait_for_runs(process, out, 1)
+    if how == signal.SIGINT:
+        os.killpg(process.pid, how)  # as a terminal does
+    else:
+        process.kill()
+        with (out / "runs.jsonl").open("ab") as file:
+            file.write(b'{"run": "cut off')
+    _, errors = process.communicate(timeout=120)
+    if how == signal.SIGINT:
+        assert process.returncode == INTERRUPTED, errors
+        assert "Traceback" not in errors
+    left = runs_in(out)
+    record(Plan(cases, chosen(QUICK), seed=1), out)
+    assert 1 <= left < 7
+    assert text_of(out) == text_of(recorded)
+    assert not (out / "runs.jsonl").exists()
+
+
+@pytest.mark.browser
+def test_a_complete_recording_is_not_made_again(recorded: Path, cases: Path) -> None:
+    before = text_of(recorded)
+    counts, failed = record(Plan(cases, chosen(QUICK), seed=1), recorded)
+    assert not failed
+    assert {name: row["runs"] for name, row in counts.items()} == dict.fromkeys(chosen(QUICK), 2)
+    assert text_of(recorded) == before
+
+
+def test_a_folder_with_another_recording_is_refused(cases: Path, tmp_path: Path) -> None:
+    Journal(tmp_path / "out", {"seed": 1})
+    with pytest.raises(UserError, match="another recording"):
+        record(Plan(cases, chosen(QUICK), seed=2), tmp_path / "out")
+
+
+def test_a_journal_keeps_a_run_only_whole(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, {"seed": 1})
+    with journal.file.open("ab") as file:
+        file.write(b'{"run": "a", "trajectory": {}}\n{"run": "b", "traj')
+    assert set(Journal(tmp_path, {"seed": 1}).done()) == {"a"}
+
+
+def test_jobs_are_those_that_make_sense() -> None:
+    case = sound("buy")
+    by_behaviour: dict[Behaviour, list[Job]] = {}
+    for job in jobs_for([case], list(AGENTS)):
+        by_behaviour.setdefault(AGENTS[job.agent], []).append(job)
+    assert set(by_behaviour) == set(Behaviour)
+    assert len(by_behaviour[Behaviour.NEAR_MISS]) == 3
+    assert by_behaviour[Behaviour.BLOCKED][0].config.noise > 0
+    assert len(jobs_for([case], ["some/model"], attempts=4)) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--agents", "oracel"], "oracel"),
+        (["--workers", "0"], "--workers"),
+        (["--seed", "-1"], "--seed"),
+        (["--max-cost", "1"], "--model"),
+        (["--model", "scripted-b"], "scripted"),
+        (["--model", "no-provider"], "--base-url"),
+        (["--model", "m", "--base-url", "http://127.0.0.1:9", "--max-tokens", "x"], "max-tokens"),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    words: list[str], said: str, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["--configs", str(cases), "--out", str(tmp_path), *words])
+    errors = capsys.readouterr().err
+    assert code == MISTAKE
+    assert said in errors
+    assert errors.count("\n") == 1
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+def model_words(server: LlmServer, cases: Path, tmp_path: Path, *more: str) -> list[str]:
+    return [
+        "--configs", str(cases), "--out", str(tmp_path / "out"), "--model", "lab/tiny",
+        "--adapter", "http", "--base-url", f"{server.url}/v1",
+        "--cache", str(tmp_path / "replies.sqlite"), *more,
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def one_case(tmp_path: Path) -> Path:
+    path = tmp_path / "one.jsonl"
+    write_cases(path, [sound("unwish")])
+    return path
+
+
+@pytest.mark.browser
+def test_a_model_is_recorded_under_its_name(
+    chromium: Path, one_case: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with LlmServer(text=solving(sound("unwish"), "Done.")) as server:
+        words = model_words(server, one_case, tmp_path, "--attempts", "2", "--workers", "2")
+        assert main(words) == DONE, capsys.readouterr().err
+    runs = runs_of(tmp_path / "out")
+    assert [run.key.agent for run in runs] == ["lab/tiny", "lab/tiny"]
+    assert {run.key.attempt for run in runs} == {0, 1}
+    labels = annotation_store.load(tmp_path / "out" / "labels.jsonl")
+    assert [label.success for label in labels] == [True, True]
+    assert "model" in capsys.readouterr().out
+
+
+@pytest.mark.browser
+def test_a_provider_that_fails_is_reported_and_the_run_made_later(
+    chromium: Path, one_case: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with LlmServer(script=always("404")) as server:
+        words = model_words(server, one_case, tmp_path)
+        assert main(words) == FAILURES
+        said = capsys.readouterr().err
+        assert "failed: shop.unwish" in said
+        assert "lab/tiny" in said
+        server.script, server.text = None, solving(sound("unwish"), "Done.")
+        assert main(words) == DONE
+    assert len(runs_of(tmp_path / "out")) == 1
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_model_that_was_interrupted_is_not_asked_again(
+    chromium: Path, one_case: Path, tmp_path: Path, how: signal.Signals
+) -> None:
+    with LlmServer(text=solving(sound("unwish"), "Done."), latency=0.2) as server:
+        words = model_words(server, one_case, tmp_path, "--attempts", "3", "--workers", "2")
+        process = start([sys.executable, "-m", "environments.record", *words])
+        until = time.monotonic() + 120
+        while server.stats.answered < 2 and time.monotonic() < until:
+            os.sched_yield()
+        os.killpg(process.pid, how)
+        _, errors = process.communicate(timeout=60)
+        assert "Traceback" not in errors
+        assert process.returncode == (INTERRUPTED if how == signal.SIGINT else -how)
+        assert main(words) == DONE
+        # Only what was on its way when the process was killed is asked once more.
+        assert server.stats.answered_again <= 2 * (how == signal.SIGKILL)
+    assert len(runs_of(tmp_path / "out")) == 3
+
+
+@pytest.mark.browser
+def test_a_key_that_is_refused_stops_the_recording(
+    chromium: Path, one_case: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with LlmServer(script=always("401")) as server:
+        assert main(model_words(server, one_case, tmp_path)) == FAILURES
+        assert server.stats.requests == 1
+    assert "refused the key (401)" in capsys.readouterr().err
+
+
+def _config(task_id: str) -> Config:
+    app, scenario, *axes = task_id.split(".")
+    names = dict(
+        zip("iptuns", ("instance", "profile", "theme", "ui", "noise", "seed"), strict=True)
+    )
+    numbers = {names[axis[0]]: int(axis[1:]) for axis in axes}
+    return Config.model_validate({"app": app, "scenario": scenario, **numbers})

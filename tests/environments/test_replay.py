@@ -1,0 +1,54 @@
+"""Blind replay reaches what a run reached, as long as everything is the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from environments.case import write_cases
+from environments.recorder import Recorder
+from environments.replay import CONDITIONS, Outcome, main, replay, summary
+from tests.environments.cases import sound
+from trajectories.exits import DONE, MISTAKE
+
+
+@pytest.mark.browser
+def test_a_replay_works_where_nothing_differs_and_only_there(here: Recorder) -> None:
+    found = {outcome.condition: outcome.success for outcome in replay(here, sound("buy"))}
+    assert set(found) == set(CONDITIONS)
+    assert found["same run"] is True
+    # The order is made, but its code is another one in another run.
+    assert found["same"] is False
+    assert found["all"] is False
+    assert found["theme"] is False
+
+
+def test_the_summary_has_wilsons_interval() -> None:
+    outcomes = [Outcome("a", "same run", True), Outcome("a", "all", False)]
+    outcomes += [Outcome("b", "same run", True), Outcome("b", "all", None)]
+    rows = {row["condition"]: row for row in summary(outcomes)}
+    assert (rows["same run"]["n"], rows["same run"]["successes"]) == (2, 2)
+    assert rows["same run"]["low"] == pytest.approx(0.342, abs=0.001)
+    assert (rows["all"]["n"], rows["all"]["successes"]) == (1, 0)
+
+
+@pytest.mark.browser
+def test_the_command_writes_what_it_found(
+    chromium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_cases(tmp_path / "cases.jsonl", [sound("unwish")])
+    words = ["--configs", str(tmp_path / "cases.jsonl"), "--out", str(tmp_path / "replay.json")]
+    assert main(words) == DONE
+    found = json.loads((tmp_path / "replay.json").read_text())
+    assert len(found["outcomes"]) == len(CONDITIONS)
+    assert "same run" in capsys.readouterr().out
+
+
+def test_a_file_without_cases_is_a_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cases.jsonl").write_text("")
+    assert main(["--configs", str(tmp_path / "cases.jsonl")]) == MISTAKE
+    assert "no case" in capsys.readouterr().err

@@ -1,0 +1,112 @@
+"""The last gate lets pass what the oracle solves in the browser, and says why it does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from environments.agents.policy import RETRIES, Policy
+from environments.agents.script import Behaviour, Intent, Say
+from environments.axtree import Element
+from environments.case import Case, read_cases, write_cases
+from environments.chromium import View
+from environments.recorder import Recorder
+from environments.spec import enter, press
+from environments.validate import CHECKED, main
+from environments.validation import CHECKS, Check, validate
+from tests.environments.cases import agent, job, sound
+from trajectories.exits import DONE, FAILURES
+from trajectories.model import Observation
+
+ORACLE = agent(Behaviour.ORACLE)
+
+
+def broken_case() -> Case:
+    """Far from what was planned: its shortest way is said to be one action."""
+    return sound("spent", profile=1).model_copy(update={"shortest": -3})
+
+
+@pytest.mark.browser
+def test_a_sound_case_passes_at_both_viewports(here: Recorder) -> None:
+    assert len({check.viewport for check in CHECKS}) == 2
+    assert {bool(check.noise) for check in CHECKS} == {True, False}
+    assert validate(here, job(sound("unwish"), ORACLE)) is None
+
+
+@pytest.mark.browser
+def test_a_reject_comes_with_its_step_tree_and_screenshot(here: Recorder) -> None:
+    broken = validate(here, job(broken_case(), ORACLE), (Check((1024, 768), 0),))
+    assert broken is not None
+    assert broken.reason == "too long"
+    assert broken.screenshot.startswith(b"\x89PNG")
+    assert "RootWebArea" in broken.axtree
+
+
+@pytest.mark.browser
+def test_the_command_keeps_what_passed_and_goes_on_where_it_was(
+    chromium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, bad = sound("unwish"), broken_case()
+    configs, out = tmp_path / "cases.jsonl", tmp_path / "out"
+    write_cases(configs, [good, bad])
+    words = ["--configs", str(configs), "--out", str(out)]
+    assert main(words) == FAILURES
+    assert read_cases(out / "cases.jsonl") == [good]
+    (reject,) = map(json.loads, (out / "rejects.jsonl").read_text().splitlines())
+    assert (reject["case"], reject["reason"]) == (bad.id, "too long")
+    assert (out / "rejects" / f"{bad.id}.png").exists()
+    assert json.loads((out / "summary.json").read_text())["shop"]["passed"] == 1
+    checked = (out / CHECKED).read_bytes()
+    with (out / CHECKED).open("ab") as file:
+        file.write(b'["cut o')
+    assert main(words) == FAILURES
+    assert (out / CHECKED).read_bytes() == checked
+    write_cases(configs, [good])
+    assert main(words) == DONE
+    assert "shop" in capsys.readouterr().out
+
+
+# --- a step has three tries -----------------------------------------------------------------------
+
+
+class _Words(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return key
+
+
+def view(error: str | None = None, tree: str = "") -> View:
+    elements = [
+        Element(bid="1", role="textbox", name="Street"),
+        Element(bid="2", role="button", name="Save"),
+    ]
+    return View(Observation(url="u", axtree=tree, page_error=error), elements, "")
+
+
+PLAN: list[Intent] = [enter("Street", "Elm", "x"), press("Save", "y"), Say(Behaviour.ORACLE)]
+
+
+def acts(policy: Policy, *views: View) -> list[str]:
+    found = (policy.next(seen) for seen in views)
+    return ["say" if isinstance(act, Say) else act.text for act in found]
+
+
+def test_a_step_that_fails_is_tried_three_times() -> None:
+    views = [view(), *[view("Error: covered")] * RETRIES]
+    done = acts(Policy(PLAN, _Words()), *views)
+    assert done == ["fill('1', 'Elm')"] * RETRIES + ["click('2')"]
+
+
+def test_a_form_that_was_refused_is_filled_in_again() -> None:
+    alert = "\t[9] alert 'Please try again.'"
+    done = acts(Policy(PLAN, _Words()), view(), view(), view(tree=alert), view(), view())
+    assert done == ["fill('1', 'Elm')", "click('2')"] * 2 + ["say"]
+
+
+def test_a_form_whose_button_failed_first_is_filled_in_again_too() -> None:
+    alert = "\t[9] alert 'Please try again.'"
+    failed = view("Error: covered")
+    done = acts(Policy(PLAN, _Words()), view(), view(), failed, view(tree=alert), view(), view())
+    filled, sent = "fill('1', 'Elm')", "click('2')"
+    assert done == [filled, sent, sent, filled, sent, "say"]
