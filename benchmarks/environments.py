@@ -1,0 +1,315 @@
+"""The environments' speed and size: ``python -m benchmarks.environments [--quick]``.
+
+Rates are for a core: work over the CPU time of this process and of Chromium's, since machines are
+shared; wall times stand beside them with the load average. Physical limits are measured in the same
+run: bare Playwright on the same pages, the same bytes written to files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from statistics import median
+from threading import Thread
+from typing import Any
+
+from benchmarks.usage import resident, spent
+from environments.agents.script import AGENTS, Behaviour
+from environments.agents.scripted import Scripted
+from environments.apps import APPS, load_app
+from environments.axes import PROFILES, STATES, THEMES, Config
+from environments.case import Case
+from environments.chromium import Browser, find_chromium, launch, open_session
+from environments.episode import Job, Recorded, play
+from environments.export import NotStatic, bundle, write_bundle
+from environments.integrity import check
+from environments.kit.html import Shell, render
+from environments.kit.page import Items, Link, Page, Row
+from environments.kit.theme import theme, wordings
+from environments.server import Server, serve
+
+ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
+COPIED = 40  # pages of a static copy
+
+
+def say(name: str, figure: str, goal: str = "", note: str = "") -> None:
+    load = os.getloadavg()[0]
+    print(f"{name:52}{figure:>16}  {goal:14}load {load:4.1f}  {note}", flush=True)
+
+
+# --- offline -------------------------------------------------------------------------------------
+
+
+def configs(app: str, rounds: int) -> Iterator[Config]:
+    """Configurations of every scenario, no two alike, that go through all axes."""
+    number = 0
+    for index in range(rounds):
+        for scenario in load_app(app).scenarios:
+            number += 1
+            yield Config(
+                app=app,
+                scenario=scenario.id,
+                instance=index,
+                profile=number % PROFILES,
+                theme=number * 5 % THEMES,
+                ui=number * 7 % STATES,
+            )
+
+
+def generation(rounds: int) -> None:
+    """Configurations generated and checked; the first sight of every data profile is outside."""
+    total, seconds = 0, 0.0
+    for app in APPS:
+        loaded = load_app(app)
+        for config in configs(app, 2):
+            check(loaded, config)
+        fresh = list(configs(app, rounds))
+        start = time.process_time()
+        found = [check(loaded, config) for config in fresh]
+        used = time.process_time() - start
+        kinds = Counter(one.reason for one in found if not isinstance(one, Case))
+        passed = sum(isinstance(one, Case) for one in found)
+        note = f"{passed / len(found):.1%} pass; {dict(kinds)}"
+        say(f"configurations checked, {app}", f"{len(found) / used:,.0f} /s", note=note)
+        total, seconds = total + len(found), seconds + used
+    say("configurations checked, all", f"{total / seconds:,.0f} /s", ">= 1,000 /s")
+
+
+def sound(count: int, keep: Callable[[Case], bool] = lambda _: True) -> list[Case]:
+    """Cases of all applications in turn."""
+    found: list[Case] = []
+    for together in zip(*(configs(app, 50) for app in APPS), strict=False):
+        cases = (check(load_app(config.app), config) for config in together)
+        found += [case for case in cases if isinstance(case, Case) and keep(case)]
+        if len(found) >= count:
+            break
+    return found[:count]
+
+
+def _static(case: Case) -> bool:
+    try:
+        bundle(case, COPIED)
+    except NotStatic:
+        return False
+    return True
+
+
+def export(count: int) -> None:
+    """Copies of at most 40 pages, made and written; the limit is the files alone."""
+    cases = sound(count, _static)  # which draws the charts, so that they are drawn once
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.process_time()
+        made = [bundle(case, COPIED) for case in cases]
+        between = time.process_time()
+        for number, files in enumerate(made):
+            write_bundle(Path(folder) / str(number), files)
+        end = time.process_time()
+    documents = sum(name.endswith(".html") for files in made for name in files) / len(made)
+    note = f"{documents:.0f} pages each; limit, the files alone: {count / (end - between):,.0f} /s"
+    say("static copies", f"{count / (end - start):,.0f} /s", ">= 100 /s", note)
+
+
+# --- in Chromium ---------------------------------------------------------------------------------
+
+
+def oracle(server: Server, browser: Browser, case: Case, name: str, **how: Any) -> Recorded:
+    job = Job(config=case.config, agent=ORACLE, goal=case.goal, shortest=case.shortest)
+    return play(server, browser, job, lambda run: Scripted(run, ORACLE, 0, 0), name=name, **how)
+
+
+def tasks(count: int) -> None:
+    """Oracle runs in a browser that is open, verified."""
+    cases = sound(count)
+    with serve(b"benchmark") as server, launch(server.port) as browser:
+        for case in cases[:3]:
+            oracle(server, browser, case, "warm")
+        for what, pictures, goal in (("with screenshots", True, 40), ("text only", False, 60)):
+            with spent() as used:
+                runs = [oracle(server, browser, case, what, pictures=pictures) for case in cases]
+            steps = sum(len(run.trajectory.steps) - 1 for run in runs)
+            solved = sum(run.finding.labels.success is True for run in runs)
+            say(
+                f"tasks validated, {what}",
+                f"{60 * len(runs) / used.cpu:.0f} /min/core",
+                f">= {goal}",
+                f"{solved}/{len(runs)} solved, {steps / len(runs):.1f} steps, a step "
+                f"{1000 * used.cpu / steps:.0f} ms CPU, {1000 * used.wall / steps:.0f} ms wall",
+            )
+
+
+def _document(rows: int) -> bytes:
+    """A list of things with a link to itself, as the kit writes it."""
+    columns = ("Name", "Kind", "Price")
+    listed = tuple(
+        Row(Link(f"Thing {row}", "small", {"row": str(row)}), ("wooden", f"${row}.50"))
+        for row in range(rows)
+    )
+    look = theme(0, 0)
+    words = wordings(load_app("shop"), look)
+    shell = Shell("Benchmark", (), replace(look, items="table"), words, lambda _: "", lambda _: "")
+    page = Page("A list", (Link("Again", "again"), Items(columns, listed)))
+    return render(page, shell).encode()
+
+
+@contextmanager
+def listed(rows: int) -> Iterator[int]:
+    """A server of one page; gives its port."""
+    document = _document(rows)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(document)))
+            self.end_headers()
+            self.wfile.write(document)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+
+
+def steps(times: int) -> None:
+    """A step: a click that opens the page again, tree, screenshot; and what bare Playwright takes
+    to open and to picture the same page."""
+    for rows, goal in ((12, 150), (300, 350)):
+        with listed(rows) as port:
+            with launch(port) as browser:
+                for pictures in (True, False):
+                    aim = f"<= {goal} ms" if pictures else ""
+                    _steps(browser, times, aim, pictures=pictures)
+            _bare(port, times)
+
+
+def _steps(browser: Browser, times: int, goal: str, *, pictures: bool) -> None:
+    with open_session(browser, "http://run.localhost/again", pictures=pictures) as session:
+        view = session.observe()
+        bid = next(one.bid for one in view.elements if one.name == "Again")
+        nodes = (view.observation.axtree or "").count("\n") + 1
+        acted, seen = [], []
+        with spent() as used:
+            for _ in range(times):
+                start = time.perf_counter()
+                session.act(f"click({bid!r})")
+                between = time.perf_counter()
+                session.observe()
+                acted.append(between - start)
+                seen.append(time.perf_counter() - between)
+    both = [first + second for first, second in zip(acted, seen, strict=True)]
+    what = "screenshot" if pictures else "text only"
+    note = (
+        f"act {1000 * median(acted):.0f}, observe {1000 * median(seen):.0f}; the fastest "
+        f"{1000 * min(both):.0f}; CPU {1000 * used.cpu / times:.0f}"
+    )
+    say(f"a step, tree of {nodes} lines, {what}", f"{1000 * median(both):.0f} ms", goal, note)
+
+
+def _bare(port: int, times: int) -> None:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = chromium.new_page(viewport={"width": 1024, "height": 768})
+        walls: list[float] = []
+        with spent() as used:
+            for _ in range(times):
+                start = time.perf_counter()
+                page.goto(f"http://127.0.0.1:{port}/again")
+                page.screenshot()
+                walls.append(time.perf_counter() - start)
+        chromium.close()
+    note = f"the fastest {1000 * min(walls):.0f}; CPU {1000 * used.cpu / times:.0f}"
+    say("  limit: bare Playwright, goto + screenshot", f"{1000 * median(walls):.0f} ms", "", note)
+
+
+def reuse(times: int) -> None:
+    """A session in a tab that another run left, and in a fresh one."""
+    with listed(12) as port, launch(port) as browser:
+
+        def session(viewport: tuple[int, int]) -> None:
+            with open_session(browser, "http://run.localhost/again", viewport=viewport):
+                pass
+
+        session((1024, 768))
+        for what, sizes in (
+            ("reused", [(1024, 768)] * times),
+            ("fresh", [(1000, 700 + number) for number in range(times)]),
+        ):
+            walls: list[float] = []
+            with spent() as used:
+                for size in sizes:
+                    start = time.perf_counter()
+                    session(size)
+                    walls.append(time.perf_counter() - start)
+            note = f"CPU {1000 * used.cpu / times:.0f}"
+            say(f"a session, {what} tab", f"{1000 * median(walls):.0f} ms", "", note)
+
+
+def flakes(count: int, repeats: int) -> None:
+    """The oracle on many cases several times over in one process: every run a success, the same
+    pages every time, memory flat."""
+    cases = sound(count)
+    trees: dict[str, set[str]] = {}
+    missed: list[str] = []
+    sizes: list[float] = []
+    with serve(b"flakes") as server, launch(server.port) as browser:
+        for repeat in range(repeats):
+            for case in cases:
+                run = oracle(server, browser, case, f"repeat {repeat}")
+                labels = run.finding.labels
+                if labels.success is not True or labels.side_effect is not False:
+                    missed.append(f"{case.id} ({repeat})")
+                trees.setdefault(case.id, set()).add(_way(run))
+                sizes.append(resident())
+    tenth = max(1, len(sizes) // 10)
+    grown = sizes[-1] - sizes[tenth - 1]
+    differing = sum(len(seen) > 1 for seen in trees.values())
+    solved = f"{len(sizes) - len(missed)}/{len(sizes)}"
+    say("oracle runs that succeed", solved, "all", " ".join(missed))
+    say("cases whose actions differ between repeats", str(differing), "0")
+    note = f"{sizes[-1]:.0f} MB after {len(sizes)} runs"
+    say("memory grown after the first tenth of the runs", f"{grown:+.0f} MB", "flat", note)
+
+
+def _way(run: Recorded) -> str:
+    return "\n".join(step.action or "" for step in run.trajectory.steps[:-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="a quarter of the work")
+    parser.add_argument("--only", nargs="*", default=[], metavar="NAME")
+    parser.add_argument("--flakes", type=int, default=0, metavar="CASES", help="three times each")
+    options = parser.parse_args()
+    share = 4 if options.quick else 1
+    parts: dict[str, Callable[[], None]] = {
+        "generation": lambda: generation(60 // share),
+        "export": lambda: export(80 // share),
+        "steps": lambda: steps(40 // share),
+        "reuse": lambda: reuse(20 // share),
+        "tasks": lambda: tasks(60 // share),
+    }
+    if options.flakes:
+        parts["flakes"] = lambda: flakes(options.flakes, 3)
+    for name in options.only or parts:
+        parts[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""The PRISM report of this package's own applications, measured and not asserted.
+
+Pages are crawled and rendered, configurations are checked, states are made twice and compared. The
+crawl follows links from every start page; what only a form leads to is not seen, so a pattern may
+be missed but never made up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+
+from environments.apps import APPS, load_app
+from environments.axes import (
+    PROFILES,
+    STATES,
+    THEMES,
+    Config,
+    generator,
+    instance,
+    open_world,
+    profile,
+    ui,
+)
+from environments.case import Case
+from environments.integrity import check
+from environments.kit.html import Shell, render
+from environments.kit.page import Field, Page, Word
+from environments.kit.reading import charts, forms, links
+from environments.kit.theme import theme, wordings
+from environments.noise import KINDS, noise
+from environments.prism.report import (
+    Integrity,
+    Multifactorial,
+    Privileged,
+    Realistic,
+    Report,
+    Sandboxed,
+)
+from environments.site import Site
+from environments.spec import App
+from environments.world import digest
+
+MOST_PAGES = 150
+Place = tuple[str, tuple[tuple[str, str], ...]]  # a page and its arguments
+_ABSOLUTE = re.compile(r"""(?:href|src|action)=["'](?:[a-z]+:)?//""", re.IGNORECASE)
+_MARKUP = re.compile(r"&lt;[a-z/]")
+
+
+def own_report(configurations: int, seed: int) -> Report:
+    """The report over ``configurations`` of each application."""
+    apps = [load_app(name) for name in APPS]
+    scenarios = [scenario for app in apps for scenario in app.scenarios]
+    verified = sum(bool(scenario.answers or scenario.expect) for scenario in scenarios)
+    return Report(
+        name="trajudge environments",
+        privileged=Privileged(tasks=len(scenarios), by_state=verified),
+        realistic=Realistic(applications="written for it", patterns=tuple(_patterns(apps, seed))),
+        integrity=_integrity(apps, configurations, seed),
+        sandboxed=_sandboxed(apps, seed),
+        multifactorial=Multifactorial(
+            axes=_values(apps, seed), independent=_independent(apps, seed)
+        ),
+    )
+
+
+def crawl(app: App, config: Config) -> Iterator[Page]:
+    """The pages that links lead to, from every start page."""
+    world = open_world(app, config)
+    site = Site(app, world, ui(app, config.ui, config.seed))
+    waiting: deque[Place] = deque((start, ()) for start in app.starts)
+    seen = set(waiting)
+    try:
+        while waiting and len(seen) < MOST_PAGES:
+            name, args = waiting.popleft()
+            page = site.get(name, dict(args))
+            yield page
+            for link in (*site.navigation(), *links(page)):
+                place = (link.page, tuple(sorted(link.args.items())))
+                if place not in seen:
+                    seen.add(place)
+                    waiting.append(place)
+    finally:
+        world.close()
+
+
+def _patterns(apps: Iterable[App], seed: int) -> Iterator[str]:
+    """The patterns of use that at least one application shows."""
+    apps = list(apps)
+    pages = [page for app in apps for page in crawl(app, _plain(app, seed, 2))]
+    entries = [entry for page in pages for form in forms(page) for entry in form.fields]
+    operations = [operation for app in apps for operation in app.operations.values()]
+    found = {
+        "search": any(entry.input == "search" for entry in entries),
+        "filters": any(_filters(page) for page in pages),
+        "sort orders": any(app.sorts > 1 for app in apps),
+        "long lists in parts": any(
+            link.label == Word("next_page") for page in pages for link in links(page)
+        ),
+        "forms of several fields": any(
+            form.operation and len(form.fields) > 2 for page in pages for form in forms(page)
+        ),
+        "refused input": any(_refuses(app, seed) for app in apps),
+        "questions before irreversible steps": any(
+            o.irreversible and o.confirm for o in operations
+        ),
+        "irreversible steps without a question": any(
+            o.irreversible and not o.confirm for o in operations
+        ),
+        "charts": any(charts(page) for page in pages),
+        "content written by users": any(
+            _MARKUP.search(text) for app in apps for text in _rendered(app, _plain(app, seed, 2))
+        ),
+        "layouts": len({theme(index, seed).items for index in range(THEMES)}) > 1,
+        "interruptions": _interrupted(seed),
+    }
+    return (pattern for pattern, shown in found.items() if shown)
+
+
+def _plain(app: App, seed: int, state: int = 0) -> Config:
+    return Config(app=app.id, scenario=app.scenarios[0].id, ui=state, seed=seed)
+
+
+def _filters(page: Page) -> bool:
+    fields: list[Field] = [f for form in forms(page) if form.page for f in form.fields]
+    return any(entry.input == "choice" for entry in fields)
+
+
+def _refuses(app: App, seed: int) -> bool:
+    """Whether some operation refuses an empty form and leaves the state as it was."""
+    world = open_world(app, _plain(app, seed))
+    try:
+        before, site = digest(world.dump()), Site(app, world, ui(app, 0, seed))
+        outcomes = [
+            site.post(name, {}) for name, known in app.operations.items() if not known.confirm
+        ]
+        refusals = [outcome for outcome in outcomes if hasattr(outcome, "message")]
+        return bool(refusals) and (len(refusals) < len(outcomes) or digest(world.dump()) == before)
+    finally:
+        world.close()
+
+
+def _interrupted(seed: int) -> bool:
+    config = Config(app="shop", scenario="price", noise=1, seed=seed)
+    return {item.kind for item in noise(config)} == set(KINDS)
+
+
+def _rendered(app: App, config: Config) -> Iterator[str]:
+    look = theme(config.theme, config.seed)
+    shell = Shell(
+        title=app.title,
+        navigation=app.navigation,
+        theme=look,
+        words=wordings(app, look),
+        nonce=lambda _: "",
+        chart=lambda _: "/chart/x.png",
+    )
+    return (render(page, shell) for page in crawl(app, config))
+
+
+def drawn(app: App, seed: int) -> Iterator[Config]:
+    """Configurations of an application without end, on all axes."""
+    rng = generator("prism", app.id, seed)
+    while True:
+        scenario = app.scenarios[int(rng.integers(len(app.scenarios)))].id
+        numbers = {"profile": PROFILES, "theme": THEMES, "ui": STATES, "instance": 1000}
+        axes = {axis: int(rng.integers(most)) for axis, most in numbers.items()}
+        yield Config(app=app.id, scenario=scenario, seed=seed, **axes)
+
+
+def _integrity(apps: Iterable[App], configurations: int, seed: int) -> Integrity:
+    checked = [check(app, c) for app in apps for c in islice(drawn(app, seed), configurations)]
+    return Integrity(
+        feasible="every configuration",
+        coherent="every configuration",
+        nontrivial="every configuration",
+        checked=len(checked),
+        rejected=sum(not isinstance(outcome, Case) for outcome in checked),
+    )
+
+
+def _sandboxed(apps: Iterable[App], seed: int) -> Sandboxed:
+    """Every state made twice from scratch; every address in the rendered pages."""
+    same = all(
+        _made(app, index, seed) == _made(app, index, seed) for app in apps for index in (0, 5)
+    )
+    outside = {
+        app.id
+        for app in apps
+        if any(_ABSOLUTE.search(text) for text in _rendered(app, _plain(app, seed)))
+    }
+    return Sandboxed(external_dependencies=tuple(sorted(outside)), deterministic_reset=same)
+
+
+def _made(app: App, index: int, seed: int) -> str:
+    profile.cache_clear()
+    world = open_world(app, _plain(app, seed).model_copy(update={"profile": index}))
+    try:
+        return digest(world.dump())
+    finally:
+        world.close()
+
+
+def _values(apps: Iterable[App], seed: int) -> dict[str, int]:
+    """The fewest different values that an axis takes in any application."""
+    return {
+        "instance": min(
+            len({tuple(_places(app, index, seed)) for index in range(20)}) for app in apps
+        ),
+        "data profile": min(
+            len({_made(app, index, seed) for index in range(PROFILES)}) for app in apps
+        ),
+        "theme": min(len({theme(index, seed) for index in range(THEMES)}) for _ in apps),
+        "interface state": min(
+            len({ui(app, index, seed) for index in range(STATES)}) for app in apps
+        ),
+    }
+
+
+def _places(app: App, index: int, seed: int) -> Iterable[float]:
+    scenario = app.scenarios[0]
+    return instance(app.id, scenario.id, tuple(scenario.slots), index, seed).values()
+
+
+def _independent(apps: Iterable[App], seed: int) -> bool:
+    """Whether the state is the same however the other axes are set, for drawn settings."""
+    rng = np.random.default_rng(seed)
+    for app in apps:
+        plain = _plain(app, seed)
+        for _ in range(5):
+            other = plain.model_copy(
+                update={"theme": int(rng.integers(THEMES)), "ui": int(rng.integers(STATES))}
+            )
+            one, two = open_world(app, plain), open_world(app, other)
+            same = digest(one.dump()) == digest(two.dump())
+            one.close()
+            two.close()
+            if not same:
+                return False
+    return True

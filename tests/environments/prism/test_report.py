@@ -1,0 +1,81 @@
+"""PRISM grades follow from the answers, by the rubric of paper 001, appendix 20."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from environments.prism.__main__ import main
+from environments.prism.report import PATTERNS, Report, grade, read_report, satisfied
+from trajectories.errors import UserError
+from trajectories.exits import DONE, FAILURES
+
+EVERY = "every configuration"
+WHOLE: dict[str, Any] = {
+    "name": "bench",
+    "privileged": {"tasks": 10, "by_state": 10},
+    "realistic": {"applications": "clones"},
+    "integrity": {"feasible": EVERY, "coherent": EVERY, "nontrivial": EVERY},
+    "sandboxed": {"deterministic_reset": True},
+    "multifactorial": {"axes": {"theme": 3, "profile": 2}, "independent": True},
+}
+
+
+def grades(**changes: Any) -> list[str]:
+    return [entry.grade for entry in grade(Report.model_validate({**WHOLE, **changes}))]
+
+
+def test_a_benchmark_that_shows_everything_satisfies_all_five() -> None:
+    graded = grade(Report.model_validate(WHOLE))
+    assert satisfied(graded)
+    assert [entry.principle[0] for entry in graded] == ["p", "r", "i", "s", "m"]
+
+
+@pytest.mark.parametrize(
+    ("place", "changes", "expected"),
+    [
+        (0, {"privileged": {"tasks": 10, "by_state": 9, "by_model": 1}}, "partial"),
+        (0, {"privileged": {"tasks": 10, "by_state": 0, "by_model": 10}}, "none"),
+        (0, {"privileged": None}, "not shown"),
+        (1, {"realistic": {"applications": "toy"}}, "none"),
+        (1, {"realistic": {"applications": "written for it"}}, "partial"),
+        (1, {"realistic": {"applications": "written for it", "patterns": PATTERNS}}, "full"),
+        (1, {"realistic": {"applications": "written for it", "patterns": PATTERNS[1:]}}, "partial"),
+        (2, {"integrity": {"feasible": EVERY, "coherent": "none", "nontrivial": EVERY}}, "partial"),
+        (2, {"integrity": dict.fromkeys(("feasible", "coherent", "nontrivial"), "none")}, "none"),
+        (3, {"sandboxed": {"deterministic_reset": False}}, "none"),
+        (
+            3,
+            {"sandboxed": {"deterministic_reset": True, "external_dependencies": ("maps",)}},
+            "partial",
+        ),
+        (4, {"multifactorial": {"axes": {"instance": 9}, "independent": True}}, "partial"),
+        (4, {"multifactorial": {"axes": {"a": 2, "b": 2}, "independent": False}}, "partial"),
+        (4, {"multifactorial": {"axes": {"instance": 1}, "independent": True}}, "none"),
+    ],
+)
+def test_each_principle_falls_short_alone(
+    place: int, changes: dict[str, Any], expected: str
+) -> None:
+    graded = grades(**changes)
+    assert graded[place] == expected
+    assert set(graded[:place] + graded[place + 1 :]) == {"full"}
+
+
+def test_a_report_that_cannot_be_read_names_file_and_field(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text('{"name": "x", "privileged": {"tasks": 0, "by_state": 0}}')
+    with pytest.raises(UserError, match=r"report\.json: privileged\.tasks"):
+        read_report(path)
+
+
+def test_the_own_applications_satisfy_all_five(tmp_path: Path) -> None:
+    assert main(["--out", str(tmp_path / "own.json"), "--checked", "10"]) == DONE
+
+
+def test_a_benchmark_that_falls_short_is_told_by_the_exit_code(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text('{"name": "x"}')
+    assert main([str(path), "--out", str(tmp_path / "prism.json")]) == FAILURES

@@ -1,0 +1,93 @@
+"""What agents reach, from recorded folders: counted by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from annotations import store as annotation_store
+from annotations.model import Annotation
+from environments.axes import Config
+from environments.case import Case, write_cases
+from environments.results import main, outcomes
+from trajectories import store
+from trajectories.errors import UserError
+from trajectories.exits import DONE
+from trajectories.model import Trajectory, TrajectoryKey
+
+# scenario, theme, noise, success
+RUNS = (
+    ("price", 0, 0, True),
+    ("price", 1, 0, False),
+    ("buy", 0, 0, True),
+    ("buy", 1, 0, None),
+    ("wish", 0, 3, True),
+)
+
+
+def case(scenario: str, theme: int) -> Case:
+    return Case(
+        config=Config(app="shop", scenario=scenario, theme=theme),
+        goal="",
+        domain="consumer-transactions",
+        vector=(1, 1, 1, 1, 1, 1, 2 if scenario == "buy" else 1),
+        level=1,
+        shortest=3,
+    )
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> tuple[Path, Path]:
+    """A folder of made runs, and its cases."""
+    cases, folder = tmp_path / "cases.jsonl", tmp_path / "runs"
+    write_cases(cases, [case(scenario, theme) for scenario, theme, *_ in RUNS])
+    trajectories, labels = [], []
+    for scenario, theme, noise, success in RUNS:
+        config = Config(app="shop", scenario=scenario, theme=theme, noise=noise)
+        key = TrajectoryKey(benchmark="shop", agent="a", task_id=config.id)
+        turns = {"n_steps": 4.0, "cost": 0.5}
+        trajectories.append(Trajectory(key=key, raw_task_id=config.id, goal="g", telemetry=turns))
+        labels.append(
+            Annotation(key=key, raw_task_id=config.id, annotator="state", success=success)
+        )
+    store.write(folder, trajectories)
+    annotation_store.write(folder / "labels.jsonl", labels)
+    return folder, cases
+
+
+def test_success_is_counted_by_group_and_open_runs_are_left_out(
+    recorded: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder, cases = recorded
+    out = tmp_path / "results.json"
+    assert main([str(folder), "--configs", str(cases), "--out", str(out)]) == DONE
+    content = orjson.loads(out.read_bytes())["a"]
+    assert content["summary"]["runs"] == 5
+    assert content["summary"]["open"] == 1
+    # Scenarios weigh alike: price 1/2, buy 1/1, wish 1/1.
+    assert content["summary"]["success"] == pytest.approx(2.5 / 3)
+    assert (content["summary"]["turns"], content["summary"]["cost"]) == (4.0, 0.5)
+    groups = {(row["by"], row["value"]): row for row in content["accuracy"]}
+    assert (groups["risk", "2"]["runs"], groups["risk", "2"]["success"]) == (1, 1.0)
+    assert (groups["risk", "1"]["runs"], groups["risk", "1"]["success"]) == (
+        3,
+        pytest.approx(2 / 3),
+    )
+    assert groups["level", "1"]["low"] < 0.75 < groups["level", "1"]["high"]
+
+
+def test_matched_pairs_tell_what_an_axis_moves(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    folder, cases = recorded
+    out = tmp_path / "results.json"
+    main([str(folder), "--configs", str(cases), "--out", str(out)])
+    axes = {row["axis"]: row for row in orjson.loads(out.read_bytes())["a"]["axes"]}
+    assert (axes["theme"]["pairs"], axes["theme"]["mad"]) == (1, 1.0)
+    assert (axes["profile"]["pairs"], axes["profile"]["mad"]) == (0, None)
+
+
+def test_a_run_of_an_unknown_case_is_refused(recorded: tuple[Path, Path]) -> None:
+    folder, _ = recorded
+    with pytest.raises(UserError, match="no case is called shop"):
+        outcomes(folder, {})
