@@ -20,6 +20,7 @@ _INSTEAD = {
     (True, False): "they have no limits",
 }
 
+SHOWN = 4  # warnings of one kind
 _FAILED = {
     "negative": "counted as not accepted",
     "exclude": "left out",
@@ -63,11 +64,12 @@ def _few_positives(scores: Scores) -> list[str]:
                 place += f" by {found.agent}"
             cell = (LABEL_TITLES[found.label], place, found.positives)
             judges.setdefault(cell, []).append(found.judge)
-    return [
+    lines = [
         f"warning: {title} {place} has {positives} positives, fewer than "
         f"{FEW_POSITIVES}, for {', '.join(names)}: read the intervals, not the points"
         for (title, place, positives), names in judges.items()
     ]
+    return _first(lines, "warnings of few positives")
 
 
 def _without_interval(scores: Scores) -> list[str]:
@@ -82,18 +84,18 @@ def _without_interval(scores: Scores) -> list[str]:
         for s in scores.scores
         if s.benchmark in shown and s.f1 is not None and "f1" not in s.intervals
     }
-    lines = [
-        f"{name}: fewer than two tasks, so F1, κ and MCC have no interval" for name in sorted(names)
-    ]
-    few = {
-        (benchmark_name(s.benchmark), s.tasks)
-        for s in scores.scores
-        if s.benchmark in shown and s.agent == ALL_AGENTS and 2 <= s.tasks < FEW_TASKS
-    }
+    lines = []
+    if names:
+        where = ", ".join(sorted(names))
+        lines.append(f"{where}: fewer than two tasks, so F1, κ and MCC have no interval")
+    few: dict[int, set[str]] = {}
+    for s in scores.scores:
+        if s.benchmark in shown and s.agent == ALL_AGENTS and 2 <= s.tasks < FEW_TASKS:
+            few.setdefault(s.tasks, set()).add(benchmark_name(s.benchmark))
     lines += [
-        f"{name}: {tasks} tasks only: the intervals of F1, κ and MCC, which resample tasks, are "
-        "likely too narrow"
-        for name, tasks in sorted(few)
+        f"{', '.join(sorted(few[tasks]))}: {tasks} tasks only: the intervals of F1, κ and MCC, "
+        "which resample tasks, are likely too narrow"
+        for tasks in sorted(few)
     ]
     lines += _degenerate(scores, shown)
     return [*lines, *_different_trajectories(scores), *_undefined_differences(scores)]
@@ -135,11 +137,20 @@ def _degenerate(scores: Scores, shown: set[str]) -> list[str]:
             names = tuple(_METRICS.get(rate, rate) for rate in s.degenerate)
             name = f"rule-based beside {s.judge}" if s.baseline else s.judge
             cells.setdefault((place, names), []).append(name)
-    return [
+    lines = [
         f"warning: {place}: every resample of {', '.join(judges)} has the same {', '.join(names)} "
         "(degenerate): " + _INSTEAD[len(names) > 1, names[0] == "F1"]
         for (place, names), judges in cells.items()
     ]
+    return _first(lines, "warnings of degenerate intervals")
+
+
+def _first(lines: list[str], what: str) -> list[str]:
+    """The first few of many alike; what they say stands in every row of the results too."""
+    if len(lines) <= SHOWN + 1:
+        return lines
+    rest = len(lines) - SHOWN
+    return [*lines[:SHOWN], f"and {rest} more {what}: see positives and degenerate in results.csv"]
 
 
 def _left_out(found: Score, policy: str) -> list[str]:

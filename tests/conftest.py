@@ -7,10 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# No deadline per example: a loaded machine, or a slow reference library's import, is no failure.
-settings.register_profile("no-deadline", deadline=None)
+# A loaded machine, or a slow reference library's import, is no failure.
+settings.register_profile(
+    "no-deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("no-deadline")
 
 REQUIRED = {part.strip() for part in os.environ.get("TRAJUDGE_REQUIRE", "").split(",")} - {""}

@@ -7,6 +7,10 @@ from pathlib import Path
 from eval.judge import main
 from eval.run_folder import read_judgments
 from tests.llm_server import LlmServer
+from trajectories import store
+from trajectories.sample import sample_path
+
+SAMPLE = sum(1 for _ in store.read(sample_path()))
 
 
 def run(*words: str, data: str = "sample") -> int:

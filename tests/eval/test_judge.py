@@ -13,7 +13,7 @@ from eval.published import read_published
 from eval.run_folder import read_judgments
 from eval.score import main as score_main
 from judges.model import Status
-from tests.eval.judge_command import model, run, statuses
+from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer, at
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -29,7 +29,7 @@ def test_a_baseline_scores_the_sample(capsys: pytest.CaptureFixture[str]) -> Non
     with Path("run/results.csv").open() as file:
         rows = list(csv.DictReader(file))
     overall = next(r for r in rows if r["benchmark"] == "overall" and r["label"] == "success")
-    assert int(overall["n"]) == 36
+    assert int(overall["n"]) == SAMPLE
     assert 0 < float(overall["precision_low"]) < float(overall["precision"])
 
 
@@ -52,7 +52,7 @@ def test_without_data_the_sample_is_judged_and_the_user_told_how_to_get_more(
 def test_a_model_judges_over_its_own_protocol_once(name: str, path: str, words: list[str]) -> None:
     with LlmServer() as server:
         assert model(server, *words, name=name) == 0
-        assert statuses() == ["ok"] * 36
+        assert statuses() == ["ok"] * SAMPLE
         assert {seen.path for seen in server.seen} == {path}
         assert server.stats.answered_again == 0
         asked, first = server.stats.requests, Path("run/judgments.jsonl").read_bytes()

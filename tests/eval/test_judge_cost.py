@@ -9,7 +9,7 @@ import pytest
 
 from eval.ledger import paid
 from eval.run_folder import read_judgments
-from tests.eval.judge_command import model, run, statuses
+from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -25,9 +25,9 @@ def test_the_budget_ends_the_run_and_the_same_command_goes_on(
         assert model(server, *words, "--max-cost", "0.05") == 1
         assert "--max-cost" in capsys.readouterr().err
         some = len(statuses())
-        assert 0 < some < 36
+        assert 0 < some < SAMPLE
         assert model(server, *words, "--max-cost", "5") == 0
-        assert len(statuses()) == server.stats.requests == 36
+        assert len(statuses()) == server.stats.requests == SAMPLE
     spent = sum(call.cost or 0 for j in read_judgments(Path("run"))[:some] for call in j.calls)
     assert 0 < spent <= 0.05
 
@@ -63,7 +63,7 @@ def test_a_dear_run_that_nobody_can_confirm_is_refused(capsys: pytest.CaptureFix
 def test_a_dry_run_needs_no_key_and_makes_no_call(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--model", "gpt-4o", "--dry-run") == 0
     shown = capsys.readouterr().out
-    assert "calls         36, 0 of them" in shown
+    assert f"calls         {SAMPLE}, 0 of them" in shown
     assert "cost          $0." in shown
     assert not Path("run").exists()
 
@@ -83,7 +83,7 @@ def test_the_price_predicted_is_the_price_of_the_tokens_that_openai_counts(
     assert run("--model", "gpt-4o", "--dry-run") == 0
     shown = capsys.readouterr().out
     predicted = int(shown.split("input tokens")[1].split()[0].replace(",", ""))
-    with LlmServer(record=100) as server:
+    with LlmServer(record=SAMPLE) as server:
         assert model(server) == 0
         used = sum(len(encoding.encode(seen.prompt)) for seen in server.seen)
     assert predicted == pytest.approx(used, rel=0.1)

@@ -11,7 +11,7 @@ import pytest
 from eval.judge import main
 from eval.run_folder import read_judgments
 from judges.model import Status
-from tests.eval.judge_command import model, run, statuses
+from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer, always
 from trajectories.sample import sample_path
 
@@ -100,7 +100,7 @@ def test_a_corrupt_file_among_good_ones_is_named_and_the_run_goes_on(
     damaged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("--judge", "heuristic", data=f"trajudge:{damaged}") == 0
-    assert len(statuses()) == 35
+    assert len(statuses()) == SAMPLE - 1
     assert "trajectories.jsonl:3" in capsys.readouterr().err
     assert main(["--judge", "heuristic", "--data", str(damaged), "--out", "x", "--strict"]) == 2
     assert "trajectories.jsonl:3" in capsys.readouterr().err

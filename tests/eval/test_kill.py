@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.eval.judge_command import SAMPLE
 from tests.llm_server import LlmServer
 
 ROOT = Path(__file__).parents[2]
 KILLS = 20
-JUDGMENTS = 36 * 6
+JUDGMENTS = SAMPLE * 2
 
 
 class Command:
@@ -28,7 +29,7 @@ class Command:
         self.cache = folder / "cache.sqlite"
         self.words = [
             *(sys.executable, "-m", "eval.judge", "--data", "sample", "--model", "gpt-4o"),
-            *("--base-url", f"{server.url}/v1", "--samples", "6", "--concurrency", "4"),
+            *("--base-url", f"{server.url}/v1", "--samples", "2", "--concurrency", "4"),
             *("--cache", str(self.cache)),
         ]
 
