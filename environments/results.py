@@ -232,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     content = results(_read(options.folders, options.configs), options.seed)
     write_bytes(options.out, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    console = Console()
+    console = Console(soft_wrap=True)
     console.print(render(tables(content), "table"), markup=False, highlight=False)
     for note in sorted({note for entry in content.values() for note in entry["summary"]["notes"]}):
         console.print(f"note: {note}", markup=False, highlight=False)

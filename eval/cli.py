@@ -22,7 +22,13 @@ COMMANDS = {
     "mutate": ("rules.mutate", "ask whether the rules notice near misses of correct runs"),
     "telemetry": ("eval.telemetry", "train the judge that reads only numbers of the run"),
     "fetch": ("trajectories.fetch", "download the parts of a benchmark that a run needs"),
-    "record": ("environments.record", "record scripted agents in the bundled web shop"),
+    "generate": ("environments.generate", "make checked tasks in the bundled applications"),
+    "validate": ("environments.validate", "solve generated tasks in Chromium"),
+    "record": ("environments.record", "record scripted agents or a model in the applications"),
+    "replay": ("environments.replay", "whether blind replay of recorded actions still succeeds"),
+    "results": ("environments.results", "what agents reach, by level, dimension and axis"),
+    "export": ("environments.export", "static copies of generated tasks, for sharing"),
+    "prism": ("environments.prism.__main__", "hold environments against the PRISM principles"),
 }
 
 
