@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,9 +40,9 @@ class _Reply(BaseModel):
 async def plan(
     specification: Specification, rng: np.random.Generator, ask: Ask | None = None
 ) -> Plan:
-    """The scenarios in a drawn order; with a model those that it chose (all where it chose none)
-    and the wordings of its that keep to the rules. Raises UserError for a scenario that no
-    application has, and what stops every call (no key, no server)."""
+    """The scenarios in a drawn order, the applications in turn; with a model those that it chose
+    (all where it chose none) and the wordings of its that keep to the rules. Raises UserError for
+    a scenario that no application has, and what stops every call (no key, no server)."""
     templates: list[Template] = []
     wordings: dict[Template, tuple[str, ...]] = {}
     dropped: list[Proposal] = []
@@ -59,8 +60,18 @@ async def plan(
             f"no scenario of {', '.join(specification.apps)} is called "
             f"{specification.scenario!r}: choose from {', '.join(_known(specification.apps))}"
         )
-    order = rng.permutation(len(templates))
-    return Plan(tuple(templates[n] for n in order), wordings, tuple(dropped))
+    drawn = [templates[n] for n in rng.permutation(len(templates))]
+    return Plan(tuple(_in_turn(drawn)), wordings, tuple(dropped))
+
+
+def _in_turn(templates: Sequence[Template]) -> list[Template]:
+    """The applications take turns, so that a few cases spread over all of them."""
+    turns: Counter[str] = Counter()
+    placed: list[tuple[int, Template]] = []
+    for template in templates:
+        placed.append((turns[template[0]], template))
+        turns[template[0]] += 1
+    return [template for _, template in sorted(placed, key=lambda place: place[0])]
 
 
 def _known(apps: Sequence[str]) -> list[str]:
