@@ -26,6 +26,7 @@ COMMANDS = {
     "validate": ("environments.validate", "solve generated tasks in Chromium"),
     "record": ("environments.record", "record scripted agents or a model in the applications"),
     "replay": ("environments.replay", "whether blind replay of recorded actions still succeeds"),
+    "equivalence": ("environments.equivalence", "blind replay beside pass@k, on real runs"),
     "results": ("environments.results", "what agents reach, by level, dimension and axis"),
     "export": ("environments.export", "static copies of generated tasks, for sharing"),
     "prism": ("environments.prism.__main__", "hold environments against the PRISM principles"),
