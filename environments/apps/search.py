@@ -18,8 +18,3 @@ def find(page: str, view: View, *more: Field) -> Form:
     """The form: words and filters."""
     words = Field("words", Word("words"), "search", view.args.get("words", ""))
     return Form(Word("search"), (words, *more), page=page)
-
-
-def asked_for(view: View, *names: str) -> dict[str, str]:
-    """What a search asks for, as values of its SQL."""
-    return {name: view.args.get(name, "") for name in ("words", *names)}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from environments.apps.helpdesk.schema import CATEGORIES, DAYS, HOURS, MONTHS
-from environments.apps.search import asked_for, chosen, find
+from environments.apps.lists import asked_for
+from environments.apps.search import chosen, find
 from environments.binding import money
 from environments.kit.listing import listing
 from environments.kit.page import (

@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from environments.kit.page import Word
-from environments.spec import Bound, Move, choose, enter, follow, press, scan, tick
-
-CONFIRM = press(Word("confirm"), "confirm it")
-
-
-def seek(page: str, text: str) -> list[Move]:
-    """Find one thing by its number or name and open it."""
-    return [
-        follow(Word(page), f"open the list of {page}"),
-        enter(Word("words"), text, f"look for {text}"),
-        press(Word("search"), "start the search"),
-        follow(text, f"open {text}"),
-    ]
+from environments.spec import Bound, Move, choose, follow, press, scan, tick
 
 
 def see_all(page: str, **filters: str) -> list[Move]:

@@ -7,7 +7,8 @@ import sqlite3
 from environments.apps.helpdesk import house
 from environments.apps.helpdesk.operations import RESOLUTIONS, VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
-from environments.apps.search import asked_for, chosen, find
+from environments.apps.lists import asked_for
+from environments.apps.search import chosen, find
 from environments.binding import money
 from environments.kit.listing import listing
 from environments.kit.page import (

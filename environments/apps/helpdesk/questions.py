@@ -6,12 +6,12 @@ from environments.apps.helpdesk.moves import (
     pause_team,
     policy_page,
     see_all,
-    seek,
     team_page,
     want_digest,
 )
 from environments.apps.helpdesk.operations import VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
+from environments.apps.lists import seek
 from environments.kit.page import Word
 from environments.spec import (
     Answer,

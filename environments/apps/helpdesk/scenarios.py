@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from environments.apps.helpdesk.moves import (
-    CONFIRM,
-    fill,
-    policy_page,
-    see_all,
-    seek,
-    want_digest,
-)
+from environments.apps.helpdesk.moves import fill, policy_page, see_all, want_digest
 from environments.apps.helpdesk.operations import RESOLUTIONS
 from environments.apps.helpdesk.questions import QUESTIONS
 from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
+from environments.apps.lists import CONFIRM, seek
 from environments.kit.page import Word
 from environments.spec import (
     Answer,

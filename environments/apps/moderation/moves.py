@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from environments.apps.lists import CONFIRM, seek
 from environments.kit.page import Word
 from environments.spec import Bound, Move, choose, enter, follow, press, scan, tick
-
-
-def seek(page: str, text: str) -> list[Move]:
-    """Find one thing by its number or name and open it."""
-    return [
-        follow(Word(page), f"open the list of {page}"),
-        enter(Word("words"), text, f"look for {text}"),
-        press(Word("search"), "start the search"),
-        follow(text, f"open {text}"),
-    ]
 
 
 def see_all(page: str, **filters: str) -> list[Move]:
@@ -34,9 +25,6 @@ def fill(button: str, note: str = "", **choices: str) -> list[Move]:
     if note:
         moves.append(enter(Word("note"), note, "write the message"))
     return [*moves, press(Word(button), "send the form")]
-
-
-CONFIRM = press(Word("confirm"), "confirm it")
 
 
 def post_of(report: Bound) -> list[Move]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 
+from environments.apps.lists import asked_for
 from environments.apps.moderation import people
 from environments.apps.moderation.parts import clauses, decisions
 from environments.apps.moderation.schema import ACTIONS, CATEGORIES, SETTLED
-from environments.apps.search import asked_for, chosen, find
+from environments.apps.search import chosen, find
 from environments.binding import money
 from environments.kit.listing import listing
 from environments.kit.page import (

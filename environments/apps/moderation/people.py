@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
+from environments.apps.lists import asked_for
 from environments.apps.moderation.operations import OUTCOMES
 from environments.apps.moderation.parts import DECISIONS, clauses, decisions
-from environments.apps.search import asked_for, chosen, find
+from environments.apps.search import chosen, find
 from environments.kit.listing import listing
 from environments.kit.page import (
     Block,

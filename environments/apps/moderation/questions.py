@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from environments.apps.moderation.moves import charts_of, lock_forum, see_all, seek, set_alerts
+from environments.apps.lists import seek
+from environments.apps.moderation.moves import charts_of, lock_forum, see_all, set_alerts
 from environments.apps.moderation.schema import ACTIONS, CATEGORIES
 from environments.kit.page import Word
 from environments.spec import Answer, Choice, Derive, Pick, Scenario, follow

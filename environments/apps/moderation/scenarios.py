@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from environments.apps.moderation.moves import (
-    CONFIRM,
-    fill,
-    post_of,
-    see_all,
-    seek,
-    set_alerts,
-    suspend,
-)
+from environments.apps.lists import CONFIRM, seek
+from environments.apps.moderation.moves import fill, post_of, see_all, set_alerts, suspend
 from environments.apps.moderation.operations import OUTCOMES
 from environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
 from environments.kit.page import Word
