@@ -12,6 +12,7 @@ import orjson
 from pydantic import Field, JsonValue
 
 from eval.run_folder import JUDGMENTS, MANIFEST, read_manifest, write_manifest
+from trajectories.added import stable_dump
 from trajectories.errors import UserError
 from trajectories.model import Record
 
@@ -19,7 +20,11 @@ from trajectories.model import Record
 class RunManifest(Record):
     """``judge`` is the judge's id, ``card`` what it is (paper, deviations, scale),
     ``prompt_hash`` over its templates. ``parameters`` are those of every call. ``data`` and
-    ``annotations`` are specifications, ``revision`` the data's where it is versioned."""
+    ``annotations`` are specifications, ``revision`` the data's where it is versioned.
+
+    A field that is new since the first release is declared with ``trajectories.added.added``:
+    folders recorded before it stay the same run, under the same name.
+    """
 
     judge: str
     card: dict[str, JsonValue] = Field(default_factory=dict)
@@ -41,6 +46,11 @@ class RunManifest(Record):
 # What may differ between two sittings of the same run: how it is scored, and by which release.
 _FREE = {"protocol", "version", "card", "revision"}
 
+_WHY = {
+    "prompt_hash": "the prompts have changed since, and one run never mixes two versions (what it "
+    "holds can be scored, and re-parsed with  python -m eval.reparse): ",
+}
+
 
 def code_version() -> str:
     """The installed distribution's version; "source" where it runs from a checkout alone."""
@@ -53,7 +63,7 @@ def code_version() -> str:
 def default_folder(manifest: RunManifest) -> Path:
     """``runs/JUDGE-HASH``: the same settings give the same folder, so that the same command
     goes on with a run that was interrupted."""
-    fixed = orjson.dumps(manifest.model_dump(exclude=_FREE), option=orjson.OPT_SORT_KEYS)
+    fixed = orjson.dumps(_settings(manifest), option=orjson.OPT_SORT_KEYS)
     name = re.sub(r"[^\w.-]", "_", manifest.judge).lstrip(".")
     return Path("runs") / f"{name}-{sha256(fixed).hexdigest()[:8]}"
 
@@ -74,14 +84,33 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
         raise UserError(f"--out {folder}: cannot be written ({error.strerror})") from error
 
 
+def _settings(manifest: RunManifest) -> dict[str, Any]:
+    """What two sittings of one run have in common."""
+    content = stable_dump(manifest)
+    return {name: value for name, value in content.items() if name not in _FREE}
+
+
 def _check_same(folder: Path, earlier: dict[str, Any], manifest: RunManifest) -> None:
-    now = manifest.model_dump(mode="json", exclude=_FREE)
-    for name, value in now.items():
-        if earlier.get(name) != value:
+    """Compare as both are read today: a field that the earlier one lacks has its default."""
+    now = _settings(manifest)
+    before = {name: value for name, value in earlier.items() if name not in _FREE}
+    for name in (*now, *(before.keys() - now.keys())):
+        default = _default(name)
+        old, new = before.get(name, default), now.get(name, default)
+        if old != new:
             raise UserError(
-                f"--out {folder}: holds a run with {name} {_short(earlier.get(name))}, this one "
-                f"has {_short(value)}: choose another --out"
+                f"--out {folder}: holds a run with {name} {_short(old)}, this one has "
+                f"{_short(new)}: {_WHY.get(name, '')}choose another --out"
             )
+
+
+def _default(name: str) -> object:
+    field = RunManifest.model_fields.get(name)
+    return (
+        None
+        if field is None or field.is_required()
+        else field.get_default(call_default_factory=True)
+    )
 
 
 def _short(value: object) -> str:

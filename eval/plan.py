@@ -17,6 +17,7 @@ from eval.selection import Filters, select
 from eval.source import Source, find_source, open_spec
 from judges.model import Judge
 from judges.registry import find_judge, make_judge
+from trajectories.added import stable_dump
 from trajectories.errors import UserError
 from trajectories.loaders import open_source
 from trajectories.model import TrajectoryKey
@@ -127,6 +128,7 @@ def _card(judge: str) -> dict[str, Any]:
 
 
 def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of the judge with their values, those that were left open as well."""
+    """All options of the judge with their values, those that were left open as well; an option
+    that is new since the first release only where it is not at its default."""
     kind = find_judge(judge).options_class
-    return kind.model_validate(given).model_dump(mode="json")
+    return stable_dump(kind.model_validate(given))
