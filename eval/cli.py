@@ -9,6 +9,7 @@ from importlib import import_module
 COMMANDS = {
     "judge": ("eval.judge", "judge trajectories and score the judge against expert annotations"),
     "score": ("eval.score", "what judges are worth: tables, plots, comparison, wrong verdicts"),
+    "reparse": ("eval.reparse", "read the recorded replies of a run again, without a call"),
     "select": ("eval.select.command", "choose the judge and threshold that filter trajectories"),
     "accept": ("eval.accept", "keep the trajectories that a judge accepts, for fine-tuning"),
     "audit": ("eval.audit.__main__", "where a rule-based evaluator is wrong, and what it changes"),

@@ -107,6 +107,15 @@ def write_manifest(folder: Path, manifest: Mapping[str, JsonValue]) -> None:
     _replace(folder / MANIFEST, [content + b"\n"])
 
 
+def copy_run(folder: Path, target: Path) -> None:
+    """Copy what judgments are scored with (manifest, labels, rewards) into another folder."""
+    with writing(target):
+        target.mkdir(parents=True, exist_ok=True)
+        for name in (MANIFEST, LABELS, REWARDS):
+            if (folder / name).is_file():
+                write_bytes(target / name, (folder / name).read_bytes())
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What the run was made with."""
     path = folder / MANIFEST

@@ -1,0 +1,184 @@
+"""``python -m eval.reparse RUN``: read the recorded replies of a run again, without a call."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from trajectories.exits import DONE, Parser, user_errors
+
+if TYPE_CHECKING:
+    from judges.model import Judge, Judgment
+    from judges.replay import ReplyOf
+    from trajectories.model import Trajectory, TrajectoryKey
+
+_DESCRIPTION = """\
+Read the replies that a run recorded again, as this version of trajudge reads them, and write the
+judgments into a new folder. No model is asked. A judgment stays as it was recorded where the model
+gave no reply, or where this version of the judge asks for something that was not recorded.
+
+  python -m eval.reparse runs/simplified-axtree_gpt-4o-1a2b3c4d --out again
+"""
+
+
+class Reparsed(NamedTuple):
+    """A judgment as it is read today; ``why_kept`` says why it was not read again, "" if it was."""
+
+    judgment: Judgment
+    why_kept: str = ""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's options."""
+    made = Parser(
+        prog="python -m eval.reparse",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = made.add_argument
+    add("run", type=Path, metavar="RUN", help="folder of a run")
+    add("--out", type=Path, required=True, metavar="DIR", help="a new folder for the judgments")
+    add("--data", metavar="KIND:PATH", help="the trajectories (default: those of the run)")
+    add("--judge", metavar="NAME", help="the judge, where the run's is in a file of your own")
+    add("--cache", metavar="FILE", help="replies with token probabilities, as of eval.judge")
+    return made
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the run again and write the new folder; the exit code."""
+    options = parser().parse_args(arguments)
+    from eval.run_folder import (  # noqa: PLC0415 - --help needs none of these
+        JUDGMENTS,
+        copy_run,
+        read_judgments,
+        read_manifest,
+        write_judgments,
+    )
+    from trajectories.errors import UserError  # noqa: PLC0415
+
+    manifest = read_manifest(options.run)
+    if (options.out / JUDGMENTS).exists():
+        raise UserError(f"--out {options.out}: holds judgments already: choose another folder")
+    judge = _judge(manifest, options.judge)
+    before = read_judgments(options.run)
+    trajectories = _trajectories(options.data or str(manifest["data"]), before)
+    found = asyncio.run(_read_again(before, judge, trajectories, _reply_of(options.cache)))
+    copy_run(options.run, options.out)
+    write_judgments(options.out, [reparsed.judgment for reparsed in found])
+    sys.stdout.write(_summary(before, found) + f"written to {options.out}\n")
+    return DONE
+
+
+def _judge(manifest: dict[str, object], named: str | None) -> Judge:
+    """The judge with the run's options. Raises UserError where the manifest does not name it."""
+    from judges.registry import JUDGES, make_judge  # noqa: PLC0415
+    from trajectories.errors import UserError  # noqa: PLC0415
+
+    judge_id = str(manifest.get("judge"))
+    names = [name for name in JUDGES if judge_id.startswith(name)]
+    name = named or max(names, key=len, default=None)
+    if name is None:
+        raise UserError(f"{judge_id}: is no judge of trajudge: name its file with --judge FILE")
+    options = manifest.get("options")
+    return make_judge(name, options if isinstance(options, dict) else {})[1]
+
+
+def _trajectories(
+    data: str, judgments: Sequence[Judgment]
+) -> dict[TrajectoryKey, Trajectory | None]:
+    """The run's trajectories that the data still holds."""
+    from eval.source import open_spec  # noqa: PLC0415
+    from trajectories.loaders import open_source  # noqa: PLC0415
+    from trajectories.model import Trajectory  # noqa: PLC0415
+
+    wanted = {judgment.key for judgment in judgments}
+    items = open_source(open_spec(data), wanted.__contains__)
+    return {item.key: item for item in items if isinstance(item, Trajectory) and item.key in wanted}
+
+
+def _reply_of(cache_file: str | None) -> ReplyOf:
+    """Whole replies from the cache, if there is one."""
+    from eval.model_side import cache_path  # noqa: PLC0415
+    from judges.engine import Cache  # noqa: PLC0415
+    from judges.model import Reply  # noqa: PLC0415
+    from trajectories.errors import UserError  # noqa: PLC0415
+
+    path = cache_path(cache_file)
+    if not path.is_file():
+        if cache_file:
+            raise UserError(f"--cache {cache_file}: there is no such file: leave the option out")
+        return lambda request: None
+    cache = Cache(path)
+
+    def reply_of(request: str) -> Reply | None:
+        outcome = cache.get(request)
+        return outcome if isinstance(outcome, Reply) else None
+
+    return reply_of
+
+
+async def _read_again(
+    judgments: Sequence[Judgment],
+    judge: Judge,
+    trajectories: dict[TrajectoryKey, Trajectory | None],
+    reply_of: ReplyOf,
+) -> list[Reparsed]:
+    return [
+        await _reparse(judgment, judge, trajectories.get(judgment.key), reply_of)
+        for judgment in judgments
+    ]
+
+
+async def _reparse(
+    judgment: Judgment, judge: Judge, trajectory: Trajectory | None, reply_of: ReplyOf
+) -> Reparsed:
+    from judges.judging import judge_trajectory  # noqa: PLC0415
+    from judges.model import Status  # noqa: PLC0415
+    from judges.replay import NotRecorded, Replay  # noqa: PLC0415
+
+    if judgment.status in (Status.PROVIDER_ERROR, Status.SKIPPED):
+        return Reparsed(judgment, f"no whole set of replies ({judgment.status})")
+    if trajectory is None:
+        return Reparsed(judgment, "the data no longer holds the trajectory")
+    replay = Replay(judgment, reply_of)
+    try:
+        found = await judge_trajectory(judgment.judge, judge, trajectory, replay, judgment.sample)
+    except NotRecorded as error:
+        return Reparsed(judgment, str(error))
+    if not replay.is_complete:
+        return Reparsed(judgment, "the judge no longer makes all of the recorded calls")
+    if found.status in (Status.PROVIDER_ERROR, Status.SKIPPED):
+        return Reparsed(judgment, found.detail)
+    return Reparsed(found)
+
+
+def _summary(before: Sequence[Judgment], found: Sequence[Reparsed]) -> str:
+    """How many changed, and why others were kept as they were."""
+    from collections import Counter  # noqa: PLC0415
+
+    from trajectories.terminal import one_line  # noqa: PLC0415
+
+    kept = Counter(reparsed.why_kept for reparsed in found if reparsed.why_kept)
+    changed = [
+        (old, new.judgment)
+        for old, new in zip(before, found, strict=True)
+        if (old.status, old.success) != (new.judgment.status, new.judgment.success)
+    ]
+    read = len(found) - kept.total()
+    lines = [f"{read} of {len(found)} judgments read again, {len(changed)} with another verdict"]
+    lines += [
+        f"  {old.key}: {old.status} {old.success} is now {new.status} {new.success}"
+        for old, new in changed[:10]
+    ]
+    lines += [f"{count} kept as recorded: {reason}" for reason, count in sorted(kept.items())]
+    return "".join(one_line(line) + "\n" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""Answers a judge from the calls of an earlier judgment, so that its replies are read again."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+
+from judges.adapters.errors import ContextOverflow, Refused
+from judges.asked import Asked, Asker
+from judges.model import Call, Judgment, Reply
+
+ReplyOf = Callable[[str], Reply | None]
+"""The whole reply to a request by its hash, None where it is not kept."""
+
+
+class NotRecorded(Exception):
+    """The judge asks for something that the earlier judgment did not."""
+
+
+class Replay(Asker):
+    """The ``ask`` of a judgment that is read again; a stage's replies come in recorded order.
+
+    A call's record holds the reply's text alone; ``reply_of`` adds what judges of token
+    probabilities need. What was asked is not compared: prompts may have changed since.
+    """
+
+    def __init__(self, judgment: Judgment, reply_of: ReplyOf) -> None:
+        self.calls: Sequence[Call] = judgment.calls
+        self._detail = judgment.detail
+        self._reply_of = reply_of
+        self._left: dict[str, deque[Call]] = defaultdict(deque)
+        for call in judgment.calls:
+            self._left[call.stage].append(call)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every recorded call was asked for."""
+        return not any(self._left.values())
+
+    async def answer(self, asked: Asked) -> Reply:
+        """Give the recorded reply. Raises the recorded failure, or NotRecorded."""
+        if not self._left[asked.stage]:
+            raise NotRecorded(f"no further reply of stage {asked.stage!r} was recorded")
+        call = self._left[asked.stage].popleft()
+        if call.finish == "context_overflow":
+            raise ContextOverflow(self._detail or "the prompt was too long")
+        if call.finish == "refused" and not call.text:
+            raise Refused(self._detail or "the model declined to answer")
+        known = self._reply_of(call.request)
+        if known is not None:
+            return known
+        match call.finish:
+            case "length" | "refused":
+                return Reply(text=call.text, finish=call.finish, usage=call.usage)
+            case _:
+                return Reply(text=call.text, usage=call.usage)
