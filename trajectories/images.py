@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from trajectories.errors import ImageUnreadable
 from trajectories.image_header import Header, not_an_image, read_header
+from trajectories.image_memory import GATE, needed
 from trajectories.model import ImageRef
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 64 * 2**20
 # A full-page screenshot is 2,000 x 20,000 at most; a bomb declares billions.
 MAX_DECODED_PIXELS = 64_000_000
+# The longest side that JPEG knows. Resampling's table grows with it: a side of 60,000,000 pixels
+# would take 3 GB, whatever the other one is.
+MAX_DECODED_SIDE = 65_535
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 _JPEG_QUALITIES = (90, 75, 60)
 _SHRINK = 0.75
@@ -70,13 +74,7 @@ def load_picture(
     try:
         data = _read(ref)
         header = read_header(data)
-        if header.width * header.height > MAX_DECODED_PIXELS:
-            raise ImageUnreadable(
-                f"image declares {header.width} x {header.height} pixels, more than the "
-                f"{MAX_DECODED_PIXELS} that are decoded"
-            )
-        if not header.width or not header.height:
-            raise ImageUnreadable("image declares a size of zero")
+        _check_size(header.width, header.height)
         fits = (
             header.media_type in media_types
             and max(header.width, header.height) <= max_side
@@ -86,9 +84,26 @@ def load_picture(
         if fits:
             _check_whole(data, header)
             return _encoded(data, header.media_type, header.width, header.height)
-        return _fit(_decode(data), max_side, max_pixels, max_bytes, media_types)
+        return _fit(data, max_side, max_pixels, max_bytes, media_types)
     except ImageUnreadable as error:
         raise ImageUnreadable(f"{name}: {error}") from error
+    except MemoryError as error:
+        raise ImageUnreadable(f"{name}: image takes more memory than there is") from error
+
+
+def _check_size(width: int, height: int) -> None:
+    if not width or not height:
+        raise ImageUnreadable("image declares a size of zero")
+    if width * height > MAX_DECODED_PIXELS:
+        raise ImageUnreadable(
+            f"image declares {width} x {height} pixels, more than the {MAX_DECODED_PIXELS} that "
+            "are decoded"
+        )
+    if max(width, height) > MAX_DECODED_SIDE:
+        raise ImageUnreadable(
+            f"image declares {width} x {height} pixels, a side longer than the "
+            f"{MAX_DECODED_SIDE} that are decoded"
+        )
 
 
 def _read(ref: ImageRef) -> bytes:
@@ -120,39 +135,59 @@ def _damaged(error: Exception) -> ImageUnreadable:
 
 def _check_whole(data: bytes, header: Header) -> None:
     """A PNG proves by its checksums that it is whole; other formats are decoded to see."""
+    image = _opened(data)
     if header.media_type != "image/png":
-        _decode(data)
+        with GATE.hold(needed(image, image.size)):
+            _decode(image)
         return
     try:
-        _open(data).verify()
+        image.verify()
     except Exception as error:  # Pillow's plugins raise nearly anything on a damaged file
         raise _damaged(error) from error
 
 
-def _decode(data: bytes) -> Image:
+def _opened(data: bytes) -> Image:
+    """The image, its header read and no pixel decoded."""
     try:
         image = _open(data)
-        if image.width * image.height > MAX_DECODED_PIXELS:
-            raise ImageUnreadable("image is larger than its header says")
+    except Exception as error:  # as above
+        raise _damaged(error) from error
+    _check_size(*image.size)  # what Pillow takes for the size need not be what we do
+    return image
+
+
+def _decode(image: Image) -> Image:
+    try:
         image.load()
-        if image.mode == "L":
-            return image
-        return image.convert("RGBA" if image.has_transparency_data else "RGB")
-    except ImageUnreadable:
+        mode = "RGBA" if image.has_transparency_data else "RGB"
+        return image if image.mode in {"L", mode} else image.convert(mode)
+    except MemoryError:
         raise
     except Exception as error:  # as above
         raise _damaged(error) from error
 
 
 def _fit(
-    image: Image, max_side: int, max_pixels: int, max_bytes: int, media_types: frozenset[str]
+    data: bytes, max_side: int, max_pixels: int, max_bytes: int, media_types: frozenset[str]
+) -> EncodedImage:
+    opened = _opened(data)
+    width, height = opened.size
+    scale = min(1.0, max_side / max(width, height), sqrt(max_pixels / (width * height)))
+    with GATE.hold(needed(opened, _scaled(opened.size, scale))):
+        return _fitted(_decode(opened), scale, max_bytes, media_types)
+
+
+def _scaled(size: tuple[int, int], scale: float) -> tuple[int, int]:
+    return max(1, int(size[0] * scale)), max(1, int(size[1] * scale))
+
+
+def _fitted(
+    image: Image, scale: float, max_bytes: int, media_types: frozenset[str]
 ) -> EncodedImage:
     from PIL import Image as pillow  # noqa: PLC0415
 
-    width, height = image.size
-    scale = min(1.0, max_side / max(width, height), sqrt(max_pixels / (width * height)))
     while True:
-        size = max(1, int(width * scale)), max(1, int(height * scale))
+        size = _scaled(image.size, scale)
         resized = image if size == image.size else image.resize(size, pillow.Resampling.LANCZOS)
         for media_type, data in _encodings(resized, media_types):
             if len(data) <= max_bytes:

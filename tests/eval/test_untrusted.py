@@ -43,12 +43,13 @@ def test_escape_sequences_do_not_reach_the_terminal(
     assert {path.parts[0] for path in Path().rglob("*.json")} == {"run", "out"}
 
 
+@pytest.mark.parametrize("size", [(60_000, 60_000), (1, 63_000_000)])
 def test_why_a_judgment_failed_is_shown_once_a_status(
-    few: list[Trajectory], capsys: pytest.CaptureFixture[str]
+    size: tuple[int, int], few: list[Trajectory], capsys: pytest.CaptureFixture[str]
 ) -> None:
     store.write(Path("bombs"), few)
     for image in Path("bombs/images").iterdir():
-        image.write_bytes(_png(60_000, 60_000))
+        image.write_bytes(_png(*size))
     with LlmServer() as server:
         words = ["--model", "gpt-4o", "--base-url", server.url, "--representation", "screenshot"]
         assert main([*words, "--data", "trajudge:bombs", "--out", "run"]) == 1
@@ -56,7 +57,7 @@ def test_why_a_judgment_failed_is_shown_once_a_status(
     assert {judgment.status for judgment in read_judgments(Path("run"))} == {Status.SKIPPED}
     shown = capsys.readouterr().err
     assert "warning: 3 skipped, the first because: " in shown
-    assert "60000 x 60000 pixels" in shown
+    assert f"{size[0]} x {size[1]} pixels" in shown
 
 
 def _png(width: int, height: int) -> bytes:
