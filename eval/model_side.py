@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,9 +23,9 @@ from judges.engine import Asking, Budget, Cache, DryLine, DryRun, Engines, Gate,
 from judges.model import Picture, Request, Text, Usage
 from judges.pictures import ImageLimits
 from judges.reader import Reader
-from trajectories.tokens import ImagePricing, image_tokens, likely_tokens
+from trajectories.tokens import ImagePricing, count_tokens, image_tokens, likely_tokens
 
-# What a judgment's reply was seen to take, with room; the budget corrects itself as it goes.
+# What a judgment's reply was seen to take, with room: for predictions and the token limit.
 EXPECTED_OUTPUT = 400
 MESSAGE_OVERHEAD = 4
 
@@ -113,6 +114,21 @@ class ModelSide:
             for part in parts
         )
 
+    def worst_case(self, request: Request) -> Usage:
+        """The most that a request can take: its prompt by our count, which errs on the high side,
+        and an answer as long as the request allows."""
+        texts = (p.text for m in request.messages for p in m.parts if isinstance(p, Text))
+        pictures = (p for m in request.messages for p in m.parts if isinstance(p, Picture))
+        schema = request.parameters.get("response_format")
+        tokens = (
+            MESSAGE_OVERHEAD * (1 + len(request.messages))
+            + sum(map(count_tokens, texts))
+            + sum(image_tokens(p.width, p.height, self.pricing) for p in pictures)
+            + (count_tokens(json.dumps(schema)) if schema else 0)
+        )
+        limit = request.parameters.get("max_tokens")
+        return Usage(input=tokens, output=limit if isinstance(limit, int) else self.known.output)
+
     def open_cache(self) -> Cache:
         return Cache(cache_path(self.options.cache))
 
@@ -133,7 +149,7 @@ class ModelSide:
     def ask(self, engines: Engines, sample: int, *, refresh: Container[str]) -> Asking:
         """The ``ask`` of one judgment."""
         lines = [
-            Line(engines[model], model, side.parameters, side.estimate)
+            Line(engines[model], model, side.parameters, side.estimate, side.worst_case)
             for model, side in self.sides.items()
         ]
         return Asking(
@@ -141,6 +157,7 @@ class ModelSide:
             self.model,
             self.parameters,
             estimate=self.estimate,
+            worst_case=self.worst_case,
             sample=sample,
             refresh=refresh,
             others=lines[1:],

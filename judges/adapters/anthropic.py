@@ -91,18 +91,24 @@ def read_message(content: dict[str, Any], *, where: str) -> Reply:
     blocks, stop = content.get("content"), content.get("stop_reason")
     if not isinstance(blocks, list):
         raise BadReply(f"{where} answered without content")
+    usage = _usage(content.get("usage"))
     if stop == "model_context_window_exceeded":
-        raise ContextOverflow(f"{where}: the answer ran against the end of the context window")
+        full = ContextOverflow(f"{where}: the answer ran against the end of the context window")
+        full.usage = usage
+        raise full
     texts = (b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text")
-    usage = content.get("usage")
     return Reply(
         text="".join(text for text in texts if isinstance(text, str)),
         finish=_FINISH.get(str(stop), "stop"),
-        usage=Usage(
-            input=count(usage, "input_tokens"),
-            cache_read=count(usage, "cache_read_input_tokens"),
-            cache_write=count(usage, "cache_creation_input_tokens"),
-            output=count(usage, "output_tokens"),
-        ),
+        usage=usage,
         model=str(content.get("model") or ""),
+    )
+
+
+def _usage(told: object) -> Usage:
+    return Usage(
+        input=count(told, "input_tokens"),
+        cache_read=count(told, "cache_read_input_tokens"),
+        cache_write=count(told, "cache_creation_input_tokens"),
+        output=count(told, "output_tokens"),
     )

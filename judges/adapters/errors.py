@@ -18,10 +18,16 @@
 from __future__ import annotations
 
 from judges.adapters.headers import RateHeaders
+from judges.model import Usage
 
 
 class CallFailed(Exception):
-    """A call that gave no reply. ``str()`` is one sentence without keys or page text."""
+    """A call that gave no reply. ``str()`` is one sentence without keys or page text.
+
+    ``usage`` is what the server billed all the same, where its answer told.
+    """
+
+    usage: Usage | None = None
 
 
 class Retryable(CallFailed):

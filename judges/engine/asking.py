@@ -17,13 +17,14 @@ from trajectories.tokens import likely_tokens
 
 
 class Line(NamedTuple):
-    """One model that a judgment may ask: through which engine, with which parameters, and the
-    usage to expect of a request."""
+    """One model that a judgment may ask: through which engine, with which parameters, the usage
+    to expect of a request and the most that it can take (None: what is expected)."""
 
     engine: Engine
     model: str
     parameters: Mapping[str, JsonValue]
     estimate: Estimate
+    worst_case: Estimate | None = None
 
     @property
     def endpoint(self) -> str:
@@ -93,11 +94,12 @@ class Asking(_Ledger[Line]):
         parameters: Mapping[str, JsonValue],
         *,
         estimate: Estimate,
+        worst_case: Estimate | None = None,
         sample: int = 0,
         refresh: Container[str] = (),
         others: Sequence[Line] = (),
     ) -> None:
-        super().__init__(Line(engine, model, parameters, estimate), others, sample)
+        super().__init__(Line(engine, model, parameters, estimate, worst_case), others, sample)
         self._refresh = refresh
 
     async def answer(self, asked: Asked) -> Reply:
@@ -111,7 +113,10 @@ class Asking(_Ledger[Line]):
         place = self._place()
         try:
             reply, cached = await line.engine.ask(
-                request, refresh=request.hash in self._refresh, estimate=line.estimate
+                request,
+                refresh=request.hash in self._refresh,
+                estimate=line.estimate,
+                worst_case=line.worst_case,
             )
         except (Refused, ContextOverflow) as outcome:
             finish = "refused" if isinstance(outcome, Refused) else "context_overflow"

@@ -1,4 +1,9 @@
-"""``--max-cost``: the money of a run is reserved before a call and settled after it."""
+"""``--max-cost``: the worst case of a call is reserved before it is sent, and settled after it.
+
+The limit holds for all attempts, those included whose answer never arrived but may be billed. It
+rests on two things: that no answer is longer than the request allows, and that no prompt takes
+more tokens than were counted. Where a server breaks either, every later reservation is scaled up.
+"""
 
 from __future__ import annotations
 
@@ -14,32 +19,32 @@ Price = Callable[[str, Usage], float | None]
 
 
 class BudgetSpent(Exception):
-    """The next call would pass the limit. What was judged is kept, and the run can be resumed."""
+    """The next call might pass the limit. What was judged is kept, and the run can be resumed."""
 
 
 class Reservation:
-    """The money set aside for one call; ``settle`` once its real usage is known."""
+    """The money set aside for one attempt: ``worst`` dollars, of which ``cost`` were spent."""
 
-    def __init__(self, model: str, dollars: float) -> None:
+    def __init__(self, model: str, worst: float) -> None:
         self.model = model
-        self.dollars = dollars
+        self.worst = worst
         self.cost = 0.0
 
 
 class Budget:
     """What a run has spent and may still spend, in US dollars; ``limit`` None: only counted.
 
-    ``spent`` is what earlier sittings of the same run cost, if the limit is to hold for all.
+    ``spent`` is what earlier sessions of the same run cost, if the limit is to hold for all.
     """
 
     def __init__(self, price: Price, limit: float | None = None, spent: float = 0.0) -> None:
         self.limit = limit
         self.spent = spent
+        self.presumed = 0.0
         self._price = price
         self._reserved = 0.0
         self._open = 0
-        self._guessed = 0.0
-        self._paid = 0.0
+        self._correction = 1.0
         self._settled = asyncio.Event()
 
     def require_price(self, model: str) -> None:
@@ -55,45 +60,69 @@ class Budget:
         return self._price(model, usage)
 
     @asynccontextmanager
-    async def reserve(self, model: str, estimate: Usage) -> AsyncIterator[Reservation]:
-        """Set money aside for one call; ``settle`` it inside.
+    async def reserve(self, model: str, worst: Usage) -> AsyncIterator[Reservation]:
+        """Set the worst case of one attempt aside; ``settle`` or ``presume`` inside.
 
-        Waits while calls in flight hold what this one needs: they may cost less than was set
-        aside for them. Raises BudgetSpent if it does not fit even so.
+        Waits while attempts in flight hold what this one needs: most cost less than was set aside
+        for them. Raises BudgetSpent if it does not fit even when all of them are settled.
         """
         self.require_price(model)
-        guess = self._price(model, estimate) or 0.0
-        dollars = guess * self._correction()
-        while self.limit is not None and self.spent + self._reserved + dollars > self.limit:
-            if not self._open or self.spent + dollars > self.limit:
-                raise BudgetSpent(
-                    f"the next call (about ${dollars:.4f}) would pass --max-cost {self.limit:g}: "
-                    f"${self.spent:.4f} spent"
-                )
+        reservation = Reservation(model, self._dearest(model, worst))
+        while self._lacks_room(reservation):
+            if not self._open or self._never_fits(reservation):
+                raise BudgetSpent(self._sentence(reservation))
             self._settled.clear()
             await self._settled.wait()
-            dollars = guess * self._correction()
-        reservation = Reservation(model, dollars)
-        self._reserved += dollars
+        self._reserved += reservation.worst
         self._open += 1
         try:
             yield reservation
         finally:
-            self._close(reservation, guess)
+            self._close(reservation)
 
     def settle(self, reservation: Reservation, usage: Usage) -> None:
-        """The call's real usage."""
+        """Count the usage that the attempt's answer tells."""
         reservation.cost += self._price(reservation.model, usage) or 0.0
+        if reservation.worst:
+            self._correction = max(self._correction, reservation.cost / reservation.worst)
 
-    def _close(self, reservation: Reservation, guess: float) -> None:
+    def presume(self, reservation: Reservation) -> None:
+        """Count the worst case: no answer was read, yet one may be billed."""
+        reservation.cost += reservation.worst
+        self.presumed += reservation.worst
+
+    def _dearest(self, model: str, worst: Usage) -> float:
+        """Dollars of the worst case: some providers charge more for a prompt they cache."""
+        if self.limit is None:
+            return 0.0
+        as_cached = worst.model_copy(update={"input": 0, "cache_write": worst.input})
+        return max(self._price(model, worst) or 0.0, self._price(model, as_cached) or 0.0)
+
+    def _lacks_room(self, reservation: Reservation) -> bool:
+        if self.limit is None:
+            return False
+        reserved = (self._reserved + reservation.worst) * self._correction
+        return self.spent + reserved > self.limit
+
+    def _never_fits(self, reservation: Reservation) -> bool:
+        """Whether it would not fit even if whatever is in flight were free."""
+        return self.spent + reservation.worst * self._correction > (self.limit or 0.0)
+
+    def _sentence(self, reservation: Reservation) -> str:
+        limit = self.limit or 0.0
+        counted = (
+            f" (${self.presumed:.4f} of it for answers that did not arrive and may be billed)"
+            if self.presumed
+            else ""
+        )
+        return (
+            f"the next call may cost up to ${reservation.worst * self._correction:.4f} and "
+            f"${max(0.0, limit - self.spent):.4f} is left of --max-cost {limit:g}, "
+            f"${self.spent:.4f} is spent{counted}: raise --max-cost or lower --max-tokens"
+        )
+
+    def _close(self, reservation: Reservation) -> None:
         self._open -= 1
-        self._reserved = self._reserved - reservation.dollars if self._open else 0.0
-        if reservation.cost:
-            self.spent += reservation.cost
-            self._paid += reservation.cost
-            self._guessed += guess
+        self._reserved = self._reserved - reservation.worst if self._open else 0.0
+        self.spent += reservation.cost
         self._settled.set()
-
-    def _correction(self) -> float:
-        """How much dearer than their estimates the calls have been so far; at least 1."""
-        return max(1.0, self._paid / self._guessed) if self._guessed else 1.0

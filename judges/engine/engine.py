@@ -1,4 +1,4 @@
-"""cache -> single flight -> budget -> retry -> gate -> adapter -> commit -> answer."""
+"""cache -> single flight -> retry -> budget -> gate -> adapter -> commit -> answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from judges.adapters.errors import (
     Refused,
     Unreachable,
 )
-from judges.engine.budget import Budget
+from judges.engine.billing import may_be_billed
+from judges.engine.budget import Budget, Reservation
 from judges.engine.cache import Cache
 from judges.engine.circuit import Circuit
 from judges.engine.flight import Flight
@@ -73,11 +74,17 @@ class Engine:
         self._circuit = Circuit(adapter.endpoint, retry.seconds)
 
     async def ask(
-        self, request: Request, *, refresh: bool = False, estimate: Estimate | None = None
+        self,
+        request: Request,
+        *,
+        refresh: bool = False,
+        estimate: Estimate | None = None,
+        worst_case: Estimate | None = None,
     ) -> Answer:
         """The reply to a request; ``refresh`` asks again what is in the cache.
 
-        ``estimate`` serves the token limit and the budget. Raises CallFailed
+        ``estimate`` serves the token limit, ``worst_case`` (default: the same) the budget. Raises
+        CallFailed
         if this call failed for good, BudgetSpent if it would pass the limit, UserError if the run
         as a whole cannot go on (no key, no server, a full disk), and what ``stop`` was given.
         """
@@ -88,7 +95,7 @@ class Engine:
                 if isinstance(known, Reply):
                     return Answer(known, cached=True)
                 raise known
-        fetch = partial(self._fetch, request, estimate)
+        fetch = partial(self._fetch, request, estimate, worst_case)
         return Answer(await self._flight.join(request.hash, fetch), cached=False)
 
     def stop(self, error: Exception) -> None:
@@ -106,22 +113,24 @@ class Engine:
             await self.cache.close()
         await self.adapter.close()
 
-    async def _fetch(self, request: Request, estimate: Estimate | None) -> Reply:
+    async def _fetch(
+        self, request: Request, estimate: Estimate | None, worst_case: Estimate | None
+    ) -> Reply:
         # Counting a prompt's tokens takes time: only where a limit asks for it, and once.
         expected = functools.cache(partial(estimate, request) if estimate else Usage)
-        priced = Usage() if self.budget.limit is None else expected()
-        async with self.budget.reserve(request.model, priced) as reservation:
-            try:
-                reply = await self.retry.call(partial(self._attempt, request, expected))
-            except (Refused, ContextOverflow) as outcome:
-                await self._keep(request, outcome)
-                raise
-            except CallFailed:
-                self.counts.failed += 1
-                raise
-            self.budget.settle(reservation, reply.usage)
-            await self._keep(request, reply)
-            return reply
+        worst = Usage()
+        if self.budget.limit is not None:
+            worst = worst_case(request) if worst_case else expected()
+        try:
+            reply = await self.retry.call(partial(self._reserved, request, expected, worst))
+        except (Refused, ContextOverflow) as outcome:
+            await self._keep(request, outcome)
+            raise
+        except CallFailed:
+            self.counts.failed += 1
+            raise
+        await self._keep(request, reply)
+        return reply
 
     async def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
         if self.cache is None:
@@ -132,23 +141,43 @@ class Engine:
             self.stop(error)
             raise
 
-    async def _attempt(self, request: Request, expected: Expected, again: bool) -> Reply:
+    async def _reserved(
+        self, request: Request, expected: Expected, worst: Usage, again: bool
+    ) -> Reply:
+        """One attempt, with money of its own: a failed one may be billed as well as the next."""
+        async with self.budget.reserve(request.model, worst) as reservation:
+            return await self._attempt(request, expected, reservation, again)
+
+    async def _attempt(
+        self, request: Request, expected: Expected, reservation: Reservation, again: bool
+    ) -> Reply:
         counted = self.gate.counts_tokens
         ticket = await self.gate.enter(tokens_of(expected()) if counted else 0, again=again)
         self.counts.sent += 1
         try:
             sent = await self.adapter.send(request)
         except CallFailed as error:
+            self._charge(reservation, error)
             self._failed(ticket, error, expected)
             raise
-        except BaseException:
+        except BaseException as error:
+            self._charge(reservation, error)
             self.gate.left(ticket)
             raise
+        self.budget.settle(reservation, sent.reply.usage)
         self.counts.answered += 1
         self._circuit.answered()
         tokens = tokens_of(sent.reply.usage) if counted else None
         self.gate.answered(ticket, sent.limits, tokens)
         return sent.reply
+
+    def _charge(self, reservation: Reservation, error: BaseException) -> None:
+        """Count what an attempt without a reply may cost."""
+        usage = error.usage if isinstance(error, CallFailed) else None
+        if usage is not None:
+            self.budget.settle(reservation, usage)
+        elif may_be_billed(error):
+            self.budget.presume(reservation)
 
     def _failed(self, ticket: Ticket, error: CallFailed, expected: Expected) -> None:
         """Tell the gate what the failure says of the server, and end a run that is hopeless."""

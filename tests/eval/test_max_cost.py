@@ -1,0 +1,93 @@
+"""--max-cost against a server that keeps the bill: what it charged never passes the limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.eval.judge_command import SAMPLE, model, statuses
+from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
+from tests.llm_server import LlmServer
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+INPUT, OUTPUT = 2.5e-6, 10e-6  # US dollars a token
+LONG = 8_000  # tokens of an answer
+PRICES = '[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n'
+
+
+@dataclass
+class Till:
+    """A server's ``text`` that counts what it charges: every answer that it wrote, whether or not
+    the client gets it whole; ``cut`` is every how-manieth it does not."""
+
+    tokens: int = LONG
+    cut: int = 0
+    charged: list[float] = field(default_factory=list)
+
+    def __call__(self, incoming: Incoming) -> Outgoing:
+        verdict = verdict_text(incoming.prompt)
+        text = verdict + "x" * (4 * self.tokens - len(verdict))
+        self.charged.append(len(incoming.prompt) // 4 * INPUT + len(text) // 4 * OUTPUT)
+        whole = answer(incoming, text)
+        is_cut = self.cut and len(self.charged) % self.cut == 0
+        return Outgoing(200, whole.body, cut=True) if is_cut else whole
+
+    @property
+    def bill(self) -> float:
+        return sum(self.charged)
+
+
+def judge(server: LlmServer, dollars: float, concurrency: int, *words: str) -> int:
+    Path("prices.toml").write_text(PRICES)
+    return model(
+        server,
+        *("--prices", "prices.toml", "--max-cost", str(dollars), "--max-tokens", str(LONG)),
+        *("--concurrency", str(concurrency), "--max-failures", "100%", *words),
+    )
+
+
+@pytest.mark.parametrize(("concurrency", "dollars"), [(1, 0.5), (64, 2.0), (256, 2.0)])
+def test_long_answers_never_pass_the_limit(
+    concurrency: int, dollars: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    till = Till()
+    with LlmServer(text=till, latency=0.03) as server:
+        assert judge(server, dollars, concurrency, "--samples", "2") == 1
+    dearest = max(till.charged)
+    assert dollars - 2 * dearest < till.bill <= dollars, "kept, and what it allows is used"
+    said = capsys.readouterr().err
+    assert f"is left of --max-cost {dollars:g}" in said and "the same command goes on" in said
+
+
+def test_answers_that_did_not_arrive_are_counted_as_billed() -> None:
+    till = Till(cut=2)
+    with LlmServer(text=till) as server:
+        assert judge(server, 1.0, 32) == 1
+    assert 0.8 < till.bill <= 1.0
+
+
+def test_short_answers_release_what_was_reserved_for_long_ones() -> None:
+    till = Till(tokens=200)
+    with LlmServer(text=till, latency=0.01) as server:
+        assert judge(server, SAMPLE * 0.02, 64) == 0
+    assert statuses() == ["ok"] * SAMPLE
+    assert till.bill < SAMPLE * 0.02 < SAMPLE * LONG * OUTPUT
+
+
+def test_a_call_that_fits_no_more_is_never_begun(capsys: pytest.CaptureFixture[str]) -> None:
+    till = Till()
+    with LlmServer(text=till) as server:
+        assert judge(server, 0.05, 8) == 1
+    assert till.bill == 0
+    said = capsys.readouterr().err
+    assert "$0.0500 is left of --max-cost 0.05" in said and "lower --max-tokens" in said
+
+
+def test_a_server_that_is_not_there_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with LlmServer() as gone:
+        pass
+    assert judge(gone, 0.2, 8) == 2
+    assert "no answer from" in capsys.readouterr().err
