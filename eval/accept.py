@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trajectories.exits import DONE, FAILURES, user_errors
 
@@ -52,6 +52,11 @@ def parser() -> argparse.ArgumentParser:
     add("--out", type=Path, default=Path("accepted"), metavar="DIR", help="default: accepted")
     add("--dataset", type=Path, metavar="DIR", help="the accepted ones as a datasets dataset, too")
     add("--page", choices=("pruned", "full", "none"), default="pruned", help="accessibility tree")
+    add(
+        "--without-observations",
+        action="store_true",
+        help="also export runs with steps whose page was not recorded (their user turns are bare)",
+    )
     add("--system", type=Path, metavar="FILE", help="another text of the system turn")
     add(
         "--any-benchmark",
@@ -69,7 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajectories.loaders import open_source  # noqa: PLC0415
 
     choice = _choice(options)
-    format_ = {"page": options.page} | _system(options.system)
+    format_: dict[str, Any] = {"page": options.page} | _system(options.system)
+    format_["bare_turns"] = options.without_observations
     judgments, choice = _judgments(options, rest, choice)
     data = _data(options)
     found = apply(open_source(data), ruling(choice, judgments), choice, options.out, **format_)

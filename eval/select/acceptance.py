@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 import orjson
 
 from annotations.agentrewardbench import benchmark_of
-from eval.select.conversations import messages, provenance
+from eval.select.conversations import messages, provenance, without_observation
 from eval.select.plan import Rule
 from eval.select.scores import accepts_score, judge_scores, rule_scores
 from eval.surrogates import without_surrogates
@@ -91,12 +91,15 @@ def apply(
     judge: Judge,
     choice: Choice,
     folder: Path,
+    *,
+    bare_turns: bool = False,
     **format_: Any,
 ) -> Counter[str]:
     """Write ``accepted.jsonl`` and ``rejected.jsonl``, one trajectory in memory at a time, in the
     order in which they come; how many ended how. Both appear when complete.
 
-    ``format_`` goes to ``conversations.messages``. Raises UserError for an unwritable folder.
+    ``bare_turns``: accept runs with steps whose page was not recorded. ``format_`` goes to
+    ``conversations.messages``. Raises UserError for an unwritable folder.
     """
     counts: Counter[str] = Counter()
     try:
@@ -107,7 +110,7 @@ def apply(
                 for name in (ACCEPTED, REJECTED)
             }
             for item in trajectories:
-                kind, line = _line(item, judge, choice, format_)
+                kind, line = _line(item, judge, choice, format_, bare_turns=bare_turns)
                 counts[kind] += 1
                 _put(files[ACCEPTED if kind == OK else REJECTED], line)
         for name in files:
@@ -118,7 +121,12 @@ def apply(
 
 
 def _line(
-    item: Trajectory | Unreadable, judge: Judge, choice: Choice, format_: Mapping[str, Any]
+    item: Trajectory | Unreadable,
+    judge: Judge,
+    choice: Choice,
+    format_: Mapping[str, Any],
+    *,
+    bare_turns: bool,
 ) -> tuple[str, dict[str, Any]]:
     if isinstance(item, Unreadable):
         key = item.key.model_dump() if item.key else None
@@ -127,6 +135,8 @@ def _line(
     turns = messages(item, **format_) if found.kind == OK else []
     if found.kind == OK and not turns:
         found = Ruling("no action", "no step has an action: there is nothing to learn", found.score)
+    if found.kind == OK and not bare_turns:
+        found = _observed(item, found)
     if found.kind != OK:
         rejected = {"kind": found.kind, "reason": found.reason, "score": found.score}
         return found.kind, {"key": item.key.model_dump(), **rejected}
@@ -137,6 +147,19 @@ def _line(
         "decision": choice.decision,
     }
     return OK, {"messages": turns, "provenance": provenance(item, accepted)}
+
+
+def _observed(item: Trajectory, found: Ruling) -> Ruling:
+    """The ruling; a refusal where a step with an action shows nothing of its page."""
+    bare, acted = without_observation(item)
+    if not bare:
+        return found
+    why = (
+        f"{bare} of {acted} steps with an action have no observation (no address, page or error), "
+        "so their user turns would be empty: give the full trajectories with --data, or export "
+        "them as they are with --without-observations"
+    )
+    return Ruling("no observation", why, found.score)
 
 
 def _put(file: IO[bytes], line: dict[str, Any]) -> None:

@@ -42,6 +42,14 @@ def messages(
     return turns
 
 
+def without_observation(trajectory: Trajectory) -> tuple[int, int]:
+    """Count the steps with an action whose page is not known at all (no address, no tree, no
+    error), and all steps with an action: such a user turn would be the bare words "Step 7"."""
+    acted = [step.observation for step in trajectory.steps if step.action]
+    bare = [seen for seen in acted if not (seen.url or seen.page_error or _tree(seen, "pruned"))]
+    return len(bare), len(acted)
+
+
 def _user(step: Step, page: Page) -> str:
     seen = step.observation
     lines = [f"Step {step.index + 1}"]

@@ -203,6 +203,38 @@ def test_a_decision_is_applied_where_it_was_shown_to_hold(
     assert "purity is not known" not in capsys.readouterr().out.splitlines()[-1]
 
 
+def test_a_run_whose_pages_were_not_recorded_is_refused_unless_asked_for(tmp_path: Path) -> None:
+    steps = tuple(Step(index=n, reasoning="so", action="click('1')") for n in range(3))
+    bare = trajectory(0).model_copy(update={"steps": steps})
+    partly = trajectory(1).model_copy(update={"steps": (trajectory(1).steps[0], *steps[1:])})
+    run = make_run(
+        tmp_path / "run", [bare, partly, trajectory(2)], [said(n, True) for n in (0, 1, 2)]
+    )
+    out = tmp_path / "out"
+    options = ["--judge", "judge", "--threshold", 1, "--run", run, "--out", out]
+    assert accept(*options) == 0
+    (accepted,) = lines(out / "accepted.jsonl")
+    assert accepted["provenance"]["task_id"] == "webarena.2"
+    rejected = lines(out / "rejected.jsonl")
+    assert [line["kind"] for line in rejected] == ["no observation"] * 2
+    assert "2 of 3 steps" in rejected[1]["reason"]
+    assert "--without-observations" in rejected[0]["reason"]
+    assert accept(*options, "--without-observations") == 0
+    assert len(lines(out / "accepted.jsonl")) == 3
+
+
+@pytest.mark.real_data
+def test_published_texts_without_pages_are_not_exported(real_data: Path, tmp_path: Path) -> None:
+    folder, out = real_data / "agentrewardbench", tmp_path / "out"
+    data = f"agentrewardbench-text:{folder}"
+    options = ["--judge", "webjudge-7b", "--threshold", 1, "--judgments", folder, "--data", data]
+    assert accept(*options, "--out", out) == 1
+    summary = json.loads((out / "acceptance.json").read_text())
+    assert summary["counts"]["no observation"] > 100
+    assert "accepted" not in summary["counts"]
+    assert accept(*options, "--out", out, "--without-observations") == 0
+
+
 def test_half_characters_do_not_stop_it(tmp_path: Path) -> None:
     made = trajectory(0)
     step = made.steps[0].model_copy(update={"reasoning": "half \ud83d"})
