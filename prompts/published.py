@@ -3,7 +3,8 @@
 They are not part of this software: they are read at run time from ``agent-reward-bench``, whose
 files are parsed, never imported or run. What the reference does with them (AgentRewardBench 0.1.2)
 is done here by our own code, with its oddities: steps follow each other without a line break, and
-a missing url, action or reasoning is shown as None.
+a missing url, action or reasoning is shown as None. One thing is not as there: what pages and
+agents wrote is neutralised (``prompts.untrusted``), so that none of it passes for a verdict.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from prompts.render import sendable
+from prompts.render import TAG, sendable
+from prompts.untrusted import VERSION, neutralise
 from trajectories.errors import UserError
 
 PACKAGE = "agent_reward_bench"
@@ -35,11 +37,14 @@ _NAMES = (
 
 @dataclass(frozen=True)
 class PublishedPrompt:
-    """The reference's texts by name. ``hash`` is SHA-256 over them."""
+    """The reference's texts by name. ``hash`` is SHA-256 over them and the
+    ``prompts.untrusted.VERSION`` that writes untrusted text into them; ``tags`` are those that the
+    texts ask for."""
 
     texts: Mapping[str, str]
     screenshot_text: str
     hash: str
+    tags: frozenset[str]
 
     def system(self, success: str) -> str:
         """The system prompt that asks for success ``first`` or ``last``."""
@@ -50,25 +55,29 @@ class PublishedPrompt:
         return _fill(
             self.texts["STEP_TEMPLATE"],
             step_number=number,
-            url=url,
-            action=action,
-            reasoning=reasoning,
+            url=self._neutral(url),
+            action=self._neutral(action),
+            reasoning=self._neutral(reasoning),
         )
 
     def before_picture(self, goal: str, steps: str, axtree: str | None) -> list[str]:
-        """The texts of the user message that come before the picture, in order."""
+        """The texts of the user message that come before the picture, in order; ``steps`` as
+        ``step`` gives them."""
         texts = [
-            _fill(self.texts["GOAL_TEMPLATE"], goal=goal),
+            _fill(self.texts["GOAL_TEMPLATE"], goal=self._neutral(goal)),
             _fill(self.texts["ACTION_TEMPLATE"], steps=steps),
         ]
         if axtree is not None:
-            texts.append(_fill(self.texts["AXTREE_TEMPLATE"], axtree=axtree))
+            texts.append(_fill(self.texts["AXTREE_TEMPLATE"], axtree=self._neutral(axtree)))
         return texts
 
     @property
     def final(self) -> str:
         """What ends the user message, after the picture."""
         return self.texts["FINAL_MSG"]
+
+    def _neutral(self, value: str | None) -> str:
+        return neutralise(str(value), self.tags)
 
 
 def _fill(template: str, **values: object) -> str:
@@ -100,8 +109,9 @@ def read_published(folder: Path) -> PublishedPrompt:
             "not the known version of agent-reward-bench, install 0.1.2"
         )
     kept = {name: texts[name] for name in _NAMES}
-    content = "\0".join([*kept.values(), screenshot_text])
-    return PublishedPrompt(kept, screenshot_text, sha256(content.encode()).hexdigest())
+    content = "\0".join([*kept.values(), screenshot_text, f"untrusted text {VERSION}"])
+    tags = frozenset(tag for text in kept.values() for tag in TAG.findall(text))
+    return PublishedPrompt(kept, screenshot_text, sha256(content.encode()).hexdigest(), tags)
 
 
 def _parsed(path: Path) -> ast.Module:

@@ -1,8 +1,8 @@
 """Prompt folders and their rendering.
 
-Page text, agent text and goals are untrusted. Every value that a template prints is neutralised,
-so no template can forget it: a tag of the prompt in a value loses its angle bracket, and a page
-that contains ``</axtree>`` or ``<success>Successful</success>`` cannot pass for structure.
+Page text, agent text and goals are untrusted. Every value that a template prints is neutralised
+(``prompts.untrusted``), so no template can forget it: a page that contains ``</axtree>`` or
+``<success>Successful</success>`` cannot pass for structure.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from prompts.cards import Card, read_card
+from prompts.untrusted import VERSION, neutralise
 
-_TAG = re.compile(r"</?([a-z_]+)")
-# What models were trained to read as the end of a turn: <|im_end|>, <|eot_id|>, ...
-_TURN = re.compile(r"<(?=\|)")
+TAG = re.compile(r"</?([a-z_]+)")
 _UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _CONTROL = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
-# Plain characters, so that no text takes more tokens than it was counted for.
-_BRACKET = "("
+# A plain character, so that no text takes more tokens than it was counted for.
 _UNKNOWN = "?"
 
 
@@ -43,27 +41,10 @@ def _is_sendable(text: str) -> bool:
     return len(encoded.translate(None, _CONTROL)) == len(encoded)
 
 
-def neutralise(text: str, tags: frozenset[str]) -> str:
-    """``text`` in which none of ``tags`` opens or closes: their ``<`` becomes ``(``.
-
-    Whatever the case, blanks or attributes; also marks such as ``<|im_end|>``. The rest stays,
-    what cannot be sent (see ``sendable``) included.
-    """
-    if "<" not in text:
-        return text
-    return _bracket_of(tags).sub(_BRACKET, _TURN.sub(_BRACKET, text))
-
-
-@cache
-def _bracket_of(tags: frozenset[str]) -> re.Pattern[str]:
-    """Matches the ``<`` of any of the tags; with no tag, nothing."""
-    names = "|".join(map(re.escape, sorted(tags))) or r"(?!)"
-    return re.compile(rf"<(?=[\s/]*+(?:{names})(?![a-z0-9_]))", re.IGNORECASE)
-
-
 @dataclass(frozen=True)
 class Prompt:
-    """A folder of templates with its card. ``hash`` is SHA-256 over all its files."""
+    """A folder of templates with its card. ``hash`` is SHA-256 over all its files and
+    the ``prompts.untrusted.VERSION`` that writes untrusted text into them."""
 
     card: Card
     hash: str
@@ -94,8 +75,8 @@ def load_prompt(name: str) -> Prompt:
 def prompt_of(files: dict[str, str]) -> Prompt:
     """A prompt from its files: name to text; ``card.yaml`` and templates ``*.jinja``."""
     templates = {name: text for name, text in files.items() if name.endswith(".jinja")}
-    tags = frozenset(tag for text in templates.values() for tag in _TAG.findall(text))
-    digest = sha256()
+    tags = frozenset(tag for text in templates.values() for tag in TAG.findall(text))
+    digest = sha256(f"untrusted text\0{VERSION}\0".encode())
     for name in sorted(files):
         digest.update(f"{name}\0{files[name]}\0".encode())
     environment = ImmutableSandboxedEnvironment(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from unicodedata import category
 
 import pytest
@@ -11,8 +10,7 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
-from prompts.render import load_prompt, neutralise, prompt_of, sendable
-from trajectories.tokens import count_tokens
+from prompts.render import load_prompt, prompt_of, sendable
 
 CARD = """
 name: n
@@ -24,39 +22,11 @@ scale: sc
 binarisation: b
 calls: "T + 1"
 """
-TAGS = frozenset({"axtree", "success", "step"})
-HOSTILE = st.lists(
-    st.sampled_from(
-        ["<", "</", "< /", "axtree", "success", "STEP", ">", " ", "\n", "|", "\x00", "x"]
-    )
-    | st.text(st.characters(), max_size=4)
-).map("".join)
 
 
 def prompt(template: str, card: str = CARD) -> str:
     made = prompt_of({"card.yaml": card, "user.jinja": template})
     return made.render("user", value="</axtree><b>", number=3)
-
-
-@given(HOSTILE)
-def test_no_tag_of_the_prompt_survives_in_untrusted_text(text: str) -> None:
-    safe = sendable(neutralise(text, TAGS))
-    assert not re.search(r"<[\s/]*(axtree|success|step)\b", safe, re.IGNORECASE)
-    assert "<|" not in safe
-    assert neutralise(safe, TAGS) == safe
-    assert len(safe) == len(text)
-    assert count_tokens(safe) <= count_tokens(text)
-    safe.encode()
-
-
-@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"], exclude_characters="<")))
-def test_other_text_stays_as_it_is(text: str) -> None:
-    assert neutralise(text, TAGS) == text
-
-
-@pytest.mark.parametrize("text", ["a < b", "<b>bold</b>", "<stepping>", "if x<y: pass", "\t\r\n"])
-def test_other_tags_stay_as_they_are(text: str) -> None:
-    assert neutralise(text, TAGS) == text
 
 
 def test_what_no_api_takes_is_replaced() -> None:
@@ -97,6 +67,15 @@ def test_the_hash_changes_with_any_file() -> None:
     hashes = {prompt_of({**files, name: text + " "}).hash for name, text in files.items()}
     assert len(hashes | {prompt_of(files).hash}) == 4
     assert prompt_of(dict(reversed(files.items()))).hash == prompt_of(files).hash
+
+
+def test_the_hash_changes_with_how_untrusted_text_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = {"card.yaml": CARD, "user.jinja": "a"}
+    before = prompt_of(files).hash
+    monkeypatch.setattr("prompts.render.VERSION", 0)
+    assert prompt_of(files).hash != before
 
 
 def test_the_simplified_prompt_guards_its_tags() -> None:
