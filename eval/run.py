@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from eval.folder_lock import locked_folder
 from eval.grid import Cell
 from eval.jobs import Job, Reading, jobs_of, skipped
 from eval.journal import Journal, keys_in_order
@@ -55,10 +56,14 @@ class Sitting:
     def execute(self) -> Outcome:
         """Judge, score, write the results.
 
-        Raises UserError for a folder of another run, an unreadable trajectory under ``--strict``,
-        and what ends the run as a whole (no key, no server, a full disk). The journal keeps
-        whatever was judged until then.
+        Raises UserError for a folder of another run or one that another process is at work in, an
+        unreadable trajectory under ``--strict``, and what ends the run as a whole (no key, no
+        server, a full disk). The journal keeps whatever was judged until then.
         """
+        with locked_folder(self.plan.folder):
+            return self._execute()
+
+    def _execute(self) -> Outcome:
         plan = self.plan
         open_folder(plan.folder, plan.manifest)
         write_labels(plan.folder, plan.annotations)

@@ -1,7 +1,9 @@
 """What was answered, kept by the content of the question, so that nothing is ever asked twice.
 
 One SQLite file in write-ahead mode. Replies that arrive while a commit is under way become the
-next commit together, so that durable writes cost a fraction of an fsync each.
+next commit together, so that durable writes cost a fraction of an fsync each. Beside it stand
+``.log-*`` (``judges.engine.reply_log``): replies on their way into it, which no kill takes; and
+``.leases`` (``judges.engine.leases``): what is being asked now, by which process.
 """
 
 from __future__ import annotations
@@ -10,17 +12,20 @@ import asyncio
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from judges.adapters.errors import ContextOverflow, Refused
+from judges.engine.leases import LEASE_SECONDS, Leases
+from judges.engine.reply_log import ReplyLog, Row, left_behind
+from judges.engine.sqlite_files import connect, explained
 from judges.model import Reply, Request
 from trajectories.errors import UserError
 
 APPLICATION = 0x74726A63  # "trjc", in the file's header: whose file this is
 VERSION = 1
-BUSY_SECONDS = 60.0
 
 # The table grows at its end; only the small index is written in random order.
 SCHEMA = """
@@ -34,32 +39,41 @@ CREATE TABLE IF NOT EXISTS answers (
 )
 """
 INSERT = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)"
+RECOVER = """
+INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (request) DO UPDATE SET
+    outcome = excluded.outcome, body = excluded.body, created = excluded.created
+WHERE excluded.created > answers.created
+"""
 SELECT = "SELECT outcome, body FROM answers WHERE request = ?"
+CREATED = "SELECT created FROM answers WHERE request = ?"
 
 Outcome = Reply | Refused | ContextOverflow
 """What is worth keeping: asking again would cost the same money or fail the same way."""
-
-Row = tuple[bytes, str, str, str, str, float]
 
 
 class Cache:
     """The answers in the file at ``path``, which is created if it is not there.
 
-    Several processes may share it. Raises UserError if the file is not a cache, is damaged, was
+    Several processes may share it; ``lease`` is how many seconds one of them may be silent before
+    others ask what it was asking. Raises UserError if the file is not a cache, is damaged, was
     written by a newer version, or cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, lease: float = LEASE_SECONDS) -> None:
         self.path = path
+        self._lease = lease
+        self._log = ReplyLog(path)
         self._pending: list[tuple[Row, asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._reader = _connect(path)
+            self._reader = connect(path)
             _prepare(self._reader, path)
-            self._writer = _connect(path)
+            self._writer = connect(path)
         except (sqlite3.Error, OSError) as error:
-            raise _explained(error, path) from error
+            raise explained(error, path) from error
+        self.recover()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cache")
 
     def get(self, request_hash: str) -> Outcome | None:
@@ -68,17 +82,42 @@ class Cache:
             row = self._reader.execute(SELECT, (bytes.fromhex(request_hash),)).fetchone()
             return None if row is None else _outcome(*row)
         except (sqlite3.Error, ValidationError) as error:
-            raise _explained(error, self.path) from error
+            raise explained(error, self.path) from error
+
+    @cached_property
+    def leases(self) -> Leases:
+        """Who is asking what now. Raises UserError."""
+        return Leases(self.path.with_name(self.path.name + ".leases"), self._lease)
+
+    def created(self, request_hash: str) -> float:
+        """When the answer was kept, in seconds since 1970; 0 without one. Raises UserError."""
+        try:
+            row = self._reader.execute(CREATED, (bytes.fromhex(request_hash),)).fetchone()
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+        return 0.0 if row is None else float(row[0])
+
+    def recover(self) -> None:
+        """Take in what processes that were killed had received and not committed yet. Raises
+        UserError."""
+        try:
+            with left_behind(self.path) as rows:
+                if rows:
+                    _commit(self._reader, RECOVER, rows)
+        except (sqlite3.Error, OSError) as error:
+            raise explained(error, self.path) from error
 
     async def put(self, request: Request, outcome: Outcome) -> None:
         """Keep an answer; returns when it is on the disk.
 
-        The answer is queued before the first suspension: it is written even if the caller is
-        cancelled. Raises UserError if it cannot be written.
+        Before the first suspension it is in the log, where a kill does not reach it, and queued:
+        it is written even if the caller is cancelled. Raises UserError if it cannot be written.
         """
+        row = _row(request, outcome)
+        self._log.append(row)
         loop = asyncio.get_running_loop()
         written: asyncio.Future[None] = loop.create_future()
-        self._pending.append((_row(request, outcome), written))
+        self._pending.append((row, written))
         if self._writing is None or self._writing.done():
             self._writing = loop.create_task(self._write())
         await written
@@ -88,11 +127,14 @@ class Cache:
         loop = asyncio.get_running_loop()
         while self._pending:
             batch, self._pending = self._pending, []
+            rows, log = [row for row, _ in batch], self._log.rotate()
             error: UserError | None = None
             try:
-                await loop.run_in_executor(self._thread, self._commit, [row for row, _ in batch])
+                await loop.run_in_executor(self._thread, _commit, self._writer, INSERT, rows)
+                self._log.committed(log)
             except sqlite3.Error as failure:
-                error = _explained(failure, self.path)
+                self._log.keep(log)
+                error = explained(failure, self.path)
                 error.__cause__ = failure
             for _, written in batch:
                 if written.done():
@@ -102,31 +144,28 @@ class Cache:
                 else:
                     written.set_exception(error)
 
-    def _commit(self, rows: list[Row]) -> None:
-        self._writer.execute("BEGIN IMMEDIATE")
-        try:
-            self._writer.executemany(INSERT, rows)
-            self._writer.execute("COMMIT")
-        except sqlite3.Error:
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
-            raise
-
     async def close(self) -> None:
         """Write what is pending and close the file."""
         if self._writing is not None:
             await self._writing
         self._thread.shutdown()
+        self._log.close()
+        if "leases" in self.__dict__:
+            self.leases.close()
         self._reader.close()
         self._writer.close()
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    connection.execute("PRAGMA synchronous = FULL")
-    return connection
+def _commit(connection: sqlite3.Connection, statement: str, rows: list[Row]) -> None:
+    """The statement for every row, all or none. Raises sqlite3.Error."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.executemany(statement, rows)
+        connection.execute("COMMIT")
+    except sqlite3.Error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
@@ -180,31 +219,3 @@ def _outcome(kind: str, body: str) -> Outcome:
             return ContextOverflow(body)
         case _:
             raise sqlite3.DatabaseError(f"unknown outcome {kind!r}")
-
-
-def _explained(error: Exception, path: Path) -> UserError:
-    """The user's sentence for what SQLite or the system says."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-    if isinstance(error, OSError) or code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
-        return UserError(
-            f"the cache {path} cannot be written ({error}): "
-            "name a file in a folder that you may write to"
-        )
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        return UserError(
-            f"the cache {path} cannot grow ({error}): free space on that disk and start the same "
-            "command again; everything that was answered before is kept"
-        )
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return UserError(
-            f"the cache {path} was held by another process for {BUSY_SECONDS:.0f} s: "
-            "wait for that process or end it, and start the same command again"
-        )
-    return UserError(
-        f"the cache {path} is damaged ({_first_line(error)}): "
-        "move it away and start again, or restore a copy of it"
-    )
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

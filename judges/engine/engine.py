@@ -1,10 +1,10 @@
-"""cache -> single flight -> retry -> budget -> gate -> adapter -> commit -> answer."""
+"""cache -> single flight -> lease -> retry -> budget -> gate -> adapter -> commit -> answer."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -20,13 +20,16 @@ from judges.adapters.errors import (
 )
 from judges.engine.billing import may_be_billed
 from judges.engine.budget import Budget, Reservation
-from judges.engine.cache import Cache
+from judges.engine.cache import Cache, Outcome
 from judges.engine.circuit import Circuit
 from judges.engine.flight import Flight
 from judges.engine.gate import Gate, Ticket
+from judges.engine.leases import Claim
 from judges.engine.retry import Retry
 from judges.model import Reply, Request, Usage
 from trajectories.errors import UserError
+
+FIRST_POLL, LONGEST_POLL = 0.01, 0.25  # seconds between looks at what another process is asking
 
 Estimate = Callable[[Request], Usage]
 """The usage to expect of a request: its prompt's tokens, and an assumed number of output tokens."""
@@ -45,13 +48,15 @@ class Answer(NamedTuple):
 
 @dataclass
 class Counts:
-    """What a run has done so far, for its progress line."""
+    """What a run has done so far, for its progress line; ``waiting`` are requests that another
+    process is asking at the moment."""
 
     sent: int = 0
     answered: int = 0
     cached: int = 0
     refused: int = 0
     failed: int = 0
+    waiting: int = 0
 
 
 class Engine:
@@ -70,7 +75,8 @@ class Engine:
         self.retry = retry
         self.budget = budget
         self.counts = Counts()
-        self._flight: Flight[Reply] = Flight()
+        self._flight: Flight[Answer] = Flight()
+        self._stopped: Exception | None = None
         self._circuit = Circuit(adapter.endpoint, retry.seconds)
 
     async def ask(
@@ -91,15 +97,15 @@ class Engine:
         if self.cache is not None and not refresh:
             known = self.cache.get(request.hash)
             if known is not None:
-                self.counts.cached += 1
-                if isinstance(known, Reply):
-                    return Answer(known, cached=True)
-                raise known
+                return self._known(known)
         fetch = partial(self._fetch, request, estimate, worst_case)
-        return Answer(await self._flight.join(request.hash, fetch), cached=False)
+        return await self._flight.join(
+            request.hash, partial(self._leased, request, fetch, refresh=refresh)
+        )
 
     def stop(self, error: Exception) -> None:
         """Send nothing any more: whoever waits gets ``error``, what is in flight is finished."""
+        self._stopped = error
         self.gate.stop(error)
 
     async def land(self) -> None:
@@ -112,6 +118,47 @@ class Engine:
         if self.cache is not None:
             await self.cache.close()
         await self.adapter.close()
+
+    async def _leased(
+        self, request: Request, fetch: Callable[[], Awaitable[Reply]], *, refresh: bool
+    ) -> Answer:
+        """Ask, unless another process that shares the cache does: then wait for its answer."""
+        if self.cache is None:
+            return Answer(await fetch(), cached=False)
+        known = await self._claim(self.cache, request.hash, refresh=refresh)
+        try:
+            if known is None:
+                return Answer(await fetch(), cached=False)
+        finally:
+            self.cache.leases.release(bytes.fromhex(request.hash))
+        return self._known(known)
+
+    async def _claim(self, cache: Cache, request_hash: str, *, refresh: bool) -> Outcome | None:
+        """The lease on a request, and what was answered to it in the meantime; None: ask now."""
+        key = bytes.fromhex(request_hash)
+        asked_before = cache.created(request_hash) if refresh else 0.0
+        poll = FIRST_POLL
+        while (claim := cache.leases.claim(key)) is Claim.HELD:
+            self.counts.waiting += 1
+            try:
+                while cache.leases.is_held(key):
+                    if self._stopped is not None:
+                        raise self._stopped
+                    await asyncio.sleep(poll)
+                    poll = min(2 * poll, LONGEST_POLL)
+            finally:
+                self.counts.waiting -= 1
+        if claim is Claim.TAKEN_OVER:
+            cache.recover()
+        is_new = not refresh or cache.created(request_hash) > asked_before
+        return cache.get(request_hash) if is_new else None
+
+    def _known(self, known: Outcome) -> Answer:
+        """An answer that is there already. Raises it if it is an error."""
+        self.counts.cached += 1
+        if isinstance(known, Reply):
+            return Answer(known, cached=True)
+        raise known
 
     async def _fetch(
         self, request: Request, estimate: Estimate | None, worst_case: Estimate | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from judges.engine import Cache
 from tests.eval.judge_command import SAMPLE
 from tests.llm_server import LlmServer
 
@@ -53,12 +55,9 @@ class Command:
 
 
 def kept(cache: Path) -> int:
-    if not cache.exists():
-        return 0
+    """The answers in the cache, once what a killed process had received is taken in."""
+    asyncio.run(Cache(cache).close())
     with sqlite3.connect(cache) as connection:
-        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
-        if "answers" not in tables:
-            return 0
         (count,) = connection.execute("SELECT count(*) FROM answers").fetchone()
         return int(count)
 
