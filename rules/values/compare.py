@@ -185,6 +185,8 @@ def _matches(
     pattern: str,
     actual: JsonValue,
 ) -> Match:
+    if actual == pattern:
+        return Match(True, pattern, pattern, "")
     matches = partial(fullmatch, pattern, case_matters=kind.case_matters)
     try:
         readings = texts(actual)

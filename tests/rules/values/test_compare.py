@@ -116,6 +116,13 @@ def test_an_agents_text_is_never_a_pattern(kind: str, pattern: str) -> None:
         assert not equal(kind, raw, pattern).equal
 
 
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("kind", ["string", "location-name", "base64", "url"])
+@pytest.mark.parametrize("pattern", ["^$", "^a$", r"^\d$", "^(?!x).$"])
+def test_a_pattern_is_equal_to_itself(kind: str, pattern: str, mode: Mode) -> None:
+    assert equal(kind, pattern, pattern, mode=mode).equal
+
+
 def test_a_placeholder_for_hosts_is_the_specifications_alone() -> None:
     placeholder, address = "git@__SSH_HOST__:a/b.git", "ssh://git@host.test:2222/a/b.git"
     assert equal("url", placeholder, address).equal
