@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rules.errors import InvalidValue
 from rules.limits import SCALAR_CHARS
-from rules.values import number
+from rules.values import decimals, number
 from rules.values.model import Kind
 from rules.values.text import folded
 
@@ -106,7 +106,7 @@ def same(one: Point, other: Point) -> bool:
 
 def show(point: Point) -> str:
     """``40.4424191,-79.9397388``."""
-    return f"{number.show(point.latitude)},{number.show(point.longitude)}"
+    return f"{decimals.show(point.latitude)},{decimals.show(point.longitude)}"
 
 
 def is_point(raw: JsonValue) -> bool:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rules.errors import InvalidValue
 from rules.limits import SCALAR_CHARS
+from rules.values.decimals import bounded_decimal, from_json
 from rules.values.model import Kind
-from rules.values.number import bounded_decimal, from_json
 from rules.values.text import raw_text, tidy
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from rules.errors import InvalidValue
 from rules.limits import SCALAR_CHARS
 from rules.values import quantity
+from rules.values.decimals import show as show_number
 from rules.values.model import Kind
-from rules.values.number import show as show_number
 from rules.values.quantity import Quantity, checked, resolution_of
 from rules.values.text import folded
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rules.errors import InvalidValue, TooLarge
 from rules.limits import TEXT_CHARS, bounded, bounded_json, unicode_text
-from rules.values import number
+from rules.values import decimals
 from rules.values.model import Kind
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _number(digits: str) -> Decimal:
-    return number.bounded_decimal(Decimal(bounded(digits, 1000)))
+    return decimals.bounded_decimal(Decimal(bounded(digits, 1000)))
 
 
 def decoded(text: str) -> Any:
@@ -60,9 +60,9 @@ def _canonical(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(unicode_text(value), ensure_ascii=False)
     if isinstance(value, int | float):
-        value = number.from_json(value)
+        value = decimals.from_json(value)
     if isinstance(value, Decimal):
-        return number.show(value)
+        return decimals.show(value)
     if isinstance(value, dict):
         members = sorted((_canonical(key), _canonical(item)) for key, item in value.items())
         return "{" + ",".join(f"{key}:{item}" for key, item in members) + "}"

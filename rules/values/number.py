@@ -8,21 +8,19 @@ are nothing but number words. Truth values, percentages, units, prose and infini
 
 from __future__ import annotations
 
-import math
 import re
 from decimal import Decimal
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue, TooLarge
+from rules.errors import InvalidValue
 from rules.limits import SCALAR_CHARS, bounded
+from rules.values.decimals import bounded_decimal, from_json, show
 from rules.values.model import Kind
 from rules.values.text import raw_text, tidy
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-LARGEST_EXPONENT = 308
 _DIGITS = re.compile(
     r"([+-]?) ?((?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?: [0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)"
     r"([eE][+-]?[0-9]{1,4})?"
@@ -63,26 +61,6 @@ TENS = dict(
     )
 )
 SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
-
-
-def bounded_decimal(value: Decimal) -> Decimal:
-    """The number itself. Raises InvalidValue if it is infinite, or beyond 1e308 or 1e-308."""
-    if not value.is_finite():
-        raise InvalidValue("not a finite number")
-    if value and abs(value.adjusted()) > LARGEST_EXPONENT:
-        raise TooLarge(f"a number beyond 1e{LARGEST_EXPONENT}")
-    return value
-
-
-def from_json(raw: float) -> Decimal:
-    """The exact decimal of a JSON number; binary fractions are rounded to 15 digits."""
-    if isinstance(raw, int):
-        if raw.bit_length() > 1024:
-            raise TooLarge(f"a number beyond 1e{LARGEST_EXPONENT}")
-        return Decimal(raw)
-    if not math.isfinite(raw):
-        raise InvalidValue("not a finite number")
-    return bounded_decimal(Decimal(f"{raw:.15g}"))
 
 
 def _group(words: list[str]) -> int:
@@ -151,15 +129,6 @@ def parse_integer(raw: JsonValue) -> Decimal:
     if value != value.to_integral_value():
         raise InvalidValue("not a whole number")
     return value
-
-
-@lru_cache(maxsize=4096)
-def show(value: Decimal) -> str:
-    """Decimal digits without exponent and without needless zeros."""
-    text = format(value, "f")
-    if "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else text
 
 
 KIND = Kind(parse=parse, show=show)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rules.errors import InvalidValue
 from rules.limits import TEXT_CHARS, bounded, nfkc, unicode_text
+from rules.values.decimals import from_json, show
 from rules.values.model import Kind
 
 if TYPE_CHECKING:
@@ -96,9 +97,7 @@ def raw_text(raw: JsonValue, limit: int = TEXT_CHARS) -> str:
     if isinstance(raw, bool):
         return "true" if raw else "false"
     if isinstance(raw, int | float):
-        from rules.values import number  # noqa: PLC0415  (number reads text in its turn)
-
-        return number.show(number.parse(raw))
+        return show(from_json(raw))
     what = "nothing" if raw is None else "a list" if isinstance(raw, list) else "an object"
     raise InvalidValue(f"{what} where one value is expected")
 

@@ -22,8 +22,9 @@ from rules.verified import release
 from rules.verified.answers import bound_data, normal_data, same_data
 from rules.verified.backend import State, backend_assertions
 from rules.verified.dataset import AnswerCheck, Task
-from rules.verified.network.checks import network_assertions, sites_of, unlocated
+from rules.verified.network.checks import network_assertions
 from rules.verified.network.events import Trace
+from rules.verified.network.run import sites_of, unlocated
 from rules.verified.network.sites import Binding, Hosts
 from rules.verified.release.addresses import binding_of
 from rules.verified.release.answers import answer_assertions as release_answer

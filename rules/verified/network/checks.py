@@ -12,74 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from rules.errors import InvalidValue
 from rules.values.matching import match_unordered
 from rules.verdict import Assertion, Outcome, conjunction, shown
 from rules.verified.dataset import NetworkCheck, Task, placeholder, placeholders
-from rules.verified.network.addresses import Address, address, same_base
+from rules.verified.network.addresses import address, same_base
 from rules.verified.network.comparisons import compared
 from rules.verified.network.events import Event, Trace
-from rules.verified.network.sites import Binding, Hosts, bound, named, origin, start_of
+from rules.verified.network.run import Run, sites_of, unlocated
+from rules.verified.network.sites import Hosts, origin
 
 _SHOWN_EVENTS = 5
-
-
-class Run(NamedTuple):
-    """A trace, read with the addresses that its sites had."""
-
-    task: Task
-    trace: Trace
-    binding: Binding
-
-    def address(self, event: Event, *, base64_path: bool) -> Address | None:
-        """The address of an event; None for one that cannot be read. Remembered."""
-        key = (id(event), self.binding, base64_path)
-        memory = self.trace.memory
-        if key not in memory:
-            try:
-                memory[key] = address(event.url, self.binding, base64_path=base64_path)
-            except InvalidValue:
-                memory[key] = None
-        found: Address | None = memory[key]
-        return found
-
-
-def sites_of(task: Task, trace: Trace | None, hosts: Hosts) -> Binding:
-    """The addresses of the task's sites: as given, else as the trace's pages tell them."""
-    if trace is None:
-        return bound(_names(task), hosts, ())
-    key = ("binding", _names(task), tuple(hosts.items()))
-    if key not in trace.memory:
-        pages = trace.documents or trace.relevant
-        starts = dict.fromkeys(start_of(event.url) for event in pages)
-        trace.memory[key] = bound(_names(task), hosts, [start for start in starts if start])
-    binding: Binding = trace.memory[key]
-    return binding
-
-
-def unlocated(binding: Binding, part: object) -> str:
-    """Why a part of a specification cannot be held against a run: it names a site whose address
-    nobody told; "" if it names none."""
-    if not binding.unknown:
-        return ""
-    named_there = placeholders(msgspec.json.encode(part).decode())
-    missing = [named(name) for name in binding.unknown if name in named_there]
-    if not missing:
-        return ""
-    return (
-        f"the address of {' and '.join(missing)} is not known, and no page is on its usual port: "
-        f"give --site {missing[0]}=URL, or a configuration"
-    )
-
-
-def _names(task: Task) -> tuple[str, ...]:
-    names = [placeholder(site) for site in task.sites]
-    for check in task.network_checks:
-        for url in check.expected.urls:
-            names += sorted(placeholders(url))
-    return tuple(dict.fromkeys(names))
 
 
 def network_assertions(

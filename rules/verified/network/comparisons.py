@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rules.errors import Undecided
 from rules.values import equal
@@ -24,10 +24,8 @@ from rules.verified.network.bodies import document, unpacked
 from rules.verified.network.events import Event
 from rules.verified.network.jsonpath import compiled, find
 from rules.verified.network.patterns import HOLE, fullmatch, is_pattern, searches, with_holes
+from rules.verified.network.run import Run
 from rules.verified.network.sites import Binding
-
-if TYPE_CHECKING:
-    from rules.verified.network.checks import Run
 
 # A page that the browser had kept and the server confirmed is the page.
 _SAME_STATUS = {200: (200, 304)}
