@@ -59,7 +59,7 @@ def _finish_word(choice: Mapping[str, Any]) -> object:
     """How the answer ended: litellm puts its own word in place of the server's, and keeps that."""
     own = choice.get("provider_specific_fields")
     native = own.get("native_finish_reason") if isinstance(own, dict) else None
-    return native or choice.get("finish_reason")
+    return choice.get("finish_reason") if native is None else native
 
 
 def refusal_of(message: Mapping[str, Any]) -> object:

@@ -39,7 +39,8 @@ def read_error(body: bytes) -> ErrorBody:
     content = _json(text)
     if content is None:
         is_page = bool(_PAGE.match(text))
-        return ErrorBody(_MARKUP.sub(" ", text).strip()[:_LONGEST] if is_page else text[:_LONGEST], is_page=is_page)
+        words = _MARKUP.sub(" ", text).strip() if is_page else text
+        return ErrorBody(words[:_LONGEST], is_page=is_page)
     return error_of(content) or ErrorBody(str(content)[:_LONGEST])
 
 
@@ -53,8 +54,8 @@ def error_of(content: Any) -> ErrorBody | None:
     parameter = _gather(content, texts, codes, 0)
     if not texts and not ({"error", "base_resp"} & _keys(content) and codes):
         return None
-    words = list(codes)
-    return ErrorBody("; ".join(texts)[:_LONGEST], *(words[:1] or [""]), " ".join(words[1:]), parameter)
+    code, *others = codes or [""]
+    return ErrorBody("; ".join(texts)[:_LONGEST], code, " ".join(others), parameter)
 
 
 def _gather(content: Any, texts: dict[str, None], codes: dict[str, None], depth: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from judges.adapters import wordings
 from judges.adapters.error_body import ErrorBody
@@ -49,40 +49,39 @@ def failure(
     said = f"{where} answered {status}: {words}"
     if issubclass(kind, Retryable):
         return kind(said, retry_after(headers), rate_headers(headers))
-    return kind(
-        {
-            AuthFailed: f"{where} refused the key ({status}): check {key_variable}",
-            NoCredit: f"{where} says that the account has no credit left to ask {model} "
-            f"({status}: {words}): add credit",
-            UnknownModel: f"{where} does not serve {model} ({status}: {words}): check --model "
-            "and --base-url",
-            Forbidden: f"{said}: check that the key in {key_variable} may use {model}",
-            Blocked: f"{where} answered 403, a firewall's page: {words}",
-        }.get(kind, said)
-    )
+    sentences: dict[type[CallFailed], str] = {
+        AuthFailed: f"{where} refused the key ({status}): check {key_variable}",
+        NoCredit: f"{where} says that the account has no credit left to ask {model} "
+        f"({status}: {words}): add credit",
+        UnknownModel: f"{where} does not serve {model} ({status}: {words}): check --model and "
+        "--base-url",
+        Forbidden: f"{said}: check that the key in {key_variable} may use {model}",
+        Blocked: f"{where} answered {status} with a firewall's page: {words}",
+    }
+    return kind(sentences.get(kind, said))
 
 
 def kind_of(status: int, error: ErrorBody) -> type[CallFailed]:
-    """What a status and its words say, the most telling first."""
-    if wordings.is_no_credit(status, error):
-        return NoCredit
-    if status in {402, 413, 429} and wordings.is_too_large_a_minute(error):
-        return BadRequest
-    if status in {402, 429}:
-        return RateLimited
-    if status != 401 and wordings.is_policy(status, error):
-        return Refused
-    if wordings.is_wrong_key(status, error):
-        return AuthFailed
-    if wordings.is_overflow(status, error):
-        return ContextOverflow
-    if wordings.is_about_images(status, error):
-        return BadRequest
-    if wordings.is_unknown_model(status, error):
-        return UnknownModel
-    if status == 403:
-        return Blocked if wordings.is_firewall(error) else Forbidden
+    """What a status and its words say."""
+    for kind, says_so in _RULES:
+        if says_so(status, error):
+            return kind
     return Overloaded if status >= 500 or status in {408, 409, 425} else BadRequest
+
+
+# The first that is true counts.
+_RULES: tuple[tuple[type[CallFailed], Callable[[int, ErrorBody], bool]], ...] = (
+    (NoCredit, wordings.is_no_credit),
+    (BadRequest, wordings.is_too_large_a_minute),
+    (RateLimited, lambda status, _: status in {402, 429}),
+    (Refused, wordings.is_policy),
+    (AuthFailed, wordings.is_wrong_key),
+    (ContextOverflow, wordings.is_overflow),
+    (BadRequest, wordings.is_about_images),
+    (UnknownModel, wordings.is_unknown_model),
+    (Blocked, wordings.is_firewall),
+    (Forbidden, lambda status, _: status == 403),
+)
 
 
 def hidden_failure(error: ErrorBody, *, where: str, key_variable: str, model: str) -> CallFailed:

@@ -9,35 +9,46 @@ from base64 import b64encode
 from collections.abc import Mapping
 from functools import cached_property
 from importlib.util import find_spec
-from json import JSONDecodeError
 from time import perf_counter
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from judges.adapters.base import Sent, clean_url
 from judges.adapters.capabilities import capability
 from judges.adapters.chat import read_chat, turn
-from judges.adapters.error_body import ErrorBody, read_error
+from judges.adapters.error_body import ErrorBody
 from judges.adapters.errors import (
     AuthFailed,
     BadReply,
-    BadRequest,
     CallFailed,
     ContextOverflow,
     Refused,
     Unreachable,
 )
-from judges.adapters.failures import failure, kind_of
+from judges.adapters.failures import failure
 from judges.adapters.headers import rate_headers
-from judges.adapters.json_body import json_object, storable
+from judges.adapters.json_body import storable
+from judges.adapters.litellm_errors import (
+    Said,
+    ended_without_word,
+    is_unreached,
+    own_kind,
+    said_by,
+    unread_completion,
+)
 from judges.adapters.parameters import Learned
-from judges.adapters.sdk import causes, host_of, root_cause
+from judges.adapters.sdk import host_of, root_cause
 from judges.model import Picture, Reply, Request
 from trajectories.errors import MissingExtra
 
 # In the words of many providers' own code: litellm gives some of them as a 500, not as a 401.
 _NO_KEY = re.compile(r"api[_ ]?key|credentials", re.IGNORECASE)
-_NO_CONNECTION = re.compile(r"Connection error|Cannot connect to host")
+_SENTENCES: dict[type[CallFailed], str] = {
+    ContextOverflow: "says that the prompt is longer than the context window",
+    Refused: "declined the prompt by its content policy",
+    Unreachable: "did not answer in time",
+    BadReply: "answered without the fields of the protocol",
+}
 
 
 class LiteLLMAdapter:
@@ -97,10 +108,10 @@ class LiteLLMAdapter:
                 content, told = await self._complete(request.model, messages, parameters)
                 break
             except self._base_error as error:
-                content, told = _unread(error, self._where), {}
-                if content is not None:
+                if unread := unread_completion(error, self._where):
+                    content, told = unread, {}
                     break
-                said = _said(error)
+                said = said_by(error)
                 if not self._learned.learn(request.model, said.status, said.error, parameters):
                     raise (self._without_key(said.error) or self._mapped(error, said)) from None
         reply = self._read(content)
@@ -129,7 +140,7 @@ class LiteLLMAdapter:
             **parameters,
         )
         content = storable(response.model_dump())
-        if heard and _ended_without_word(heard[-1]):
+        if heard and ended_without_word(heard[-1]):
             content["choices"][0]["finish_reason"] = None
         return content, getattr(response, "_response_headers", None) or {}
 
@@ -158,26 +169,12 @@ class LiteLLMAdapter:
             return None
         return AuthFailed(f"{self._where} needs a key, and nothing is set of {', '.join(missing)}")
 
-    def _mapped(self, error: Exception, said: _Said) -> CallFailed:
-        """One of our errors for one of litellm's, by the provider's own words where litellm kept
-        them, else by its class."""
-        if said.is_whole and not issubclass(kind_of(said.status, said.error), BadRequest):
-            return self._failure(said)
-        kinds = self._sdk.exceptions
-        if isinstance(error, kinds.ContextWindowExceededError):
-            return ContextOverflow(f"{self._where}: the prompt is longer than the context window")
-        if isinstance(error, kinds.ContentPolicyViolationError):
-            return Refused(f"{self._where}: the provider's content policy declined the prompt")
-        if isinstance(error, kinds.Timeout):
-            return Unreachable(f"{self._where} did not answer in time")
-        if isinstance(error, kinds.JSONSchemaValidationError | kinds.APIResponseValidationError):
-            return BadReply(f"{self._where} answered without the fields of the protocol")
-        words = said.error.message
-        if isinstance(error, kinds.APIConnectionError) or _NO_CONNECTION.search(words):
+    def _mapped(self, error: Exception, said: Said) -> CallFailed:
+        """One of our errors for one of litellm's."""
+        if kind := own_kind(error, said, self._sdk.exceptions):
+            return kind(f"{self._where} {_SENTENCES[kind]}")
+        if is_unreached(error, said, self._sdk.exceptions):
             return Unreachable(f"cannot reach {self._where}: {root_cause(error)}")
-        return self._failure(said)
-
-    def _failure(self, said: _Said) -> CallFailed:
         return failure(
             said.status,
             said.error,
@@ -186,56 +183,6 @@ class LiteLLMAdapter:
             key_variable=self._key_variable(),
             model=self._model,
         )
-
-
-class _Said(NamedTuple):
-    """What the server answered; ``is_whole``: its body itself, not litellm's words for it."""
-
-    status: int
-    error: ErrorBody
-    headers: Mapping[str, str]
-    is_whole: bool
-
-
-def _said(error: Exception) -> _Said:
-    """The server's own answer if it is anywhere behind litellm's error."""
-    for cause in causes(error):
-        response = getattr(cause, "response", None)
-        body, status = getattr(response, "content", b""), getattr(response, "status_code", 0)
-        if isinstance(body, bytes) and body and status >= 400:
-            headers = {name.lower(): value for name, value in response.headers.items()}
-            return _Said(status, read_error(body), headers, is_whole=True)
-    headers = getattr(error, "litellm_response_headers", None)
-    headers = headers or getattr(getattr(error, "response", None), "headers", None) or {}
-    status = int(getattr(error, "status_code", 0) or 500)
-    words = ErrorBody(str(getattr(error, "message", error)))
-    return _Said(status, words, headers, is_whole=False)
-
-
-def _unread(error: Exception, where: str) -> dict[str, Any] | None:
-    """The completion that litellm could not decode: Python keeps the body in the error."""
-    for cause in causes(error):
-        if isinstance(cause, UnicodeDecodeError | JSONDecodeError):
-            body = cause.doc if isinstance(cause, JSONDecodeError) else cause.object
-            try:
-                content = json_object(body.encode() if isinstance(body, str) else body, where)
-            except (BadReply, UnicodeEncodeError):
-                return None
-            return content if "choices" in content else None
-    return None
-
-
-def _ended_without_word(original: object) -> bool:
-    """Whether the server's completion had no finish reason, for which litellm says "stop"."""
-    if not isinstance(original, str):
-        return False
-    try:
-        content = json_object(original.encode("utf-8", "replace"), "")
-    except BadReply:
-        return False
-    choices = content.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return isinstance(first, dict) and first.get("finish_reason") is None
 
 
 def _data_url(picture: Picture) -> str:

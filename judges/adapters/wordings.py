@@ -25,9 +25,9 @@ _OVERFLOW_CODE = _rule(
 )
 _OVERFLOW = _rule(
     r"(context|prompt|sequence) (length|size|window|limit)|maximum model length|model token limit",
-    rf"\b(prompt|inputs?(?! validation)|request|messages?|body)\b((?!image).){{0,60}}{_OVER}.{{0,40}}"
+    rf"\b(prompt|inputs?(?! validation)|request|messages?|body)\b.{{0,60}}{_OVER}.{{0,40}}"
     r"(max|length|token|limit|process|size|model)",
-    rf"\b(input|prompt|total|token) (token|count|length|number)((?!image).){{0,60}}{_OVER}",
+    rf"\b(input|prompt|total|token) (token|count|length|number).{{0,60}}{_OVER}",
     r"(prompt|input|request|messages?|conversation|payload|body)s? (is|are|was) too (long|large)",
     r"(prompt|input|request|payload|entity) too (long|large|big)|too many (input )?tokens",
     r"`inputs`.{0,40}(less than|<=)",
@@ -35,6 +35,8 @@ _OVERFLOW = _rule(
     r"reduce the (length|size) of|shorter (prompt|input)",
     r"\bn_ctx\b|\bKV (cache )?size\b",
 )
+_PICTURES = _rule(r"\bimages?\b")
+_TOKENS = _rule(r"token|context|length")
 _INPUT = _rule(r"\b(prompt|inputs?(?! validation)|messages?|context|body)\b|size limit")
 _OUTPUT = _rule(r"(output|completion) (length|tokens?)", r"\bmax\w*[_ ]tokens\b")
 _TOO_LARGE_A_MINUTE = _rule(r"(too large|reduce[d]?\b).*tokens? per (min|day)")
@@ -94,7 +96,7 @@ _IMAGE = _rule(
 def is_overflow(status: int, error: ErrorBody) -> bool:
     """Whether the prompt is longer than the window. Local servers say it with a 500.
 
-    A limit on the answer alone (``max_tokens``) or of tokens a minute is none.
+    A limit on the answer alone (``max_tokens``), on images or of tokens a minute is none.
     """
     if status not in {400, 413, 422, 500} or _TOKENS_A_MINUTE.search(error.message):
         return False
@@ -102,27 +104,29 @@ def is_overflow(status: int, error: ErrorBody) -> bool:
         return True
     if not _OVERFLOW.search(error.message):
         return False
+    if _PICTURES.search(error.message) and not _TOKENS.search(error.message):
+        return False
     return not _OUTPUT.search(error.message) or bool(_INPUT.search(error.message))
 
 
-def is_too_large_a_minute(error: ErrorBody) -> bool:
+def is_too_large_a_minute(status: int, error: ErrorBody) -> bool:
     """Whether one request is larger than all that the account may send in a minute or a day."""
-    return bool(_TOO_LARGE_A_MINUTE.search(error.message))
+    return status in {413, 429} and bool(_TOO_LARGE_A_MINUTE.search(error.message))
 
 
 def is_policy(status: int, error: ErrorBody) -> bool:
     """Whether a filter of the provider declined the prompt or the answer to it. A page speaks of
     the policy of whoever runs the proxy, not of the prompt."""
-    if error.is_page:
+    if error.is_page or status == 401:
         return False
     if _POLICY_CODE.search(_codes(error)):
         return True
     return status < 500 and bool(_POLICY.search(error.message))
 
 
-def is_firewall(error: ErrorBody) -> bool:
+def is_firewall(status: int, error: ErrorBody) -> bool:
     """Whether this is the page of a firewall before the provider, which did not like the body."""
-    return error.is_page and bool(_FIREWALL.search(error.message))
+    return status == 403 and error.is_page and bool(_FIREWALL.search(error.message))
 
 
 def is_no_credit(status: int, error: ErrorBody) -> bool:

@@ -250,7 +250,7 @@ def test_a_model_is_recorded_under_its_name(
 def test_a_provider_that_fails_is_reported_and_the_run_made_later(
     chromium: Path, one_case: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with LlmServer(script=always("404")) as server:
+    with LlmServer(script=always("image-refused")) as server:
         words = model_words(server, one_case, tmp_path)
         assert main(words) == FAILURES
         said = capsys.readouterr().err

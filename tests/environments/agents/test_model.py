@@ -161,7 +161,7 @@ def test_the_page_and_the_goal_cannot_pass_for_the_prompt(here: Recorder, tmp_pa
 @pytest.mark.browser
 def test_a_provider_that_fails_leaves_no_run(here: Recorder, tmp_path: Path) -> None:
     with (
-        LlmServer(script=always("404")) as server,
+        LlmServer(script=always("image-refused")) as server,
         a_model(server, tmp_path) as talk,
         pytest.raises(NotPlayed, match=MODEL),
     ):
