@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from annotations import store as annotation_store
+from environments.agents.protocol import Job
 from environments.agents.script import AGENTS, Behaviour
-from environments.axes import Config
-from environments.case import write_cases
-from environments.episode import Job
-from environments.journal import Journal
+from environments.model.case import write_cases
+from environments.model.config import Config
 from environments.record import Plan, chosen, jobs_for, main, record
-from environments.recorder import named
+from environments.recording.journal import Journal
+from environments.recording.recorder import named
 from eval.judge import main as judge
 from rules.verified.network.read import load_trace
 from tests.environments.agents.solver import solving

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from environments.agents.model import UNREADABLE, ModelAgent, Reading, read
+from environments.agents.protocol import Halted, NotPlayed
 from environments.agents.talk import Talk, side_of, talking
-from environments.case import Case
-from environments.episode import Halted, NotPlayed, Recorded, play
-from environments.recorder import Recorder
+from environments.model.case import Case
+from environments.recording.episode import Recorded, play
+from environments.recording.recorder import Recorder
 from tests.environments.agents.solver import solving
 from tests.environments.cases import job, sound
 from tests.llm_server import LlmServer, always
