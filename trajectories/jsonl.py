@@ -13,8 +13,13 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from trajectories.errors import UserError
+from trajectories.python_json import BOM
+from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 MAX_LINE_BYTES = 128 * 2**20
+# How much of a line that is too long is passed over to find the next one: a sparse file is zeros
+# without an end.
+MAX_SKIPPED_BYTES = 256 * 2**20
 # Accessibility trees that repeat from step to step compress 10 to 100 times; a gzip bomb 1,000
 # times, a zstd bomb 10,000 times.
 MAX_EXPANSION = 400
@@ -37,15 +42,19 @@ class _Damaged(Exception):
     """The compressed stream ends early or is not one."""
 
 
-def read_lines(path: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
-    """The non-empty lines of a file (``.gz`` and ``.zst`` are decompressed).
+def read_lines(
+    path: Path, max_line_bytes: int = MAX_LINE_BYTES, folder: DataFolder | None = None
+) -> Iterator[Line]:
+    """The non-empty lines of a file (``.gz`` and ``.zst`` are decompressed), without the mark that
+    other tools put before the first one.
 
     A line that is too long, and the place where a compressed file is damaged, come as a Line with
-    a problem. Raises UserError for a decompression bomb or a file that cannot be opened.
+    a problem. Raises UserError for a decompression bomb or a file that cannot be opened or lies
+    outside of ``folder``.
     """
     number, parts, size = 1, list[bytes](), 0
     try:
-        for piece in _pieces(path):
+        for piece in _pieces(path, folder):
             *ended, rest = piece.split(b"\n")
             for end in ended:
                 parts.append(end)
@@ -54,6 +63,8 @@ def read_lines(path: Path, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Lin
             size += len(rest)
             # The rest of a line that is too long is counted, not kept.
             parts = [*parts, rest] if size <= max_line_bytes else []
+            if size > max_line_bytes + MAX_SKIPPED_BYTES:
+                raise _Damaged(f"a line goes on for more than {MAX_SKIPPED_BYTES:,} bytes")
         yield from _line(number, b"".join(parts), size, max_line_bytes)
     except _Damaged as error:
         yield Line(number, b"", f"the file is damaged from here on ({error})")
@@ -63,13 +74,13 @@ def _line(number: int, data: bytes, size: int, limit: int) -> Iterator[Line]:
     if size > limit:
         yield Line(number, b"", f"the line is longer than {limit} bytes")
     elif data.strip():
-        yield Line(number, data)
+        yield Line(number, data.removeprefix(BOM) if number == 1 else data)
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def _pieces(path: Path, folder: DataFolder | None) -> Iterator[bytes]:
     decompress = {".gz": _gzip_pieces, ".zst": _zstd_pieces}.get(path.suffix, _plain_pieces)
     try:
-        with path.open("rb") as file:
+        with folder.open(path) if folder else open_regular(path) as file:
             produced = 0
             for piece in decompress(file):
                 produced += len(piece)
@@ -82,6 +93,8 @@ def _pieces(path: Path) -> Iterator[bytes]:
                 yield piece
     except gzip.BadGzipFile as error:
         raise _Damaged(str(error)) from error
+    except UnsafeFile as error:
+        raise UserError(f"{path.parent}: {error}: name the file itself") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from error
 

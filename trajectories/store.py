@@ -9,13 +9,13 @@ no UTF-8 text and so no prompt can hold) have become U+FFFD.
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from io import BufferedWriter
+from math import isnan
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, Any, Literal, cast
@@ -29,8 +29,11 @@ from trajectories.images import is_image_file
 from trajectories.jsonl import read_lines
 from trajectories.loaders import Loaded, Want, accept_all
 from trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
+from trajectories.python_json import repaired
+from trajectories.safe_files import DataFolder
 
 FORMAT = 1
+_MAX_FORMAT = 1000  # a larger number is damage, not a version
 FILE_NAMES = tuple(f"trajectories.jsonl{suffix}" for suffix in ("", ".gz", ".zst"))
 Compression = Literal["", "gz", "zst"]
 
@@ -79,7 +82,8 @@ def read(path: Path, want: Want = accept_all) -> Loaded:
     file = find_file(path)
     if file is None:
         raise UserError(f"{path} holds no {' or '.join(FILE_NAMES)}: it is not a trajudge folder")
-    return _read(file, want)
+    # A file that the user named is read wherever it leads to; one found in a folder is not.
+    return _read(file, want, DataFolder(path) if file != path else None)
 
 
 def find_file(path: Path) -> Path | None:
@@ -119,8 +123,9 @@ def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
         return to_json(_well_formed(record), inf_nan_mode="strings")
 
 
-def _read(file: Path, want: Want) -> Loaded:
-    for line in read_lines(file):
+def _read(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
+    data = folder or DataFolder(file.parent)
+    for line in read_lines(file, folder=folder):
         source = f"{file}:{line.number}"
         if line.problem:
             yield Unreadable(source, line.problem)
@@ -128,10 +133,10 @@ def _read(file: Path, want: Want) -> Loaded:
         key = None
         try:
             record = _parse(line.data)
-            _check_format(record, source)
+            _check_format(record, source, first=line.number == 1)
             key = TrajectoryKey.model_validate(record.get("key"))
             if want(key):
-                yield _decode(record, file.parent / "images")
+                yield _decode(record, file.parent / "images", data)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "key"
@@ -142,29 +147,34 @@ def _read(file: Path, want: Want) -> Loaded:
 
 def _parse(line: bytes) -> dict[str, Any]:
     try:
-        record = from_json(line, allow_inf_nan=False)
+        record = from_json(line)
     except ValueError:
-        # Other tools write halves of surrogate pairs as escapes, which only this parser takes.
-        if rb"\u" not in line:
+        mended = repaired(line)
+        if mended is None:
             raise
-        record = _well_formed(json.loads(line))
+        record = from_json(mended)
     if not isinstance(record, dict):
         raise ValueError("the line is not a JSON object")
     return record
 
 
-def _check_format(record: dict[str, Any], source: str) -> None:
+def _check_format(record: dict[str, Any], source: str, *, first: bool) -> None:
+    """Raises ValueError; UserError for a file that begins with a newer format."""
     version = record.pop("format", None)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError('it has no "format" (this version writes 1)')
     if version > FORMAT:
-        raise UserError(
-            f"{source} is of format {version}, newer than the {FORMAT} that this version of "
-            "trajudge reads: upgrade trajudge"
+        newer = (
+            f"format {version:.6g}, newer than the {FORMAT} that this version of trajudge reads"
+            if version < _MAX_FORMAT
+            else "no format that there is"
         )
+        if first and version < _MAX_FORMAT:
+            raise UserError(f"{source} is of {newer}: upgrade trajudge")
+        raise ValueError(f"it is of {newer}")
 
 
-def _decode(record: dict[str, Any], images: Path) -> Trajectory:
+def _decode(record: dict[str, Any], images: Path, data: DataFolder) -> Trajectory:
     lost: list[str] = []
 
     def found(name: object, what: str) -> ImageRef | None:
@@ -172,7 +182,7 @@ def _decode(record: dict[str, Any], images: Path) -> Trajectory:
             return None
         if not isinstance(name, str) or not _HASH.fullmatch(name):
             raise ValueError(f"{what} is not referred to by 64 hexadecimal digits: {name!r:.80}")
-        path = _image_path(images, name)
+        path = _image_path(images, name, data)
         if path is None:
             lost.append(f"{what}: no image {name} in {images}")
             return None
@@ -188,7 +198,10 @@ def _decode(record: dict[str, Any], images: Path) -> Trajectory:
     record["goal_images"] = [ref for ref in refs if ref is not None]
     if lost:
         _warn(record, lost)
-    return Trajectory.model_validate(record)
+    trajectory = Trajectory.model_validate(record)
+    if isnan(trajectory.official_reward or 0):  # no number is no reward, and no failure
+        return trajectory.model_copy(update={"official_reward": None})
+    return trajectory
 
 
 def _list(record: dict[str, Any], name: str) -> list[Any]:
@@ -204,11 +217,10 @@ def _warn(record: dict[str, Any], sentences: list[str]) -> None:
     record["metadata"] = {**metadata, "warnings": [*before, *sentences]}
 
 
-def _image_path(images: Path, name: str) -> Path | None:
+def _image_path(images: Path, name: str, data: DataFolder) -> Path | None:
     for extension in _EXTENSIONS.values():
         path = images / f"{name}.{extension}"
-        # A link may lead anywhere; ``write`` makes none.
-        if path.is_file() and not path.is_symlink():
+        if data.has_file(path):
             return path if extension == "bin" or is_image_file(path) is None else None
     return None
 

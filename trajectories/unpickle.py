@@ -23,21 +23,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 from trajectories.inert import BadPickle, Record, UnsafePickle, called, instance, named
+from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 MAX_BYTES = 128 * 2**20
 MAX_OPCODES = 5_000_000
 
 
-def read_pickle(path: Path, *, max_bytes: int = MAX_BYTES) -> object:
+def read_pickle(
+    path: Path, *, max_bytes: int = MAX_BYTES, folder: DataFolder | None = None
+) -> object:
     """The content of a pickle file, gzipped if its name ends in ``.gz``, as data.
 
-    Raises BadPickle (damaged, larger than ``max_bytes`` when decompressed), UnsafePickle, OSError.
+    Raises BadPickle (damaged, outside of ``folder``, larger than ``max_bytes`` as it stands or
+    decompressed), UnsafePickle, OSError.
     """
-    if path.exists() and not path.is_file():
-        raise BadPickle("it is not a file")  # a pipe would block for ever
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with folder.open(path, max_bytes) if folder else open_regular(path, max_bytes) as raw:
+            file = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
             data = file.read(max_bytes + 1)
+    except UnsafeFile as error:
+        raise BadPickle(str(error)) from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise BadPickle(f"it is not whole gzip data ({error})") from None
     if len(data) > max_bytes:

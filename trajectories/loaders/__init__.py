@@ -28,6 +28,8 @@ KINDS: dict[str, str] = {
     "online-mind2web": "trajectories.loaders.online_mind2web",
 }
 
+_FOLDERS_LOOKED_AT = 200
+
 
 class Loader(Protocol):
     """What every module of this package offers."""
@@ -90,14 +92,41 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
 
 
 def detect_kind(path: Path) -> str:
-    """The kind of the data at an existing path. Raises UserError if no format knows it."""
-    for kind in KINDS:
-        if loader(kind).detect(path):
-            return kind
+    """The kind of the data at an existing path, or of all that lies in the folders directly inside
+    where the loader of that kind looks further down. Raises UserError if no format knows it."""
+    try:
+        kind = _kind(path)
+        inside = _kinds_inside(path) if kind is None and path.is_dir() else {}
+    except OSError as error:
+        raise UserError(
+            f"--data {str(path)!r}: {error.filename} cannot be read ({error.strerror})"
+        ) from None
+    if kind is not None:
+        return kind
+    if set(inside) == {"browsergym"}:
+        return "browsergym"
+    if inside:
+        named = ", ".join(f"{kind}:{folder}" for kind, folder in inside.items())
+        raise UserError(f"--data {str(path)!r} is a folder of data: name one of {named}")
     raise UserError(
         f"--data {str(path)!r} is of no known format: name it as KIND:PATH with a KIND of "
         f"{', '.join(KINDS)}"
     )
+
+
+def _kind(path: Path) -> str | None:
+    return next((kind for kind in KINDS if loader(kind).detect(path)), None)
+
+
+def _kinds_inside(path: Path) -> dict[str, Path]:
+    """The kinds of the folders directly inside, each with the first folder of it."""
+    folders = sorted(child for child in path.iterdir() if child.is_dir())
+    found: dict[str, Path] = {}
+    for folder in folders[:_FOLDERS_LOOKED_AT]:
+        kind = None if folder.name.startswith((".", "_")) else _kind(folder)
+        if kind is not None:
+            found.setdefault(kind, folder)
+    return found
 
 
 def loader(kind: str) -> Loader:

@@ -8,6 +8,7 @@ are needed are decoded, out of a memory-mapped file.
 from __future__ import annotations
 
 import mmap
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -16,12 +17,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from trajectories import python_json
 from trajectories.actions import last_message_to_user
 from trajectories.errors import UserError
 from trajectories.loaders import Loaded, Want, accept_all
 from trajectories.loaders.agentrewardbench_screenshots import Screenshots
 from trajectories.loaders.summary import read_summary
 from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey, Unreadable
+from trajectories.safe_files import DataFolder
 
 KIND = "agentrewardbench"
 MAX_FILE_BYTES = 512 * 2**20
@@ -152,7 +155,7 @@ def _files(root: Path) -> Iterator[Path]:
 def read_file(source: Source, screenshots: Screenshots) -> Trajectory | Unreadable | None:
     """One trajectory; None if it is marked as not valid."""
     try:
-        file = _decode(source.path)
+        file = _decode(source.path, screenshots.data)
         if file.valid is False:
             return None
         return _trajectory(file, source, screenshots)
@@ -162,15 +165,12 @@ def read_file(source: Source, screenshots: Screenshots) -> Trajectory | Unreadab
         return Unreadable(str(source.path), " ".join(reason.split())[:500], source.key)
 
 
-def _decode(path: Path) -> _File:
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        if not size:
+def _decode(path: Path, data: DataFolder) -> _File:
+    with data.open(path, MAX_FILE_BYTES) as file:
+        if not os.fstat(file.fileno()).st_size:
             raise ValueError("the file is empty")
-        if size > MAX_FILE_BYTES:
-            raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            return _DECODER.decode(mapped)
+            return python_json.decode(mapped, _DECODER)
 
 
 def _trajectory(file: _File, source: Source, screenshots: Screenshots) -> Trajectory:

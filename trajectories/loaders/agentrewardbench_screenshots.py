@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from trajectories.images import is_image_file
 from trajectories.model import ImageRef
+from trajectories.safe_files import DataFolder
 
 
 class Screenshots:
@@ -20,9 +21,7 @@ class Screenshots:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        inside = root.resolve()
-        # In the Hugging Face cache a snapshot's files are links to blobs beside the snapshots.
-        self._inside = inside.parents[1] if inside.parent.name == "snapshots" else inside
+        self.data = DataFolder(root)
 
     def find(
         self, paths: Iterable[str | None], benchmark: str, agent: str, task_id: str
@@ -50,7 +49,7 @@ class Screenshots:
             if not os.path.lexists(name):
                 continue
             candidate = Path(name)
-            if not candidate.resolve().is_relative_to(self._inside):
+            if not self.data.holds(name):
                 problem = "lies outside the dataset's folder and is not read"
                 continue
             problem = is_image_file(candidate) or ""

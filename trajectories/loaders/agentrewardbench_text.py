@@ -9,8 +9,10 @@ first and the name without a copy's number; where the others tell another histor
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,9 +25,13 @@ from trajectories.loaders.agentrewardbench_history import parse_history
 from trajectories.loaders.files import Damaged, decode, readable, reason, text
 from trajectories.loaders.summary import read_summary
 from trajectories.model import Step, Trajectory, TrajectoryKey, Unreadable
+from trajectories.safe_files import DataFolder
 
 KIND = "agentrewardbench-text"
 _JUDGES = "webjudge"  # only these judges' files carry the history
+_LOOKED_AT = 20
+_END_BYTES = 2**16
+_NAMES = (b'"trajectory_info"', b'"judge_model_name"', b'"judge_args"')
 _COPY = re.compile(r"\(\d+\)$")
 
 
@@ -52,8 +58,31 @@ class _Candidate(NamedTuple):
 
 
 def detect(path: Path) -> bool:
-    """Whether the folder holds (or is) ``judgments`` with a WebJudge judge in it."""
-    return path.is_dir() and next(_judge_folders(_judgments(path)), None) is not None
+    """Whether the folder holds (or is) ``judgments`` with a WebJudge judge in it.
+
+    Below a folder of another name its first files must be judgments: results that are published
+    beside the judgments lie as deep below the folder of both.
+    """
+    if not path.is_dir():
+        return False
+    judgments, data = _judgments(path), DataFolder(path)
+    folders = _judge_folders(judgments)
+    if judgments.resolve().name == "judgments":
+        return next(folders, None) is not None
+    files = (file for folder in folders for file in folder.glob("*.json"))
+    return any(is_judgment(file, data) for file in islice(files, _LOOKED_AT))
+
+
+def is_judgment(file: Path, data: DataFolder) -> bool:
+    """Whether a JSON file has a name in it that the benchmark's judgments alone have."""
+    try:
+        with data.open(file) as stream:
+            found = stream.read(_END_BYTES)
+            stream.seek(max(0, stream.seek(0, os.SEEK_END) - _END_BYTES))
+            found += b" " + stream.read(_END_BYTES)
+    except (OSError, ValueError):
+        return False
+    return any(name in found for name in _NAMES)
 
 
 def load(
@@ -68,7 +97,7 @@ def load(
             f"{path} holds no WebJudge judgments: --data {KIND}:PATH needs the folder that holds "
             "judgments/<benchmark>/<agent>/webjudge-…/<task_id>.json"
         )
-    return _load(_judgments(path), want)
+    return _load(_judgments(path), DataFolder(path), want)
 
 
 def _judgments(path: Path) -> Path:
@@ -83,7 +112,7 @@ def _judge_folders(judgments: Path) -> Iterator[Path]:
 
 
 def _load(
-    judgments: Path, want: Callable[[TrajectoryKey], bool]
+    judgments: Path, data: DataFolder, want: Callable[[TrajectoryKey], bool]
 ) -> Iterator[Trajectory | Unreadable]:
     found: dict[TrajectoryKey, list[_Candidate]] = {}
     for folder in _judge_folders(judgments):
@@ -96,20 +125,22 @@ def _load(
                 candidate = _Candidate(raw != name, folder.name, path, raw)
                 found.setdefault(key, []).append(candidate)
     for key in sorted(found, key=lambda key: key.order):
-        result = _read(key, sorted(found[key]))
+        result = _read(key, sorted(found[key]), data)
         if result is not None:
             yield result
 
 
-def _read(key: TrajectoryKey, candidates: list[_Candidate]) -> Trajectory | Unreadable | None:
+def _read(
+    key: TrajectoryKey, candidates: list[_Candidate], data: DataFolder
+) -> Trajectory | Unreadable | None:
     """The first readable candidate's trajectory, the others held against it. None: not valid."""
     chosen: Trajectory | None = None
     failures: list[str] = []
     warnings: list[str] = []
     for candidate in candidates:
         try:
-            trajectory = _trajectory(key, candidate)
-        except (ValueError, OSError) as error:
+            trajectory = _trajectory(key, candidate, data)
+        except (ValueError, OSError, RecursionError) as error:
             failures.append(f"{_name(candidate)}: {reason(error)}")
             continue
         if trajectory is None:
@@ -133,8 +164,8 @@ def _story(trajectory: Trajectory) -> object:
     return trajectory.goal, trajectory.steps, trajectory.official_reward
 
 
-def _trajectory(key: TrajectoryKey, candidate: _Candidate) -> Trajectory | None:
-    file = decode(candidate.path, _File)
+def _trajectory(key: TrajectoryKey, candidate: _Candidate, data: DataFolder) -> Trajectory | None:
+    file = decode(data, candidate.path, _File)
     info = file.trajectory_info
     if not info.valid:
         return None

@@ -1,14 +1,103 @@
-"""The goal of a BrowserGym run: messages of text and images in the OpenAI form."""
+"""The goal of a BrowserGym run: messages of text and images in the OpenAI form.
+
+A run that crashed before its first observation has none. Its goal is that of another run of its
+task where the two must be equal: with the same seed, in a benchmark whose seeds change no goal, or
+where at least two other seeds gave the same one. (MiniWoB and WorkArena draw the goal by the seed.)
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
 
-from trajectories.inert import mapping
-from trajectories.loaders.files import text
+from trajectories.inert import BadPickle, mapping
+from trajectories.loaders.browsergym_experiments import Experiment, step_files
+from trajectories.loaders.files import Damaged, readable, reason, text
 from trajectories.model import ImageRef
+from trajectories.safe_files import DataFolder
+from trajectories.unpickle import read_pickle
+
+# Their task ids name one goal: a seed only chooses among several tasks of a template.
+_SEEDLESS = frozenset(
+    {"webarena", "visualwebarena", "webarenalite", "webarena_verified", "assistantbench"}
+)
+_GOAL = "goal_object.pkl.gz"
+
+
+class Goal(NamedTuple):
+    """Text and images of a goal."""
+
+    text: str
+    images: tuple[ImageRef, ...]
+
+
+class Goals:
+    """The goals of experiments that lie together; ``data`` is their folder."""
+
+    def __init__(self, data: DataFolder, experiments: Iterable[Experiment]) -> None:
+        self._data = data
+        self._by_folder = {item.folder: item for item in experiments}
+        self._by_task: defaultdict[str, list[Experiment]] = defaultdict(list)
+        for item in self._by_folder.values():
+            self._by_task[item.task].append(item)
+        self._told: dict[Path, Goal | None] = {}
+
+    def of(self, folder: Path, error: str | None, warnings: list[str]) -> Goal:
+        """The goal of an experiment, whose run ended with ``error``.
+
+        Raises Damaged if it has none and none of another run's can stand for it.
+        """
+        own = self._own(folder, warnings)
+        if own:
+            return own
+        if error is None:
+            raise Damaged("it has no goal")
+        lender = self._lender(self._by_folder[folder])
+        found = self._told[lender] if lender else None
+        if lender is None or found is None:
+            raise Damaged(f"it has no goal; the run ended with: {error}")
+        warnings.append(
+            f"The run crashed before it had a goal: that of {readable(lender.name)} is shown."
+        )
+        return found
+
+    def _own(self, folder: Path, warnings: list[str]) -> Goal | None:
+        """What the experiment's files say. Raises Damaged."""
+        goal_object = self._pickle(folder / _GOAL)
+        first = step_files(folder)[:1] if not _texts(goal_object) else []
+        observed = mapping(self._pickle(first[0][1])).get("obs") if first else None
+        found, images = read_goal(goal_object, mapping(observed), warnings)
+        return Goal(found or "", images) if found or images else None
+
+    def _pickle(self, path: Path) -> object:
+        try:
+            return read_pickle(path, folder=self._data)
+        except FileNotFoundError:
+            return None
+        except BadPickle as error:
+            raise Damaged(f"{path.name}: {reason(error)}") from None
+
+    def _lender(self, item: Experiment) -> Path | None:
+        """The folder of another run of the task whose goal must be the same."""
+        others = [other for other in self._by_task[item.task] if self._known(other) is not None]
+        same = [o for o in others if o.seed is not None and o.seed == item.seed]
+        if same or not others:
+            return same[0].folder if same else None
+        seeds, goals = {o.seed for o in others}, {self._told[o.folder] for o in others}
+        fixed = item.task.partition(".")[0] in _SEEDLESS or (None not in seeds and len(seeds) > 1)
+        return others[0].folder if fixed and len(goals) == 1 else None
+
+    def _known(self, item: Experiment) -> Goal | None:
+        if item.folder not in self._told:
+            try:
+                self._told[item.folder] = self._own(item.folder, [])
+            except (Damaged, OSError):
+                self._told[item.folder] = None
+        return self._told[item.folder]
 
 
 def read_goal(
@@ -21,9 +110,15 @@ def read_goal(
     parts = goal_object if goal_object else first.get("goal_object")
     if not isinstance(parts, list | tuple):
         return text(first.get("goal")), ()
-    texts = [found for part in parts if (found := text(mapping(part).get("text")))]
+    texts = _texts(parts)
     images = tuple(_images(parts, warnings))
     return "\n".join(texts) or text(first.get("goal")), images
+
+
+def _texts(parts: object) -> list[str]:
+    if not isinstance(parts, list | tuple):
+        return []
+    return [found for part in parts if (found := text(mapping(part).get("text")))]
 
 
 def _images(parts: list[object] | tuple[object, ...], warnings: list[str]) -> Iterator[ImageRef]:

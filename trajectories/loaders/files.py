@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
+from trajectories import python_json
 from trajectories.errors import UserError
 from trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
+from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 T = TypeVar("T")
 MAX_JSON_BYTES = 256 * 2**20
@@ -23,11 +26,13 @@ class Damaged(ValueError):
 
 
 class Source(NamedTuple):
-    """One trajectory before it is read: its key, its raw task id and where it lies."""
+    """One trajectory before it is read: its key, its raw task id, where it lies, and the data
+    folder that none of its files may lie outside of."""
 
     key: TrajectoryKey
     raw_task_id: str
     path: Path
+    data: DataFolder
 
 
 def read_all(
@@ -56,20 +61,22 @@ def reason(error: Exception) -> str:
     return line[:500] or type(error).__name__
 
 
-def decode(path: Path, kind: type[T], *, max_bytes: int = MAX_JSON_BYTES) -> T:
-    """The fields of ``kind`` out of a JSON file, the rest skipped. Raises Damaged."""
-    if path.exists() and not path.is_file():
-        raise Damaged(f"{path.name} is not a file")  # a pipe would block for ever
+def decode(data: DataFolder, path: Path, kind: type[T], *, max_bytes: int = MAX_JSON_BYTES) -> T:
+    """The fields of ``kind`` out of a JSON file of the data, the rest skipped. Raises Damaged."""
     try:
-        with path.open("rb") as file:
-            data = file.read(max_bytes + 1)
-        if len(data) > max_bytes:
-            raise Damaged(f"{path.name} is larger than {max_bytes:,} bytes")
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Damaged(f"{path.name} is not the JSON expected: {reason(error)}") from None
+        decoder: msgspec.json.Decoder[T] = _decoder(cast(Any, kind))
+        return python_json.decode(data.read(path, max_bytes), decoder)
+    except UnsafeFile as error:
+        raise Damaged(str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{readable(path.name)} is not the JSON expected: {reason(error)}") from None
     except OSError as error:
-        raise Damaged(f"{path.name} cannot be read: {error.strerror}") from None
+        raise Damaged(f"{readable(path.name)} cannot be read: {error.strerror}") from None
+
+
+@lru_cache(maxsize=64)
+def _decoder(kind: Any) -> Any:
+    return msgspec.json.Decoder(kind)
 
 
 def text(value: object) -> str | None:
@@ -137,28 +144,28 @@ def number_attempts(sources: Iterable[Source]) -> list[Source]:
     return sorted(numbered, key=lambda source: source.key.order)
 
 
-def screenshot(path: Path, root: Path, warnings: list[str]) -> ImageRef | None:
-    """A reference to an image file below ``root``, not decoded.
+def screenshot(path: Path, data: DataFolder, warnings: list[str]) -> ImageRef | None:
+    """A reference to an image file of the data, not decoded.
 
     None, with a sentence added to ``warnings``, if it is missing, empty, no file, a git-LFS
-    pointer, or a link that leads out of ``root``.
+    pointer, or leads out of the data folder.
     """
-    fault = _fault(path, root)
+    fault = _fault(path, data)
     if fault is None:
         return ImageRef(path=path)
-    warnings.append(f"The screenshot {path.name} {fault}.")
+    warnings.append(f"The screenshot {readable(path.name)} {fault}.")
     return None
 
 
-def _fault(path: Path, root: Path) -> str | None:
+def _fault(path: Path, data: DataFolder) -> str | None:
+    if not data.holds(path):
+        return "leads out of the folder"
     try:
-        if not path.resolve().is_relative_to(root.resolve()):
-            return "leads out of the folder"
-        if path.exists() and not path.is_file():
-            return "is not a file"
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(len(_LFS_POINTER))
-    except (OSError, RuntimeError):  # RuntimeError: links that lead to themselves
+    except UnsafeFile:
+        return "is not a file"
+    except OSError:
         return "is missing"
     if not head:
         return "is empty"

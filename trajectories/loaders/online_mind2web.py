@@ -32,6 +32,7 @@ from trajectories.loaders.files import (
     text,
 )
 from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey, Unreadable
+from trajectories.safe_files import DataFolder
 
 KIND = "online-mind2web"
 _RESULT = "result.json"
@@ -64,27 +65,28 @@ def load(
     Raises UserError if there is none.
     """
     folders = subfolders(path, _is_task, KIND, f"folders with {_RESULT} and trajectory/")
-    return read_all(number_attempts(_source(folder) for folder in folders), _read, want)
+    data = DataFolder(path)
+    return read_all(number_attempts(_source(data, folder) for folder in folders), _read, want)
 
 
 def _is_task(folder: Path) -> bool:
     return (folder / _RESULT).is_file() and (folder / "trajectory").is_dir()
 
 
-def _source(folder: Path) -> Source:
+def _source(data: DataFolder, folder: Path) -> Source:
     """The key by ``result.json``; by the folder's name where that cannot be read."""
     try:
-        raw = text(decode(folder / _RESULT, _Id).task_id) or name_of(folder)
+        raw = text(decode(data, folder / _RESULT, _Id).task_id) or name_of(folder)
     except Damaged:
         raw = name_of(folder)
     suffixed = _SUFFIXED.fullmatch(raw)
     agent = name_of(folder.resolve().parent)
     key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=suffixed[1] if suffixed else raw)
-    return Source(key, raw, folder)
+    return Source(key, raw, folder, data)
 
 
 def _read(source: Source) -> Trajectory:
-    result = decode(source.path / _RESULT, _Result)
+    result = decode(source.data, source.path / _RESULT, _Result)
     goal = text(result.task)
     if goal is None:
         raise Damaged(f"{_RESULT} has no task")
@@ -94,7 +96,7 @@ def _read(source: Source) -> Trajectory:
             f"{len(result.action_history)} actions but {len(result.thoughts)} thoughts."
         )
     pairs = [*zip_longest(result.action_history, result.thoughts)]
-    images = _screenshots(source.path, len(pairs), warnings)
+    images = _screenshots(source, len(pairs), warnings)
     if images and max(images) == len(pairs):
         pairs.append((None, None))
     steps = tuple(
@@ -117,17 +119,17 @@ def _read(source: Source) -> Trajectory:
     )
 
 
-def _screenshots(folder: Path, last: int, warnings: list[str]) -> dict[int, ImageRef | None]:
+def _screenshots(source: Source, last: int, warnings: list[str]) -> dict[int, ImageRef | None]:
     """The screenshots by number, those beyond ``last`` left out; what is amiss, in warnings."""
     files = {
         int(match[1]): path
-        for path in (folder / "trajectory").iterdir()
+        for path in (source.path / "trajectory").iterdir()
         if (match := _SCREENSHOT.fullmatch(path.name))
     }
     found: dict[int, ImageRef | None] = {}
     for number, path in sorted(files.items()):
         if number <= last:
-            found[number] = screenshot(path, folder, warnings)
+            found[number] = screenshot(path, source.data, warnings)
         else:
             warnings.append(f"The screenshot {path.name} belongs to no action.")
     missing = [number for number in range(1, max(found, default=0)) if number not in found]

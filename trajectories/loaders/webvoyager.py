@@ -28,6 +28,7 @@ from trajectories.loaders.files import (
     text,
 )
 from trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
+from trajectories.safe_files import DataFolder
 
 KIND = "webvoyager"
 _MESSAGES = "interact_messages.json"
@@ -56,7 +57,9 @@ def load(
     Raises UserError if there is none.
     """
     folders = subfolders(path, _is_task, KIND, f"task<Site>--<n> folders with {_MESSAGES}")
-    sources = sorted((_source(folder) for folder in folders), key=lambda source: source.key.order)
+    data = DataFolder(path)
+    found = (_source(data, folder) for folder in folders)
+    sources = sorted(found, key=lambda source: source.key.order)
     return read_all(sources, _read, want)
 
 
@@ -64,19 +67,20 @@ def _is_task(folder: Path) -> bool:
     return (folder / _MESSAGES).is_file()
 
 
-def _source(folder: Path) -> Source:
+def _source(data: DataFolder, folder: Path) -> Source:
     task_id = name_of(folder).removeprefix("task")
     agent = name_of(folder.resolve().parent)
-    return Source(TrajectoryKey(benchmark=KIND, agent=agent, task_id=task_id), task_id, folder)
+    key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=task_id)
+    return Source(key, task_id, folder, data)
 
 
 def _read(source: Source) -> Trajectory:
-    messages = decode(source.path / _MESSAGES, list[_Message])
+    messages = decode(source.data, source.path / _MESSAGES, list[_Message])
     opening = next((_text(message) for message in messages if message.role == "user"), "")
     goal, start_url = _goal(opening)
     turns = [_text(message) for message in messages if message.role == "assistant"]
     warnings: list[str] = []
-    steps = tuple(_step(source.path, index, turn, warnings) for index, turn in enumerate(turns))
+    steps = tuple(_step(source, index, turn, warnings) for index, turn in enumerate(turns))
     answers = [match[1] for step in steps if (match := _ANSWER.match(step.action or ""))]
     return Trajectory(
         key=source.key,
@@ -107,7 +111,7 @@ def _goal(opening: str) -> tuple[str, str | None]:
     return goal, start[1] if start else None
 
 
-def _step(folder: Path, index: int, turn: str, warnings: list[str]) -> Step:
+def _step(source: Source, index: int, turn: str, warnings: list[str]) -> Step:
     thought, action = turn, None
     if match := _ACTION.search(turn):
         # An agent that goes on by itself makes up the next observation, too.
@@ -115,7 +119,7 @@ def _step(folder: Path, index: int, turn: str, warnings: list[str]) -> Step:
         thought = turn[: match.start()]
     else:
         warnings.append(f"Turn {index + 1} of the agent names no action.")
-    image = screenshot(folder / f"screenshot{index + 1}.png", folder, warnings)
+    image = screenshot(source.path / f"screenshot{index + 1}.png", source.data, warnings)
     return Step(
         index=index,
         observation=Observation(screenshot=image),

@@ -58,16 +58,23 @@ def browsergym(
     agent: str = "Made/agent",
     steps: int = 12,
     goal: object = ({"type": "text", "text": "Buy tea"},),
+    model: str = "made-1",
+    seed: int = 5,
+    holder: str | None = None,
     **summary: Any,
 ) -> Path:
-    """An experiment folder: ``steps`` observations, the last one without an action."""
+    """An experiment folder: ``steps`` observations, the last one without an action. ``holder``
+    names the arguments of the agent that the model's name is in, if not in its own."""
     folder.mkdir(parents=True)
+    named: dict[str, object] = {"model_name": model}
+    if holder is not None:
+        named = {holder: instance("llm_made.ModelArgs", **named)}
     _save(
         folder / "exp_args.pkl",
         instance(
             "browsergym_made.loop.ExpArgs",
-            agent_args=instance("agent_made.Args", agent_name=agent, model_name="made-1"),
-            env_args=instance("browsergym_made.loop.EnvArgs", task_name=task, task_seed=5),
+            agent_args=instance("agent_made.Args", agent_name=agent, **named),
+            env_args=instance("browsergym_made.loop.EnvArgs", task_name=task, task_seed=seed),
             exp_dir=Path("results"),
         ),
     )

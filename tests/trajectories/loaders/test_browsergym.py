@@ -14,7 +14,7 @@ import pytest
 from tests.trajectories.loaders.made import PNG, browsergym, only, split
 from trajectories.errors import UserError
 from trajectories.loaders.browsergym import detect, load
-from trajectories.model import ImageRef, TrajectoryKey
+from trajectories.model import ImageRef, Observation, TrajectoryKey
 
 NAME = "2025-01-02_03-04-05_Made_agent_on_webarena.3_5"
 
@@ -139,12 +139,15 @@ def test_an_empty_folder_is_the_users_mistake(tmp_path: Path) -> None:
 
 @pytest.mark.real_data
 def test_the_real_runs(real_data: Path) -> None:
-    [run], [crashed] = split(load(real_data / "browsergym"))
-    assert crashed.source.endswith("2025-10-23_18-47-34_DemoAgentArgs_on_webarena.21_7")
-    assert crashed.reason.startswith("it has no goal; the run ended with: Exception uncaught")
+    [crashed, run], [] = split(load(real_data / "browsergym"))
     assert str(crashed.key) == "webarena/DemoAgentArgs/webarena.21"
+    assert str(crashed.metadata["error"]).startswith("Exception uncaught by agent or environment")
+    assert (crashed.official_reward, crashed.terminated, crashed.truncated) == (0.0, None, None)
+    assert crashed.final == Observation()
     assert str(run.key) == "webarena/DemoAgentArgs/webarena.21#1"
     assert run.goal == "List out reviewers, if exist, who mention about ear cups being small"
+    assert crashed.goal == run.goal
+    assert run.metadata["model"] == "litellm/neulab/claude-3-5-sonnet-20241022"
     assert len(run.steps) == 11
     assert all("ec2-3-139-114-97" in (step.observation.url or "") for step in run.steps)
     assert all(

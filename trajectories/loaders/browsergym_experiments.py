@@ -1,0 +1,165 @@
+"""Which experiments a folder holds, found and told apart as AgentLab does it.
+
+AgentLab looks for ``exp_args.pkl`` at any depth (results/study/experiment, and studies in a
+study), follows no link on the way, and passes over folders whose names begin with ``_`` or ``.``:
+an experiment that was run again had its earlier folder renamed to ``_<name>``. Its tables then
+tell agents apart by ``agent_name`` and by every argument of the agent that varies; here the
+model's name is the one that makes another agent.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from trajectories.errors import UserError
+from trajectories.inert import BadPickle, mapping
+from trajectories.loaders.files import name_of, text
+from trajectories.safe_files import DataFolder
+from trajectories.unpickle import read_pickle
+
+ARGUMENTS = "exp_args.pkl"
+_STUDY = "study.pkl.gz"
+_MARKS = (ARGUMENTS, "goal_object.pkl.gz", "step_0.pkl.gz")
+# Of the date and time that a name may begin with, then what the experiment is of.
+_FOLDER = re.compile(r"(?:[\d-]+_[\d-]+_)?(?P<agent>.+)_on_(?P<task>.+)_(?P<seed>[^_]+)")
+_STEP = re.compile(r"step_(\d{1,6})\.pkl\.gz")
+# A study of studies holds its experiments two levels down.
+_DETECTED_LEVELS = 3
+_LEVELS = 32
+_HIDDEN = ("_", ".")
+
+
+class Experiment(NamedTuple):
+    """An experiment's folder and what its arguments say; None for what they do not."""
+
+    folder: Path
+    agent: str
+    task: str
+    model: str | None
+    seed: int | None
+
+
+def is_experiment(folder: Path) -> bool:
+    """Whether the folder holds one of the files that every experiment begins with."""
+    return any((folder / name).is_file() for name in _MARKS)
+
+
+def holds_experiment(path: Path) -> bool:
+    """Whether the folder is an experiment, holds one, or is a study with one further down."""
+    if not path.is_dir():
+        return False
+    levels = _DETECTED_LEVELS if (path / _STUDY).is_file() else 1
+    return next(_folders(path, levels), None) is not None
+
+
+def find_experiments(data: DataFolder) -> list[Experiment]:
+    """Every experiment in the order of their folders' names, that is of their dates.
+
+    Raises UserError if there is none.
+    """
+    if not data.path.is_dir():
+        raise UserError(
+            f"{data.path} is no folder: --data browsergym:PATH needs experiment folders or studies"
+        )
+    try:
+        found = sorted(_folders(data.path), key=lambda folder: (folder.name, folder))
+    except OSError as error:
+        raise UserError(f"{error.filename} cannot be listed ({error.strerror})") from None
+    if not found:
+        raise UserError(
+            f"{data.path} holds no browsergym trajectory: --data browsergym:PATH needs experiment "
+            "folders with step_0.pkl.gz (those whose names begin with _ were run again elsewhere)"
+        )
+    return told_apart([_experiment(data, folder) for folder in found])
+
+
+def told_apart(experiments: Iterable[Experiment]) -> list[Experiment]:
+    """The same, with ``agent-model`` for an agent's name where it stands for several models."""
+    experiments = list(experiments)
+    models: defaultdict[str, set[str]] = defaultdict(set)
+    for item in experiments:
+        if item.model:
+            models[item.agent].add(item.model)
+    return [
+        item._replace(agent=_with_model(item)) if len(models[item.agent]) > 1 else item
+        for item in experiments
+    ]
+
+
+def arguments(data: DataFolder, folder: Path) -> object:
+    """The content of ``exp_args.pkl``. Raises BadPickle, OSError."""
+    return read_pickle(folder / ARGUMENTS, folder=data)
+
+
+def step_files(folder: Path) -> list[tuple[int, Path]]:
+    """(number, file) of the steps in the order of their numbers, not of their names."""
+    return sorted(
+        (int(match[1]), path) for path in folder.iterdir() if (match := _STEP.fullmatch(path.name))
+    )
+
+
+def model_of(agent_args: object) -> str | None:
+    """The model's name: among the agent's arguments, or in those of its model."""
+    found = mapping(agent_args)
+    for holder in (
+        found,
+        *(mapping(found.get(name)) for name in ("chat_model_args", "model_args")),
+    ):
+        if model := text(holder.get("model_name")):
+            return model
+    return None
+
+
+def _experiment(data: DataFolder, folder: Path) -> Experiment:
+    name = name_of(folder)
+    try:
+        content = mapping(arguments(data, folder))
+    except (BadPickle, OSError):
+        content = {}  # whoever reads the run says what is wrong with it
+    agent_args, environment = content.get("agent_args"), mapping(content.get("env_args"))
+    match = _FOLDER.fullmatch(name)
+    agent = text(mapping(agent_args).get("agent_name")) or (match["agent"] if match else "unknown")
+    task = text(environment.get("task_name")) or (match["task"] if match else name)
+    seed = environment.get("task_seed")
+    # An agent's folder has no slash in its name: agents are called there as in their paths.
+    return Experiment(
+        folder,
+        agent.replace("/", "_"),
+        task,
+        model_of(agent_args),
+        seed if isinstance(seed, int) else None,
+    )
+
+
+def _with_model(item: Experiment) -> str:
+    model = (item.model or "").replace("/", "_")
+    return item.agent if not model or item.agent.endswith(model) else f"{item.agent}-{model}"
+
+
+def _folders(path: Path, levels: int = _LEVELS) -> Iterator[Path]:
+    """The path itself if it is an experiment, else those below it, at most ``levels`` deep.
+
+    A link to an experiment elsewhere counts (whoever reads it says that it leads out); one to a
+    place inside does not: what it shows is found there.
+    """
+    if is_experiment(path):
+        yield path
+        return
+    if levels == 0:
+        return
+    data = DataFolder(path)
+    with os.scandir(path) as entries:
+        children = sorted(entry.name for entry in entries if entry.is_dir())
+    for name in children:
+        child = path / name
+        if name.startswith(_HIDDEN):
+            continue
+        if not child.is_symlink():
+            yield from _folders(child, levels - 1)
+        elif is_experiment(child) and not data.holds(child):
+            yield child

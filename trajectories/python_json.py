@@ -1,0 +1,68 @@
+"""JSON as Python's ``json.dump`` writes it, which is more than JSON.
+
+``json.dump`` writes NaN and Infinity, halves of surrogate pairs as escapes (``"\\ud83d"``, out of
+pages whose scripts cut a text in the middle of an emoji), and other tools put a byte-order mark
+before it. A file is decoded as it stands first; only one that is refused is repaired: no number
+and infinity become null, a lone half becomes U+FFFD, the mark goes. Everything else, texts that
+speak of NaN included, stays as it is.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from typing import TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+# A repaired copy stands in memory beside the file.
+MAX_REPAIRED_BYTES = 128 * 2**20
+BOM = b"\xef\xbb\xbf"
+
+# Escapes as wholes, so that the second backslash of a pair begins none; pairs before halves.
+_ESCAPES = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+_HALF = len(rb"\ud83d")
+# Strings as wholes; possessive, so that a string without an end costs no more than one with.
+_NUMBERS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|-?\bInfinity\b|\bNaN\b', re.DOTALL)
+
+
+def decode(data: bytes | mmap.mmap, decoder: msgspec.json.Decoder[T], *, numbers: bool = True) -> T:
+    """What ``decoder`` makes of the JSON. Without ``numbers``, NaN and Infinity stay mistakes.
+
+    Raises ValueError (as msgspec does), RecursionError.
+    """
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        mended = repaired(data, numbers=numbers)
+        if mended is None:
+            raise
+        return decoder.decode(mended)
+
+
+def repaired(data: bytes | mmap.mmap, *, numbers: bool = True) -> bytes | None:
+    """The same with what only Python writes put in JSON's terms; None if there is no such thing."""
+    if len(data) > MAX_REPAIRED_BYTES:
+        return None
+    before = bytes(data)
+    after = before.removeprefix(BOM)
+    if rb"\u" in after:
+        after = _ESCAPES.sub(_whole_character, after)
+    if numbers and (b"NaN" in after or b"Infinity" in after):
+        after = _NUMBERS.sub(_number, after)
+    return after if after != before else None
+
+
+def _whole_character(match: re.Match[bytes]) -> bytes:
+    found = match[0]
+    return rb"\ufffd" if len(found) == _HALF else found
+
+
+def _number(match: re.Match[bytes]) -> bytes:
+    found = match[0]
+    return found if found.startswith(b'"') else b"null"

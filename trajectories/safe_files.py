@@ -1,0 +1,121 @@
+"""Files that somebody else wrote, opened without trusting what lies in their place.
+
+Only regular files are read: a pipe would block for ever, a device has no end. Of a data folder
+only what lies inside of it is read, wherever links lead; the folder itself may be a link, and in
+Hugging Face's cache the files of ``snapshots/<revision>`` are links into ``blobs`` beside it,
+which count as inside. A file's size is looked at before a byte is read, so that a sparse file
+costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+# Should a pipe take a file's place after it was looked at, opening must not wait for a writer.
+_READING = (
+    os.O_RDONLY
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+_OUTSIDE = "leads out of the data folder, so it is not read"
+
+
+class UnsafeFile(ValueError):
+    """A file that is not read; the message names it and says why."""
+
+
+def open_regular(path: Path, max_bytes: int | None = None) -> BinaryIO:
+    """The file, open for reading. Raises UnsafeFile for one that is no regular file or is larger
+    than ``max_bytes``, OSError."""
+    _check(path, os.stat(path), max_bytes)  # noqa: PTH116 - many times quicker
+    descriptor = os.open(path, _READING)
+    try:
+        _check(path, os.fstat(descriptor), max_bytes)
+        return open(descriptor, "rb")  # noqa: PTH123 - the caller closes it
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: Path, max_bytes: int) -> bytes:
+    """The bytes of the file. Raises UnsafeFile as ``open_regular`` does, OSError."""
+    with open_regular(path, max_bytes) as file:
+        return _whole(file, path, max_bytes)
+
+
+class DataFolder:
+    """A folder of data: what lies in it may be read, what it links to elsewhere may not."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        root = os.path.realpath(path)
+        self._roots = tuple(_closed(place) for place in (root, *_blobs(root)))
+        self._known: dict[str, bool] = {}
+
+    def holds(self, path: str | Path) -> bool:
+        """Whether the path, its links followed, lies inside."""
+        name = os.fspath(path)
+        if os.path.islink(name):  # noqa: PTH114 - as below
+            return self._inside(os.path.realpath(name))
+        folder = os.path.dirname(name)  # noqa: PTH120 - a run asks for hundreds of names
+        if folder not in self._known:
+            self._known[folder] = self._inside(os.path.realpath(folder))
+        return self._known[folder]
+
+    def open(self, path: Path, max_bytes: int | None = None) -> BinaryIO:
+        """The file, open for reading. Raises UnsafeFile, also for one outside, and OSError."""
+        if not self.holds(path):
+            raise UnsafeFile(f"{_name(path)} {_OUTSIDE}")
+        return open_regular(path, max_bytes)
+
+    def read(self, path: Path, max_bytes: int) -> bytes:
+        """The bytes of the file. Raises UnsafeFile, OSError."""
+        with self.open(path, max_bytes) as file:
+            return _whole(file, path, max_bytes)
+
+    def has_file(self, path: Path) -> bool:
+        """Whether there is a regular file inside at the path; nothing is opened."""
+        return path.is_file() and self.holds(path)
+
+    def _inside(self, real: str) -> bool:
+        return _closed(real).startswith(self._roots)
+
+
+def _whole(file: BinaryIO, path: Path, max_bytes: int) -> bytes:
+    data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:  # it grew since
+        raise UnsafeFile(_too_large(path, len(data), max_bytes))
+    return data
+
+
+def _check(path: Path, status: os.stat_result, max_bytes: int | None) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise UnsafeFile(f"{_name(path)} is not a file (a folder, a pipe or a device)")
+    if max_bytes is not None and status.st_size > max_bytes:
+        raise UnsafeFile(_too_large(path, status.st_size, max_bytes))
+
+
+def _too_large(path: Path, size: int, max_bytes: int) -> str:
+    return f"{_name(path)} is larger than {max_bytes / 2**20:g} MiB ({size:,} bytes)"
+
+
+def _blobs(root: str) -> list[str]:
+    """Where the files of a Hugging Face snapshot are that ``root`` is, or lies in."""
+    folder = Path(root)
+    for inner, outer in zip((folder, *folder.parents), folder.parents, strict=False):
+        if outer.name == "snapshots" and inner != outer and (outer.parent / "blobs").is_dir():
+            return [str(outer.parent / "blobs")]
+    return []
+
+
+def _closed(folder: str) -> str:
+    """With a separator at its end, so that ``/data2`` does not lie in ``/data``."""
+    return folder if folder.endswith(os.sep) else folder + os.sep
+
+
+def _name(path: Path) -> str:
+    return os.fspath(path.name).encode("utf-8", "replace").decode()
