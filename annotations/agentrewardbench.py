@@ -4,6 +4,7 @@ package ``agent-reward-bench`` (its files are read; the package is never importe
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Literal
 from annotations.model import Annotation, Role
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey, canonical_task_id
+from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 Split = Literal["dev", "test"]
 
@@ -25,6 +27,7 @@ BENCHMARKS = {
     "workarena++": "WorkArena++",
 }
 
+_MAX_BYTES = 256 * 2**20
 _ANNOTATIONS = "annotations.csv"
 _SPLITS = "splits.csv"
 _SUCCESS = {"Successful": True, "Unsuccessful": False, "Unsure": None}
@@ -65,26 +68,28 @@ def load(path: Path | None = None) -> list[Annotation]:
     ``path`` is ``annotations.csv`` or its folder; None reads the installed package. Raises
     UserError for a missing file or column, and for a value outside the format.
     """
+    data = None
     if path is None:
         path = _packaged(_ANNOTATIONS)
     elif path.is_dir():
+        data = DataFolder(path)
         path /= _ANNOTATIONS
     splits_path = path.with_name(_SPLITS)
-    splits = load_splits(splits_path) if splits_path.is_file() else {}
+    splits = load_splits(splits_path, data) if splits_path.is_file() else {}
     seen: set[TrajectoryKey] = set()
     annotations = []
     columns = (*_IDENTITY, *(column for column, _ in _LABELS.values()))
-    for line, row in _rows(path, columns):
+    for line, row in _rows(path, columns, data):
         annotation = _annotation(row, splits, seen, f"{path}, line {line}")
         seen.add(annotation.key)
         annotations.append(annotation)
     return annotations
 
 
-def load_splits(path: Path) -> dict[tuple[str, str], Split]:
-    """(benchmark, canonical task id) -> split."""
+def load_splits(path: Path, data: DataFolder | None = None) -> dict[tuple[str, str], Split]:
+    """(benchmark, canonical task id) -> split. ``data`` is what the file must not lead out of."""
     splits: dict[tuple[str, str], Split] = {}
-    for line, row in _rows(path, _SPLIT_COLUMNS):
+    for line, row in _rows(path, _SPLIT_COLUMNS, data):
         split = _SPLIT_NAMES.get(row["split"])
         if split is None:
             raise UserError(
@@ -141,10 +146,15 @@ def _value(text: str, values: Mapping[str, int | None], column: str, where: str)
     return values[text]
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
+def _rows(
+    path: Path, columns: tuple[str, ...], data: DataFolder | None
+) -> Iterator[tuple[int, dict[str, str]]]:
     """(line number, row) with blanks stripped; every row has ``columns``."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with (
+            data.open(path, _MAX_BYTES) if data else open_regular(path, _MAX_BYTES) as raw,
+            io.TextIOWrapper(raw, newline="", encoding="utf-8-sig") as file,
+        ):
             reader = csv.DictReader(file, restval="")
             missing = [name for name in columns if name not in (reader.fieldnames or ())]
             if missing:
@@ -153,6 +163,8 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str,
                 yield reader.line_num, {name: row[name].strip() for name in columns}
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a path to it") from error
+    except UnsafeFile as error:
+        raise UserError(f"{path}: {error}; give a path to it") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path}: is not a CSV file in UTF-8 ({error})") from error
 

@@ -11,8 +11,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from trajectories import python_json
 from trajectories.errors import UserError
+from trajectories.safe_files import DataFolder, read_regular
 
+_MAX_BYTES = 256 * 2**20
+_ROWS = msgspec.json.Decoder(list[dict[str, str]])
 _SUFFIX = "_human_label"
 _SUCCESS = {"0": False, "1": True, "2": False}
 
@@ -33,12 +37,14 @@ def human_labels(path: Path) -> Iterator[HumanLabel]:
     """
     file = path / "human_label.json" if path.is_dir() else path
     try:
-        rows = msgspec.json.decode(file.read_bytes(), type=list[dict[str, str]])
+        inside = DataFolder(path) if path.is_dir() else None
+        data = inside.read(file, _MAX_BYTES) if inside else read_regular(file, _MAX_BYTES)
+        rows = python_json.decode(data, _ROWS)
     except OSError as error:
         raise UserError(
             f"{file} cannot be read ({error.strerror}): name Online-Mind2Web's human_label.json"
         ) from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{file} is no human_label.json of Online-Mind2Web: {error}") from None
     return _labels(file, rows)
 

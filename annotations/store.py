@@ -6,6 +6,7 @@ Annotation.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,20 +16,24 @@ from pydantic import ValidationError
 from annotations.model import Annotation
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
+from trajectories.python_json import BOM
+from trajectories.safe_files import UnsafeFile, open_regular, read_regular
 from trajectories.validation import first_mistake
 
 KIND = "trajudge"
 VERSION = 1
 
 _FORMAT = "trajudge-annotations"
+_MAX_BYTES = 2**30
 
 
 def detect(path: Path) -> bool:
     """Whether ``path`` is a file that begins with this format's header."""
-    if not path.is_file():
+    try:
+        with open_regular(path) as file:
+            return _FORMAT.encode() in file.readline(200)
+    except (OSError, UnsafeFile):
         return False
-    with path.open("rb") as file:
-        return _FORMAT.encode() in file.readline(200)
 
 
 def write(path: Path, annotations: Iterable[Annotation]) -> None:
@@ -43,11 +48,13 @@ def load(path: Path | None = None) -> list[Annotation]:
     if path is None:
         raise UserError(f"annotations of kind {KIND!r} need a path: write {KIND}:PATH")
     try:
-        with path.open("rb") as file:
-            _check_header(path, file.readline())
-            return list(_annotations(path, file))
+        lines = io.BytesIO(read_regular(path, _MAX_BYTES))
+    except UnsafeFile as error:
+        raise UserError(f"{path}: {error}; give the path of a file of annotations") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a path to it") from error
+    _check_header(path, lines.readline().removeprefix(BOM))
+    return list(_annotations(path, lines))
 
 
 def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Annotation]:

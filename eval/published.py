@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,9 @@ from eval.published_index import JudgmentIndex, read_unindexed
 from judges.model import Call, Judgment, Status, Usage, Verdict
 from judges.parsing import ParseFailure, parse_status_line, parse_tags
 from trajectories.errors import UserError
+from trajectories.loaders.agentrewardbench_text import is_judgment
 from trajectories.model import TrajectoryKey
+from trajectories.safe_files import DataFolder
 
 # A browser that downloads a file twice writes "name(1).json".
 _DUPLICATE = re.compile(r"\(\d+\)$")
@@ -29,6 +32,7 @@ _OPEN, _CLOSE = "<reasoning>", "</reasoning>"
 _ENTANGLING = re.compile("reasoning|think", re.IGNORECASE)
 _ENTANGLED: dict[str, Any] = {}
 _SHORT = 400
+_LOOKED_AT = 20
 
 
 class PublishedJudgment(NamedTuple):
@@ -61,7 +65,9 @@ def read_published(folder: Path, index: JudgmentIndex | None = None) -> Iterator
     files that changed are read. Raises UserError if there is no judgment.
     """
     root = judgments_folder(folder)
-    read = read_unindexed if index is None else index.read
+    read = partial(read_unindexed, DataFolder(folder)) if index is None else index.read
+    if root == folder and not _holds_judgments(root):
+        raise _no_judgments(folder)
     # One key object for a trajectory, whichever judge and raw id: it is made and compared once.
     keys: dict[tuple[str, str, str], TrajectoryKey] = {}
     same: dict[TrajectoryKey, TrajectoryKey] = {}
@@ -77,10 +83,22 @@ def read_published(folder: Path, index: JudgmentIndex | None = None) -> Iterator
                 key = keys[benchmark, agent, task_id] = same.setdefault(key, key)
             yield _published(partial(read, place, file), key, name, task_id, f"{place}/{file}")
     if not found:
-        raise UserError(
-            f"{folder}: holds no judgments in the layout BENCHMARK/AGENT/JUDGE/TASK_ID.json; "
-            "give the folder named judgments"
-        )
+        raise _no_judgments(folder)
+
+
+def _no_judgments(folder: Path) -> UserError:
+    return UserError(
+        f"{folder}: holds no judgments in the layout BENCHMARK/AGENT/JUDGE/TASK_ID.json; "
+        "give the folder named judgments"
+    )
+
+
+def _holds_judgments(root: Path) -> bool:
+    """Whether files at that depth are judgments: those of a folder further up lie as deep."""
+    if root.resolve().name == "judgments":
+        return True
+    files = islice(root.glob("*/*/*/*.json"), _LOOKED_AT)
+    return any(is_judgment(file, DataFolder(root)) for file in files)
 
 
 def _one_file_a_task(judge: Path) -> dict[str, str]:

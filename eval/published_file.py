@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from trajectories import python_json
+
 _MAX_BYTES = 200_000_000
 # Most of a file is the chat messages, which lie between what is needed: enough of its two ends.
 _HEAD, _TAIL = 8_192, 8_192
@@ -106,7 +108,7 @@ def read_file(descriptor: int, size: int) -> JudgmentFile:
 
 def from_whole(content: bytes) -> JudgmentFile:
     """The fields of a whole file. Raises ValueError, RecursionError."""
-    whole = _WHOLE.decode(content)
+    whole = python_json.decode(content, _WHOLE)
     return _fields(whole, whole.trajectory_info, whole.error)
 
 

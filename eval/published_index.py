@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from eval.published_file import JudgmentFile, read_file
+from trajectories.safe_files import DataFolder
 
 NAME = ".index.msgpack"
 # A pipe among the files must not be waited for.
@@ -48,12 +49,16 @@ _DECODER = msgspec.msgpack.Decoder(_Folders)
 class JudgmentIndex:
     """Reads judgment files below ``root``, those that did not change from the index.
 
-    ``root`` is the folder with BENCHMARK/AGENT/JUDGE. ``notes`` says what went wrong; nothing
+    ``root`` is the folder with BENCHMARK/AGENT/JUDGE, ``data`` what no file may lie outside of
+    (``root`` itself, if it is not given). ``notes`` says what went wrong; nothing
     that goes wrong with the index changes what is read. Files that changed less than ``settled``
     nanoseconds ago are not kept.
     """
 
-    def __init__(self, root: Path, *, settled: int = SETTLED) -> None:
+    def __init__(
+        self, root: Path, *, data: DataFolder | None = None, settled: int = SETTLED
+    ) -> None:
+        self._data = data or DataFolder(root)
         self.notes: list[str] = []
         self._settled = settled
         self._root = str(root)
@@ -67,7 +72,7 @@ class JudgmentIndex:
         path, within = f"{folder}/{name}", folder.removeprefix(self._root)
         entry = self._known.get(within, {}).get(name)
         if entry is None or not entry.fits(os.stat(path)):  # noqa: PTH116 - many times quicker
-            entry = _read(path)
+            entry = _read(path, self._data)
             self._fresh += 1
             if max(entry.changed, entry.status_changed) > time.time_ns() - self._settled:
                 return entry.file
@@ -108,12 +113,14 @@ class JudgmentIndex:
         return {}
 
 
-def read_unindexed(folder: str, name: str) -> JudgmentFile:
+def read_unindexed(data: DataFolder, folder: str, name: str) -> JudgmentFile:
     """The fields of ``folder/name``, without an index. Raises as ``JudgmentIndex.read`` does."""
-    return _read(f"{folder}/{name}").file
+    return _read(f"{folder}/{name}", data).file
 
 
-def _read(path: str) -> _Entry:
+def _read(path: str, data: DataFolder) -> _Entry:
+    if not data.holds(path):
+        raise ValueError("it leads out of the data folder")
     descriptor = os.open(path, _READING)
     try:
         status = os.fstat(descriptor)

@@ -85,7 +85,10 @@ class Verified:
         """The files of this very run. Raises Skipped."""
         from rules.verified.runs import run_files  # noqa: PLC0415
 
-        files = run_files(self._folder(trajectory.key.agent, task_id), task_id)
+        try:
+            files = run_files(self._folder(trajectory.key.agent, task_id), task_id)
+        except UserError as error:
+            raise Skipped(str(error)) from error
         if files.trace is None:
             raise Skipped(f"{self.traces}: holds no network trace of task {task_id}")
         if files.answer is not None and not _is_answer(files.answer, trajectory.answer):
@@ -166,5 +169,7 @@ def _hosts(config: Path | None) -> Hosts:
 def _digest(tasks: Path) -> str:
     """What a run is identified by, as others are by their prompts: another task file, another
     judge. A folder of task files counts by its files."""
+    from rules.reading import read_bytes  # noqa: PLC0415
+
     files = sorted(tasks.glob("*.json")) if tasks.is_dir() else [tasks]
-    return sha256(b"".join(sha256(file.read_bytes()).digest() for file in files)).hexdigest()
+    return sha256(b"".join(sha256(read_bytes(file)).digest() for file in files)).hexdigest()

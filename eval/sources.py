@@ -16,6 +16,7 @@ from eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest
 from judges.model import Judgment
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
+from trajectories.safe_files import DataFolder
 
 _REPRESENTATIONS = {
     "both": (True, True),
@@ -76,7 +77,7 @@ def read_published_folder(
     ``with_index``: what is needed of their files is kept in a side file (``JudgmentIndex``), and
     only files that changed are read the next time; nothing else about the result changes.
     """
-    index = JudgmentIndex(judgments_folder(folder)) if with_index else None
+    index = JudgmentIndex(judgments_folder(folder), data=DataFolder(folder)) if with_index else None
     with collection_paused():
         found = list(read_published(folder, index))
         if index:

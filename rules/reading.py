@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
+from trajectories import python_json
 from trajectories.errors import UserError
+from trajectories.safe_files import DataFolder, UnsafeFile, read_regular
 
 MAX_BYTES = 512 * 2**20
 
 Decoded = TypeVar("Decoded")
 
 
-def read_bytes(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
-    """The file's bytes without a byte-order mark. Raises UserError if absent or too large."""
+def read_bytes(path: Path, max_bytes: int = MAX_BYTES, folder: DataFolder | None = None) -> bytes:
+    """The file's bytes without a byte-order mark.
+
+    Raises UserError if it is absent, too large, no regular file, or outside of ``folder``.
+    """
     try:
-        size = path.stat().st_size
-        if size > max_bytes:
-            raise UserError(f"{path}: {size} bytes are more than the {max_bytes} that are read")
-        with path.open("rb") as file:
-            return file.read(max_bytes).removeprefix(b"\xef\xbb\xbf")
+        data = folder.read(path, max_bytes) if folder else read_regular(path, max_bytes)
+        return data.removeprefix(python_json.BOM)
+    except UnsafeFile as error:
+        raise UserError(f"{path}: {error}: name a file that is read") from error
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: name a readable file") from error
+
+
+@lru_cache(maxsize=64)
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
 
 
 def decode(data: bytes, kind: type[Decoded] | Any, source: object) -> Any:
     """JSON as ``kind``. Raises UserError that names ``source`` and the place in it."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        # Of a rule or an answer, no number must not become null, which says something else.
+        return python_json.decode(data, _decoder(cast(Any, kind)), numbers=False)
     except RecursionError as error:
         raise UserError(f"{source}: nested too deeply to be read: flatten the file") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

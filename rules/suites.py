@@ -19,6 +19,7 @@ from rules.naive_agents import NaiveAgent
 from rules.reading import decode, read_bytes
 from rules.verdict import Evaluator
 from trajectories.errors import UserError
+from trajectories.safe_files import DataFolder
 
 if TYPE_CHECKING:
     from rules.mutation import Trials
@@ -105,8 +106,9 @@ def opened(options: argparse.Namespace) -> Audit:
 
 
 def _first_record(path: Path) -> dict[str, Any]:
-    file = next(iter(sorted(path.glob("*.json"))), path) if path.is_dir() else path
-    data = read_bytes(file)
+    folder = DataFolder(path) if path.is_dir() else None
+    file = next(iter(sorted(path.glob("*.json"))), path) if folder else path
+    data = read_bytes(file, folder=folder)
     if data.lstrip().startswith(b"["):
         records = decode(data, list[msgspec.Raw], file)
         if not records:

@@ -12,9 +12,8 @@ from enum import StrEnum
 
 import numpy as np
 
-from environments.model.page import Link
-from environments.model.plan import Move, follow
-from environments.model.spec import Scenario
+from environments.kit.page import Link
+from environments.spec import Move, Scenario, follow
 
 STEP_LIMIT = 50
 
@@ -53,8 +52,6 @@ AGENTS: dict[str, Behaviour] = {
     "scripted-l": Behaviour.BLOCKED,
     "scripted-m": Behaviour.FABRICATES,
 }
-
-ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 
 
 def miss_name(agent: str, attempt: int) -> str:

@@ -7,6 +7,7 @@ AgentRewardBench publishes ``webarena.csv``, ``visualwebarena.csv``, ``workarena
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import msgspec
 from annotations.agentrewardbench import benchmark_of
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey, canonical_task_id
+from trajectories.python_json import BOM
+from trajectories.safe_files import open_regular, read_regular
 
 Facets = Mapping[str, tuple[str, ...]]
 """Facet to its values, such as ``{"evaluation": ("url_match", "string_match")}``."""
@@ -37,6 +40,10 @@ TABLES = ("webarena", "visualwebarena", "workarena", "assistantbench")
 class _Task(msgspec.Struct):
     task_id: int
     intent_template_id: int
+
+
+_MAX_BYTES = 256 * 2**20
+_TASKS = msgspec.json.Decoder(list[_Task])
 
 
 class TaskFacets:
@@ -69,9 +76,12 @@ def read_facets(folder: Path | None, templates: Path | None) -> TaskFacets:
 
 def _table(path: Path, benchmark: str) -> list[tuple[str, dict[str, tuple[str, ...]]]]:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with (
+            open_regular(path, _MAX_BYTES) as raw,
+            io.TextIOWrapper(raw, newline="", encoding="utf-8-sig") as file,
+        ):
             rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise UserError(f"{path}: is not a task table in CSV ({error})") from error
     if rows and "task_name" not in rows[0]:
         raise UserError(f"{path}: the column 'task_name' is missing in its first line")
@@ -90,8 +100,8 @@ def _table(path: Path, benchmark: str) -> list[tuple[str, dict[str, tuple[str, .
 
 def _templates(path: Path) -> list[tuple[str, str]]:
     try:
-        tasks = msgspec.json.decode(path.read_bytes(), type=list[_Task])
-    except (OSError, msgspec.DecodeError) as error:
+        tasks = _TASKS.decode(read_regular(path, _MAX_BYTES).removeprefix(BOM))
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(
             f"--templates {path}: is not a list of WebArena tasks with task_id and "
             f"intent_template_id ({error})"

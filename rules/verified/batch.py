@@ -47,9 +47,9 @@ def judged(batch: Batch, task_id: str) -> TaskResult:
     """The result of one run; a file that cannot be read makes it unknown, with the reason."""
     start = time.perf_counter()
     task = batch.tasks[task_id]
-    files = run_files(batch.folder, task.task_id)
     pages = None
     try:
+        files = run_files(batch.folder, task.task_id)
         trace = read_trace(files.trace)
         pages = len(trace.documents) if trace is not None else None
         states = run_states(files.state, batch.states) if task.backend_checks else None

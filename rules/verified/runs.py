@@ -15,6 +15,7 @@ from rules.verified.network.read import load_trace
 from rules.verified.response import MAX_ANSWER, Oversized
 from rules.verified.state import STATE_FILE
 from trajectories.errors import UserError
+from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 ANSWER_FILE = "agent_response.json"
 _HEAD = 10_000
@@ -31,15 +32,29 @@ class RunFiles(NamedTuple):
 
 
 def run_files(folder: Path, task_id: TaskId) -> RunFiles:
-    """The files of a task's run, by their names. Nothing is read."""
-    own = folder / str(task_id)
-    answer = own / ANSWER_FILE
-    traces = (own / name for name in TRACE_FILES)
-    trace = next((path for path in traces if path.exists()), None)
-    state = own / STATE_FILE
+    """The files of a task's run, by their names. Nothing is read.
+
+    Raises UserError for one that is no file or leads out of the folder: it is neither an answer
+    nor the lack of one.
+    """
+    data, own = DataFolder(folder), folder / str(task_id)
+    traces = (_present(data, own / name, or_folder=True) for name in TRACE_FILES)
     return RunFiles(
-        task_id, answer if answer.is_file() else None, trace, state if state.is_file() else None
+        task_id,
+        _present(data, own / ANSWER_FILE),
+        next((path for path in traces if path is not None), None),
+        _present(data, own / STATE_FILE),
     )
+
+
+def _present(data: DataFolder, path: Path, *, or_folder: bool = False) -> Path | None:
+    if not path.exists():
+        return None
+    if not data.holds(path):
+        raise UserError(f"{path}: leads out of {data.path}: put the file itself there")
+    if not (path.is_file() or (or_folder and path.is_dir())):
+        raise UserError(f"{path}: is not a file: put the run's own file there")
+    return path
 
 
 def found_runs(folder: Path, tasks: Mapping[str, Task]) -> list[str]:
@@ -79,9 +94,11 @@ def read_answer(path: Path | None) -> bytes | Oversized | None:
     if path is None:
         return None
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(MAX_ANSWER + 1)
             size = os.fstat(file.fileno()).st_size
+    except UnsafeFile as error:
+        raise UserError(f"{path}: {error}: name a readable file") from error
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: name a readable file") from error
     if len(data) > MAX_ANSWER:

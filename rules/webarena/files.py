@@ -11,6 +11,7 @@ import msgspec
 from rules.reading import decode, read_bytes
 from rules.webarena.model import Run, Task
 from trajectories.errors import UserError
+from trajectories.safe_files import DataFolder
 
 
 def load_tasks(path: Path) -> tuple[Task, ...]:
@@ -18,8 +19,9 @@ def load_tasks(path: Path) -> tuple[Task, ...]:
 
     Raises UserError for a file that cannot be read, holds no task, or holds a task id twice.
     """
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    tasks = tuple(task for file in files for task in _tasks_in(file))
+    data = DataFolder(path) if path.is_dir() else None
+    files = sorted(path.glob("*.json")) if data else [path]
+    tasks = tuple(task for file in files for task in _tasks_in(file, data))
     if not tasks:
         raise UserError(f"{path}: holds no task: name a file of tasks (see rules/schema.md)")
     seen: set[str] = set()
@@ -30,8 +32,8 @@ def load_tasks(path: Path) -> tuple[Task, ...]:
     return tasks
 
 
-def _tasks_in(file: Path) -> Iterable[Task]:
-    data = read_bytes(file)
+def _tasks_in(file: Path, folder: DataFolder | None) -> Iterable[Task]:
+    data = read_bytes(file, folder=folder)
     if data.lstrip().startswith(b"{"):
         return (decode(data, Task, file),)
     tasks: tuple[Task, ...] = decode(data, tuple[Task, ...], file)

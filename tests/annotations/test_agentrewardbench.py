@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -201,3 +202,23 @@ def test_the_installed_package_is_read() -> None:
     found = open_annotations("agentrewardbench")
     assert Counter(a.role for a in found) == {Role.PRIMARY: 1302, Role.SECONDARY: 106}
     assert {a.split for a in found} == {"dev", "test"}
+
+
+def test_pipes_links_out_and_endless_files_are_named(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    table = tmp_path / "set" / "annotations.csv"
+    os.mkfifo(table)
+    with pytest.raises(UserError, match="is not a file"):
+        load(table)
+    table.unlink()
+    table.touch()
+    os.truncate(table, 10 * 2**30)
+    with pytest.raises(UserError, match="larger than 256 MiB"):
+        load(table)
+    table.unlink()
+    (tmp_path / "outside.csv").write_text("a\n")
+    table.symlink_to(tmp_path / "outside.csv")
+    with pytest.raises(UserError, match="leads out"):
+        load(tmp_path / "set")
+    with pytest.raises(UserError, match="the column"):  # named itself, so followed
+        load(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotations import Annotation, Role, open_annotations
-from annotations.store import load, write
+from annotations.store import detect, load, write
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
 
@@ -68,3 +69,23 @@ def test_a_spec_is_a_kind_a_path_or_both(tmp_path: Path) -> None:
         open_annotations(str(tmp_path / "absent"))
     with pytest.raises(UserError, match="no annotations of a known kind"):
         open_annotations(str(tmp_path))
+
+
+def test_pipes_and_endless_files_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    os.mkfifo(path)
+    assert not detect(path)
+    with pytest.raises(UserError, match="is not a file"):
+        load(path)
+    path.unlink()
+    path.touch()
+    os.truncate(path, 10 * 2**30)
+    with pytest.raises(UserError, match="larger than 1024 MiB"):
+        load(path)
+
+
+def test_a_byte_order_mark_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    write(path, [])
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load(path) == []

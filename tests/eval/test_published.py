@@ -49,6 +49,27 @@ def read(folder: Path) -> dict[str, PublishedJudgment]:
     return {item.raw_task_id: item for item in read_published(folder)}
 
 
+def test_what_is_published_beside_the_judgments_is_none(tmp_path: Path) -> None:
+    """A folder further up: published/<judge>/results.json lies as deep as a judgment."""
+    published = tmp_path / "set" / "published" / "judge-x"
+    published.mkdir(parents=True)
+    (published / "results.json").write_text('{"y_human": [1], "y_judge": [0]}')
+    put(tmp_path / "set", "webarena.1.json", answered("Status: success"))
+    with pytest.raises(UserError, match="holds no judgments"):
+        list(read_published(tmp_path))
+    assert list(read(tmp_path / "set")) == ["webarena.1"]
+    (tmp_path / "set" / "judgments").rename(tmp_path / "elsewhere")
+    assert list(read(tmp_path / "elsewhere")) == ["webarena.1"]
+
+
+def test_what_pythons_json_writes_is_read(tmp_path: Path) -> None:
+    content = answered("Status: success \ud83d")
+    content["trajectory_info"]["summary_info"]["cum_reward"] = float("nan")
+    put(tmp_path, "webarena.1.json", "\ufeff" + json.dumps(content))
+    (item,) = read_published(tmp_path)
+    assert (item.judgment.success, item.official_reward) == (True, None)
+
+
 def test_a_file_becomes_a_judgment(tmp_path: Path) -> None:
     put(tmp_path, "webarena.1.json", answered("Status: success"))
     for folder in (tmp_path, tmp_path / "judgments"):

@@ -203,6 +203,16 @@ def test_a_file_that_cannot_be_read_is_tried_again_every_time(folder: Path) -> N
     assert {i.judgment.status for i in with_index(folder)} == {Status.OK, Status.PROVIDER_ERROR}
 
 
+def test_a_link_out_of_the_folder_is_not_followed(folder: Path) -> None:
+    inside, outside = place(folder, 1), folder.parent / "outside.json"
+    inside.rename(outside)
+    inside.symlink_to(outside)
+    for found in (read(folder), with_index(folder), with_index(folder)):
+        (bad, _) = [item.judgment for item in found if item.raw_task_id == "webarena.1"]
+        assert bad.status is Status.SKIPPED
+        assert "leads out of the data folder" in bad.detail
+
+
 def test_a_pipe_where_a_file_is_expected_is_not_waited_for(folder: Path) -> None:
     os.mkfifo(place(folder, 9))
     os.mkfifo(beside(folder))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.model.page import Word
-from environments.model.plan import Move, choose, follow, press, scan, tick
-from environments.model.spec import Bound
+from environments.kit.page import Word
+from environments.spec import Bound, Move, choose, follow, press, scan, tick
 
 
 def see_all(page: str, **filters: str) -> list[Move]:

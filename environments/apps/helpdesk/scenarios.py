@@ -7,9 +7,21 @@ from environments.apps.helpdesk.operations import RESOLUTIONS
 from environments.apps.helpdesk.questions import QUESTIONS
 from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
 from environments.apps.lists import CONFIRM, seek
-from environments.model.page import Word
-from environments.model.plan import enter, follow, press, scan
-from environments.model.spec import Answer, Choice, Derive, Expect, May, Number, Pick, Scenario
+from environments.kit.page import Word
+from environments.spec import (
+    Answer,
+    Choice,
+    Derive,
+    Expect,
+    May,
+    Number,
+    Pick,
+    Scenario,
+    enter,
+    follow,
+    press,
+    scan,
+)
 
 _UNFINISHED = Pick("SELECT * FROM ticket WHERE status <> 'closed' ORDER BY id")
 _NOTE = Choice(("Settled on the phone", "See the house rules", "Thank you for asking"))

@@ -19,6 +19,7 @@ from msgspec import Struct
 from rules.reading import read_bytes
 from rules.verified.network.events import MAX_BODY, Entry, Event, Resources, Trace
 from trajectories.errors import UserError
+from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 MAX_NETWORK_BYTES = 512 * 2**20
 _RESOURCE = re.compile(r"[\w.-]{1,200}")
@@ -51,7 +52,7 @@ def load_trace(path: Path) -> Trace:
     """
     if path.is_dir():
         return _from_folder(path)
-    if zipfile.is_zipfile(path):
+    if _is_zip(path):
         return _from_zip(path)
     data = read_bytes(path)
     start = data[:200].lstrip()
@@ -63,6 +64,14 @@ def load_trace(path: Path) -> Trace:
         return trace_of(_HAR.decode(data).log.entries, str(path))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(path, error, len(data)) from error
+
+
+def _is_zip(path: Path) -> bool:
+    try:
+        with open_regular(path) as file:
+            return zipfile.is_zipfile(file)
+    except (OSError, UnsafeFile):
+        return False  # whoever reads it says what is wrong
 
 
 def _malformed(path: Path, error: Exception, size: int) -> UserError:
@@ -108,25 +117,25 @@ def _snapshots(lines: Iterable[bytes], source: Path) -> Iterator[Entry]:
 
 
 def _from_folder(folder: Path) -> Trace:
-    files = sorted(folder.glob("*.network"))
+    files, data = sorted(folder.glob("*.network")), DataFolder(folder)
     if not files:
         raise UserError(f"{folder}: holds no trace.network: name a Playwright trace or a HAR file")
 
     def stored(name: str) -> bytes | None:
         file = folder / "resources" / name
-        if not _RESOURCE.fullmatch(name) or not file.is_file():
+        if not _RESOURCE.fullmatch(name) or not data.has_file(file):
             return None
         return read_bytes(file, MAX_BODY)
 
     try:
-        entries = [entry for file in files for entry in _snapshots(_lines(file), file)]
+        entries = [entry for file in files for entry in _snapshots(_lines(file, data), file)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(folder, error, 0) from error
     return trace_of(entries, str(folder), stored)
 
 
-def _lines(file: Path) -> list[bytes]:
-    return read_bytes(file, MAX_NETWORK_BYTES).splitlines()
+def _lines(file: Path, data: DataFolder) -> list[bytes]:
+    return read_bytes(file, MAX_NETWORK_BYTES, data).splitlines()
 
 
 def _from_zip(path: Path) -> Trace:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from environments.kit.html import Shell, render
-from environments.kit.theme import theme
-from environments.model.page import (
+from environments.kit.page import (
     Facts,
     Field,
     Form,
@@ -18,13 +17,14 @@ from environments.model.page import (
     Link,
     Notice,
     Option,
-    Overlay,
     Page,
     Row,
     Section,
     Text,
     Word,
 )
+from environments.kit.theme import theme
+from environments.noise import Overlay
 from tests.environments.kit.pages import WORDS
 
 if TYPE_CHECKING:

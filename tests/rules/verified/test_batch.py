@@ -114,6 +114,22 @@ def test_a_bad_trace_is_unknown_with_one_sentence_and_the_batch_goes_on(
     assert _summary(runs)["not_judged"] == ["1"]
 
 
+@pytest.mark.parametrize("name", ["network.har", "agent_response.json"])
+def test_a_pipe_or_a_link_out_is_unknown_and_neither_waited_for_nor_followed(
+    name: str, runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe, link = runs[1] / "1" / name, runs[1] / "2" / name
+    pipe.unlink()
+    os.mkfifo(pipe)
+    link.rename(runs[1].parent / "outside")
+    link.symlink_to(runs[1].parent / "outside")
+    assert _judge(runs) == FAILURES
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "is not a file" in shown
+    assert "leads out of" in shown
+    assert (_summary(runs)["overall"]["passed"], _summary(runs)["overall"]["unknown"]) == (1, 2)
+
+
 def test_a_batch_of_one_run_that_cannot_be_read_does_not_look_done(
     runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

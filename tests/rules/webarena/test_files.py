@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,31 @@ TASK = {
 def write(path: Path, content: object) -> Path:
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path
+
+
+def test_pipes_links_out_and_endless_files_are_no_task_files(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    os.mkfifo(folder / "pipe.json")
+    (folder / "sparse.json").touch()
+    os.truncate(folder / "sparse.json", 10 * 2**30)
+    for name, said in (("pipe.json", "is not a file"), ("sparse.json", "larger than 512 MiB")):
+        for load in (load_tasks, load_runs):
+            with pytest.raises(UserError, match=said):
+                load(folder / name)
+    outside = write(tmp_path / "outside.json", TASK)
+    (folder / "a.json").symlink_to(outside)
+    assert [task.task_id for task in load_tasks(folder / "a.json")] == [1]
+    with pytest.raises(UserError, match=r"a\.json leads out"):
+        load_tasks(folder)
+
+
+def test_what_pythons_json_writes_of_an_agents_answer_is_read(tmp_path: Path) -> None:
+    """Half a character as an escape; but no number is no rule, where null would be another one."""
+    (run,) = load_runs(write(tmp_path / "runs.json", [{"task_id": 1, "answer": "\ud83d 3"}]))
+    assert run.answer == "\ufffd 3"
+    with pytest.raises(UserError):
+        load_tasks(write(tmp_path / "tasks.json", {**TASK, "intent_template_id": float("nan")}))
 
 
 def test_a_file_may_hold_a_list_or_one_task_and_a_folder_such_files(tmp_path: Path) -> None:

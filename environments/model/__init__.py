@@ -1,1 +1,0 @@
-"""The nouns of the environments, and an application in one configuration without HTTP."""

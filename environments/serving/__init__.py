@@ -1,1 +1,0 @@
-"""Runs that a browser can reach: the server, what it issues, noise, static copies."""
