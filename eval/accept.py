@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from trajectories.exits import DONE, FAILURES, user_errors
 
 if TYPE_CHECKING:
     from eval.select.acceptance import Choice
-    from judges.model import Judgment
+    from eval.select.decision import Decision
+    from eval.select.inputs import Inputs
 
 _DESCRIPTION = """\
 Apply a choice of judge and threshold: write the accepted trajectories as conversations for
@@ -63,6 +65,18 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="also where the decision was not shown to hold",
     )
+    add(
+        "--agents",
+        choices=("same", "any"),
+        help="runs of agents that the decision was not made on: same rejects them, any takes them "
+        "(default: take them, and ask for a sample to recertify)",
+    )
+    add(
+        "--assume-same-judge",
+        action="store_true",
+        help="where the decision or the run does not record the judge's settings: they are the "
+        "same (what both record is compared all the same)",
+    )
     return made
 
 
@@ -71,23 +85,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Apply the choice and write; the exit code (1: nothing was accepted)."""
     options, rest = parser().parse_known_args(arguments)
     from eval.select.acceptance import ACCEPTED, OK, apply, ruling, write_dataset  # noqa: PLC0415
+    from eval.select.applying import covered, new_agents  # noqa: PLC0415
     from trajectories.loaders import open_source  # noqa: PLC0415
 
-    choice = _choice(options)
+    decision, choice = _choice(options)
     format_: dict[str, Any] = {"page": options.page} | _system(options.system)
     format_["bare_turns"] = options.without_observations
-    judgments, choice = _judgments(options, rest, choice)
+    inputs, choice = _judgments(options, rest, choice)
+    cautions: list[str] = []
+    if decision is not None:
+        choice, cautions = covered(decision, choice, inputs, options)
     data = _data(options)
-    found = apply(open_source(data), ruling(choice, judgments), choice, options.out, **format_)
-    _summarise(options, choice, data, dict(sorted(found.items())))
+    agents: Counter[str] = Counter()
+    format_["agents"] = agents
+    rule = ruling(choice, inputs.judgments)
+    found = apply(open_source(data), rule, choice, options.out, **format_)
+    if decision is not None:
+        cautions += new_agents(decision, agents, options)
+    _summarise(options, choice, data, dict(sorted(found.items())), cautions)
     if options.dataset:
         write_dataset(options.out / ACCEPTED, options.dataset)
     return DONE if found[OK] else FAILURES
 
 
-def _choice(options: argparse.Namespace) -> Choice:
+def _choice(options: argparse.Namespace) -> tuple[Decision | None, Choice]:
     """That of the command line, or of the decision."""
     from eval.select.acceptance import Choice  # noqa: PLC0415
+    from eval.select.applying import choice_of  # noqa: PLC0415
     from eval.select.output import read_decision  # noqa: PLC0415
     from eval.select.plan import Rule  # noqa: PLC0415
     from trajectories.errors import UserError  # noqa: PLC0415
@@ -100,24 +124,12 @@ def _choice(options: argparse.Namespace) -> Choice:
                 f"--judge {options.judge} needs --threshold with a number above 0 and at most 1, "
                 f"not {options.threshold}: for a verdict 1"
             )
-        return Choice(options.judge, Rule(judges=(options.judge,)), options.threshold)
+        rule = Rule(judges=(options.judge,))
+        return None, Choice(options.judge, rule, options.threshold)
     if options.threshold is not None:
         raise UserError("--threshold is part of the decision: leave it out, or use --judge")
     decision = read_decision(options.decision)
-    if decision.chosen is None:
-        raise UserError(
-            f"{options.decision}: no judge qualified, so there is no choice to apply; --judge and "
-            "--threshold apply one without a guarantee"
-        )
-    found = decision.findings[decision.chosen]
-    shown = frozenset(place.benchmark for place in found.places if place.rate.trials)
-    free = options.any_benchmark or (decision.transport is not None and decision.transport.allowed)
-    covered, caution = None if free else shown, ""
-    if len(found.places) > 1 and not found.qualifies_everywhere:
-        names = ", ".join(f"{place.benchmark} {place.labelled}" for place in found.places)
-        caution = f"the target was shown to be met over this mix of benchmarks alone: {names}"
-    family, threshold = found.family, found.threshold
-    return Choice(family, found.rule, threshold, covered, decision.plan_hash, caution)
+    return decision, choice_of(decision, options.decision)
 
 
 def _system(file: Path | None) -> dict[str, str]:
@@ -133,15 +145,15 @@ def _system(file: Path | None) -> dict[str, str]:
 
 def _judgments(
     options: argparse.Namespace, rest: list[str], choice: Choice
-) -> tuple[list[Judgment], Choice]:
+) -> tuple[Inputs, Choice]:
     """Those at hand; or the judge is asked now, and its run kept below ``--out``."""
-    from eval.select.inputs import read_all_judgments  # noqa: PLC0415
+    from eval.select.inputs import read_inputs  # noqa: PLC0415
     from trajectories.errors import UserError  # noqa: PLC0415
 
     if options.run or options.judgments:
         if rest:
             raise UserError(f"no option {rest[0]!r}: see  python -m eval.accept --help")
-        return read_all_judgments(options.run, options.judgments), choice
+        return read_inputs(options.run, options.judgments), choice
     if options.judge is None or options.data is None:
         raise UserError(
             "no judgments to apply it to: give --run RUN or --judgments DIR, or --judge NAME with "
@@ -156,12 +168,12 @@ def _judgments(
     if code not in (DONE, FAILURES):
         raise UserError(f"{options.judge} could not be asked (exit code {code}): nothing written")
     options.run = [run]
-    judgments = read_all_judgments([run], None)
-    asked = sorted({judgment.judge for judgment in judgments})
+    inputs = read_inputs([run], None)
+    asked = sorted({judgment.judge for judgment in inputs.judgments})
     if len(asked) > 1:
         raise UserError(f"one judge is applied at a time, not {', '.join(asked)}: name one --model")
     rule = choice.rule.model_copy(update={"judges": tuple(asked)})
-    return judgments, choice._replace(name=asked[0], rule=rule)
+    return inputs, choice._replace(name=asked[0], rule=rule)
 
 
 def _data(options: argparse.Namespace) -> str:
@@ -181,7 +193,11 @@ def _data(options: argparse.Namespace) -> str:
 
 
 def _summarise(
-    options: argparse.Namespace, choice: Choice, data: str, counts: dict[str, int]
+    options: argparse.Namespace,
+    choice: Choice,
+    data: str,
+    counts: dict[str, int],
+    cautions: list[str],
 ) -> None:
     """Write ``acceptance.json`` and say the same."""
     import orjson  # noqa: PLC0415
@@ -200,6 +216,7 @@ def _summarise(
         "runs": [str(run) for run in options.run],
         "judgments": str(options.judgments) if options.judgments else None,
         "counts": counts,
+        "cautions": [*cautions, *([choice.caution] if choice.caution else [])],
         "version": code_version(),
     }
     write_whole(options.out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
@@ -210,8 +227,7 @@ def _summarise(
         f"({options.out / ACCEPTED}), {sum(rejected.values())} rejected: {why} "
         f"({options.out / REJECTED})\n"
     )
-    if choice.caution:
-        sys.stdout.write(choice.caution + "\n")
+    sys.stdout.write("".join(f"{caution}\n" for caution in (*cautions, choice.caution) if caution))
 
 
 if __name__ == "__main__":

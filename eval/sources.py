@@ -32,7 +32,7 @@ class Source:
 
     ``representations`` says whether a judge saw the final accessibility tree and screenshot,
     where that is known; ``data`` are the specifications that open the trajectories; ``notes`` what
-    the user should know of the reading.
+    the user should know of the reading; ``models`` the model of a published judge.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Source:
     representations: dict[str, tuple[bool, bool]] = field(default_factory=dict)
     data: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    models: dict[str, str] = field(default_factory=dict)
 
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``."""
@@ -97,20 +98,33 @@ def read_published_folder(
         labels = primary_labels(open_annotations(spec))
     judgments = [item.judgment for item in found]
     notes = index.notes if index else []
-    return Source(str(folder), judgments, rewards, labels, representations=shown, notes=notes)
+    models = {i.judgment.judge: i.judge_model_name for i in found if i.judge_model_name}
+    return Source(
+        str(folder), judgments, rewards, labels, representations=shown, notes=notes, models=models
+    )
+
+
+def representation_name(shown: tuple[bool, bool]) -> str:
+    """The name of "saw the tree, saw the screenshot"."""
+    return next(name for name, each in _REPRESENTATIONS.items() if each == shown)
+
+
+def judge_names(sources: Sequence[Source]) -> list[dict[str, str]]:
+    """For each source its judges, with the name that tells them apart from the other sources'."""
+    judges = [{j.judge for j in source.judgments} for source in sources]
+    owners = Counter(judge for mine in judges for judge in mine)
+    return [
+        {judge: f"{judge} ({source.name})" if owners[judge] > 1 else judge for judge in mine}
+        for source, mine in zip(sources, judges, strict=True)
+    ]
 
 
 def combine(sources: Sequence[Source]) -> Source:
     """All sources as one. A judge that several of them have is told apart by its source's name;
     of several labels of one trajectory the last counts."""
-    owners = Counter(judge for source in sources for judge in {j.judge for j in source.judgments})
     whole = Source("", [], {}, {}, set())
     labels: dict[TrajectoryKey, Annotation] = {}
-    for source in sources:
-        names = {
-            judge: f"{judge} ({source.name})" if owners[judge] > 1 else judge
-            for judge in {j.judge for j in source.judgments}
-        }
+    for source, names in zip(sources, judge_names(sources), strict=True):
         whole.judgments += [
             j if names[j.judge] == j.judge else j.model_copy(update={"judge": names[j.judge]})
             for j in source.judgments

@@ -28,8 +28,9 @@ SUMMARY = "acceptance.json"
 
 class Choice(NamedTuple):
     """What accepts: a rule at a threshold. ``benchmarks`` are those that it was shown to hold on,
-    None: any. ``decision`` is the hash of the plan that it was chosen under; ``caution`` is what
-    the user should know of its guarantee."""
+    None: any; ``obstacles`` says of others why it may not be carried there, "" where it may.
+    ``agents`` are those whose runs are taken, None: all. ``decision`` is the hash of the plan that
+    it was chosen under; ``caution`` is what the user should know of its guarantee."""
 
     name: str
     rule: Rule
@@ -37,6 +38,8 @@ class Choice(NamedTuple):
     benchmarks: frozenset[str] | None = None
     decision: str | None = None
     caution: str = "no decision stands behind this choice: its purity is not known"
+    obstacles: Mapping[str, str] = {}
+    agents: frozenset[str] | None = None
 
 
 class Ruling(NamedTuple):
@@ -61,9 +64,8 @@ def ruling(choice: Choice, judgments: list[Judgment]) -> Judge:
     def rule(key: TrajectoryKey) -> Ruling:
         score = scores.get(key, math.nan)
         benchmark = benchmark_of(key)
-        if choice.benchmarks is not None and benchmark not in choice.benchmarks:
-            why = f"the choice was not shown to hold on {benchmark}, nor may it be carried there"
-            return Ruling("benchmark not covered", why, None if math.isnan(score) else score)
+        if obstacle := _not_covered(choice, key, benchmark):
+            return Ruling(*obstacle, None if math.isnan(score) else score)
         if math.isnan(score):
             return Ruling("not judged", f"{choice.name} has not judged it", None)
         if accepts_score(score, choice.threshold):
@@ -74,6 +76,20 @@ def ruling(choice: Choice, judgments: list[Judgment]) -> Judge:
         return Ruling("below the threshold", why, score)
 
     return rule
+
+
+def _not_covered(choice: Choice, key: TrajectoryKey, benchmark: str) -> tuple[str, str] | None:
+    """Kind and reason where the choice was made for other benchmarks or agents."""
+    if choice.benchmarks is not None and benchmark not in choice.benchmarks:
+        why = choice.obstacles.get(benchmark, "nor may it be carried there")
+        if why:
+            return (
+                "benchmark not covered",
+                f"the choice was not shown to hold on {benchmark}, {why}",
+            )
+    if choice.agents is not None and key.agent not in choice.agents:
+        return "agent not covered", f"the choice was not shown to hold for the agent {key.agent}"
+    return None
 
 
 def _failures(rule: Rule, judgments: Iterable[Judgment]) -> dict[TrajectoryKey, str]:
@@ -93,13 +109,15 @@ def apply(
     folder: Path,
     *,
     bare_turns: bool = False,
+    agents: Counter[str] | None = None,
     **format_: Any,
 ) -> Counter[str]:
     """Write ``accepted.jsonl`` and ``rejected.jsonl``, one trajectory in memory at a time, in the
     order in which they come; how many ended how. Both appear when complete.
 
-    ``bare_turns``: accept runs with steps whose page was not recorded. ``format_`` goes to
-    ``conversations.messages``. Raises UserError for an unwritable folder.
+    ``agents`` counts the accepted runs of each. ``bare_turns``: accept runs with steps whose page
+    was not recorded. ``format_`` goes to ``conversations.messages``. Raises UserError for an
+    unwritable folder.
     """
     counts: Counter[str] = Counter()
     try:
@@ -112,6 +130,8 @@ def apply(
             for item in trajectories:
                 kind, line = _line(item, judge, choice, format_, bare_turns=bare_turns)
                 counts[kind] += 1
+                if kind == OK and agents is not None:
+                    agents[line["provenance"]["agent"]] += 1
                 _put(files[ACCEPTED if kind == OK else REJECTED], line)
         for name in files:
             (folder / f"{name}.part").replace(folder / name)

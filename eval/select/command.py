@@ -69,6 +69,13 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
     )
     add("--split", choices=("dev", "test", "all"), help="of the annotations (default: all)")
     add("--seed", type=int, metavar="N", help="of the resampling (default: 0)")
+    add(
+        "--margin",
+        type=float,
+        metavar="M",
+        help="carry the choice to another benchmark only where no two benchmarks differ by more "
+        "than this in their true- and false-positive rates (default: 0.1)",
+    )
 
 
 def _candidate_options(group: argparse._ArgumentGroup) -> None:
@@ -104,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     from eval.select.decide import decide  # noqa: PLC0415
     from eval.select.evidence import gather  # noqa: PLC0415
-    from eval.select.inputs import read_all_judgments, read_all_labels  # noqa: PLC0415
+    from eval.select.inputs import read_all_labels, read_inputs  # noqa: PLC0415
     from eval.select.output import FILES, decision_json, write_decision  # noqa: PLC0415
     from eval.select.plan import FILE, freeze  # noqa: PLC0415
     from eval.select.planning import make_plan, open_plan  # noqa: PLC0415
@@ -114,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     if options.plot:
         check_plot(options.plot)
-    judgments = read_all_judgments(options.runs, options.judgments)
+    judgments, configurations = read_inputs(options.runs, options.judgments)
     plan = open_plan(options) if options.candidates else make_plan(options, judgments)
     if plan.judgments not in ("", judgments_hash(judgments)):
         sys.stderr.write("the judgments are not those that the plan was made from\n")
@@ -125,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     # Nothing above this line has seen a label.
     labels = read_all_labels(options.runs, options.judgments, options.annotations)
-    decision = decide(plan, gather(plan, judgments, labels))
+    decision = decide(plan, gather(plan, judgments, labels), configurations)
     write_decision(folder, decision)
     if options.plot:
         plot(decision, options.plot)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
+from eval.select.binding import Binding, JudgeConfiguration
 from eval.select.decision import Compared, Decision, Finding, Place, Rate, Verdict
 from eval.select.evidence import Evidence, bound, targeted
 from eval.select.labels_needed import labels_needed
@@ -18,8 +20,15 @@ from eval.select.yields import Ratio, dollars, indistinguishable, spending
 FEW_POSITIVES = 20
 
 
-def decide(plan: Plan, evidence: Evidence) -> Decision:
-    """Test every candidate and choose. The same plan and evidence give the same decision."""
+def decide(
+    plan: Plan,
+    evidence: Evidence,
+    configurations: Mapping[str, JudgeConfiguration] | None = None,
+) -> Decision:
+    """Test every candidate and choose. The same plan and evidence give the same decision.
+
+    ``configurations`` of the judges by name bind the decision to them; None: nothing is known.
+    """
     rng = np.random.default_rng(plan.seed)
     tested = measure(plan, evidence, rng)
     findings = [_finding(plan, evidence, tested, i) for i in range(len(plan.candidates))]
@@ -39,8 +48,22 @@ def decide(plan: Plan, evidence: Evidence) -> Decision:
         chosen=chosen,
         nearest=nearest,
         compared=_compared(chosen, priced),
-        transport=None if one is None else transport(evidence, one, plan.target, plan.confidence),
+        transport=None
+        if one is None
+        else transport(evidence, one, plan.target, plan.confidence, plan.margin),
         notes=tuple(_notes(plan, evidence, findings)),
+        binding=_binding(plan, evidence, configurations or {}),
+    )
+
+
+def _binding(
+    plan: Plan, evidence: Evidence, configurations: Mapping[str, JudgeConfiguration]
+) -> Binding:
+    judges = sorted({judge for family in plan.families for judge in family.rule.judges})
+    return Binding(
+        judges={name: configurations.get(name, JudgeConfiguration(judge=name)) for name in judges},
+        agents=dict(evidence.agents),
+        benchmarks={name: int((evidence.benchmark == name).sum()) for name in evidence.benchmarks},
     )
 
 

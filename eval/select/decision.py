@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from eval.select.binding import Binding
 from eval.select.plan import Plan, Rule
 from eval.select.transport import Transport
+from trajectories.added import added
 from trajectories.model import Record
 
 Verdict = Literal["qualifies", "below the target", "undecided", "too few"]
@@ -80,7 +82,8 @@ class Finding(Record):
 class Decision(Record):
     """``chosen`` and ``nearest`` are positions in ``findings``: the best candidate that qualifies,
     or where none does the one with the highest limit. Those ``tied`` with it could not be told
-    from it: in ``compared``, paired over the same trajectories, Holm-corrected."""
+    from it: in ``compared``, paired over the same trajectories, Holm-corrected. ``binding`` is
+    what it was certified for; None: an earlier version did not record it."""
 
     plan: Plan
     plan_hash: str
@@ -93,3 +96,4 @@ class Decision(Record):
     compared: Compared
     transport: Transport | None
     notes: tuple[str, ...]
+    binding: Binding | None = added(None)

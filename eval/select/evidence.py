@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ class Evidence:
 
     ``judged`` (N, L): the candidate has a score; ``accepted`` (N, L) is within it. ``prices``
     are dollars a trajectory by candidate. ``unsure`` labels are left out and counted.
+    ``agents`` counts the trajectories of each agent.
     """
 
     success: Bools
@@ -35,6 +37,7 @@ class Evidence:
     accepted: Bools
     prices: tuple[float | None, ...]
     unsure: int = 0
+    agents: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def benchmarks(self) -> list[str]:
@@ -93,6 +96,7 @@ def gather(plan: Plan, judgments: Sequence[Judgment], labels: Labels) -> Evidenc
         accepted=np.stack(accepted, axis=1),
         prices=tuple(prices),
         unsure=len(keys) - len(known),
+        agents=dict(sorted(Counter(key.agent for key in known).items())),
     )
 
 

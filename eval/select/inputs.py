@@ -4,26 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
 
 from annotations import Labels, agentrewardbench, open_annotations, primary_labels
 from annotations.model import Annotation
-from eval.run_folder import read_judgments, read_labels
-from eval.sources import Source, combine, read_published_folder
+from eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest
+from eval.select.binding import JudgeConfiguration, configuration_of_run
+from eval.sources import (
+    Source,
+    combine,
+    judge_names,
+    read_published_folder,
+    representation_name,
+)
 from judges.model import Judgment
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
 
 
+class Inputs(NamedTuple):
+    """``configurations`` are those of the judges, by the name that the judgments have."""
+
+    judgments: list[Judgment]
+    configurations: dict[str, JudgeConfiguration]
+
+
 def read_all_judgments(runs: Sequence[Path], published: Path | None) -> list[Judgment]:
     """Of runs and of a folder of published judgments; a judge that several have is told apart by
     the folder. Raises UserError if there is none."""
+    return read_inputs(runs, published).judgments
+
+
+def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
+    """The judgments, and how their judges were configured. Raises UserError if there is none."""
     sources = [Source(str(run), read_judgments(run), {}) for run in runs]
+    manifests: list[dict[str, Any] | None] = [_manifest(run) for run in runs]
     if published is not None:
         sources.append(read_published_folder(published, with_labels=False))
+        manifests.append(None)
     judgments = combine(sources).judgments
     if not judgments:
         raise UserError("no judgments to select from: give the folder of a run, or --judgments DIR")
-    return judgments
+    configurations = {
+        name: _configuration(judge, source, manifest)
+        for source, manifest, names in zip(sources, manifests, judge_names(sources), strict=True)
+        for judge, name in names.items()
+    }
+    return Inputs(judgments, configurations)
+
+
+def _manifest(run: Path) -> dict[str, Any]:
+    """What the run was made with; empty where it has no manifest."""
+    return read_manifest(run) if (run / MANIFEST).is_file() else {}
+
+
+def _configuration(
+    judge: str, source: Source, manifest: dict[str, Any] | None
+) -> JudgeConfiguration:
+    """Of a run; or, ``manifest`` None, what published judgments tell of their judge."""
+    if manifest is not None:
+        return configuration_of_run(judge, manifest)
+    facts: dict[str, JsonValue] = {}
+    if judge in source.models:
+        facts["model"] = source.models[judge]
+    if judge in source.representations:
+        facts["representation"] = representation_name(source.representations[judge])
+    return JudgeConfiguration(judge=judge, facts=facts)
 
 
 def read_all_labels(

@@ -12,6 +12,7 @@ import orjson
 from pydantic import Field, model_validator
 
 from eval.select.files import read_record, write_whole
+from trajectories.added import added, stable_dump
 from trajectories.errors import UserError
 from trajectories.model import Record
 
@@ -78,7 +79,8 @@ class Prices(Record):
 
 
 class Plan(Record):
-    """What will be tested. ``judgments`` is the hash of those it was made from."""
+    """What will be tested. ``judgments`` is the hash of those it was made from; ``margin`` is how
+    far rates may differ between benchmarks that count as equivalent."""
 
     format: Literal[1] = FORMAT
     target: Target
@@ -90,6 +92,7 @@ class Plan(Record):
     prices: Prices = Prices()
     families: tuple[Family, ...] = Field(min_length=1)
     judgments: str = ""
+    margin: float = added(0.1, gt=0, lt=1)
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> Plan:
@@ -115,7 +118,7 @@ class Plan(Record):
     @property
     def hash(self) -> str:
         """SHA-256 (hexadecimal) of the canonical JSON."""
-        content = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
+        content = orjson.dumps(stable_dump(self), option=orjson.OPT_SORT_KEYS)
         return sha256(content).hexdigest()
 
 
@@ -130,7 +133,7 @@ def freeze(path: Path, plan: Plan) -> None:
     Raises UserError if it does, or if it cannot be written.
     """
     if not path.exists():
-        content = orjson.dumps(plan.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
+        content = orjson.dumps(stable_dump(plan), option=orjson.OPT_INDENT_2)
         write_whole(path, content + b"\n")
     elif read_plan(path) != plan:
         raise UserError(

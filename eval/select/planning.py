@@ -27,6 +27,7 @@ _PLAN_OPTIONS = (
     "training_price",
     "judgment_price",
     "seed",
+    "margin",
 )
 
 
@@ -54,7 +55,9 @@ def make_plan(options: argparse.Namespace, judgments: Sequence[Judgment]) -> Pla
         "scope": options.every_benchmark,
         "split": options.split,
         "seed": options.seed,
+        "margin": options.margin,
     }
+    _check_range("--margin", options.margin, 0, 1)
     _check_range("--confidence", options.confidence, 0.5, 1)
     return Plan(
         target=_target(options),

@@ -186,11 +186,12 @@ def _carrying(decision: Decision) -> list[str]:
 
 def _transport(found: Transport, chosen: bool) -> Iterator[str]:
     if found.allowed:
-        yield f"Carrying it to another benchmark: not ruled out, for {found.reason}."
+        yield f"Carrying it to another benchmark: possible, for {found.reason}."
         if chosen and found.least_success_rate is not None:
             yield (
-                f"The target would hold there where at least "
-                f"{percent(found.least_success_rate)} % of the rollouts succeed."
+                f"The target holds there only where at least "
+                f"{percent(found.least_success_rate)} % of the rollouts succeed: eval.accept "
+                "leaves out benchmarks on which the judge's verdicts do not show as much."
             )
     else:
         yield f"Carrying it to another benchmark: refused, for {found.reason}."

@@ -9,7 +9,7 @@ from scipy import stats
 from eval.select.evidence import Evidence
 from eval.select.plan import Target
 from eval.select.rates import cluster_sums, lower_limits, rate_sums, upper_limits
-from eval.select.transport import homogeneity, transport
+from eval.select.transport import homogeneity, largest_difference, transport
 from tests.eval.select.world import evidence
 
 TARGET = Target(rate=0.7)
@@ -48,11 +48,11 @@ def test_refused_where_false_positive_rates_differ_with_the_labels_to_buy() -> N
     assert found.accepted_to_label > 10
 
 
-def test_allowed_where_nothing_differs_down_to_a_success_rate() -> None:
-    made = world({"webarena": 0.1, "workarena": 0.1})
-    found = transport(made, 0, TARGET, 0.95)
+def test_allowed_where_rates_are_equivalent_down_to_a_success_rate() -> None:
+    made = world({"webarena": 0.1, "workarena": 0.1}, n=1000)
+    found = transport(made, 0, TARGET, 0.95, 0.1)
     assert found.allowed
-    share = found.least_success_rate
+    share, margin = found.least_success_rate, 0.1
     assert share is not None
 
     def limit(of: object, trials: object) -> tuple[float, float]:
@@ -61,9 +61,35 @@ def test_allowed_where_nothing_differs_down_to_a_success_rate() -> None:
         return float(lower_limits(rates, 0.025)[0]), float(upper_limits(rates, 0.025)[0])
 
     success, accepted = made.success, made.accepted[:, 0]
-    true = limit(accepted & success, success)[0]
-    false = limit(accepted & ~success, ~success)[1]
+    true = limit(accepted & success, success)[0] - margin
+    false = limit(accepted & ~success, ~success)[1] + margin
     assert true * share / (true * share + false * (1 - share)) == pytest.approx(0.7)
+
+
+def test_few_labels_that_show_no_difference_show_no_equivalence_either() -> None:
+    """The rates differ widely (0.05 and 0.3), and a test of homogeneity cannot tell."""
+    refused = 0
+    for seed in range(20):
+        found = transport(world({"a": 0.05, "b": 0.3}, n=24, seed=seed), 0, TARGET, 0.95)
+        refused += not found.allowed
+        if (
+            found.false_positive_rate.p_value is not None
+            and found.false_positive_rate.p_value > 0.05
+        ):
+            assert "was not shown to be the same" in found.reason
+    assert refused == 20
+
+
+@pytest.mark.parametrize("apart", [0.1, 0.15])
+def test_rates_that_differ_by_the_margin_pass_at_most_as_often_as_alpha(apart: float) -> None:
+    passed = [
+        found is not None and found <= 0.1
+        for seed in range(120)
+        for made in [world({"a": 0.1, "b": 0.1 + apart}, n=400, seed=seed)]
+        for failed in [~made.success[:, None]]
+        for found in [largest_difference(made, made.accepted, failed, 0.05)]
+    ]
+    assert np.mean(passed) <= 0.05 + 3 * (0.05 * 0.95 / 120) ** 0.5
 
 
 @pytest.mark.parametrize("names", [["webarena"], []])

@@ -1,0 +1,98 @@
+"""What a decision was certified for: the judges' configurations, the agents and the benchmarks.
+
+A judge's name does not tell its model parameters, prompts or options. A decision therefore keeps
+them, and ``eval.accept`` compares them with those of the judgments that it is applied to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field, JsonValue
+
+from judges.registry import JUDGES, find_judge
+from trajectories.model import Record
+
+# What makes two judges of one name different judges; of a run all of these are known.
+_COMPARED = ("model", "parameters", "prompt_hash", "options", "representation", "samples")
+_OPTIONAL = ("calibration",)
+_SHOWN = 60
+
+
+class JudgeConfiguration(Record):
+    """``facts`` are what is known of the judge, by name (``model``, ``parameters``,
+    ``prompt_hash``, ``options``, ``representation``, ``samples``, ``calibration``, ``endpoint``,
+    ``version``); a fact that is absent is not known. A run's manifest tells all of them, a
+    published judgment its model and its representation."""
+
+    judge: str
+    facts: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Binding(Record):
+    """``judges`` by the name that the plan uses; ``agents`` and ``benchmarks`` count the labelled
+    trajectories that the candidates were tested on."""
+
+    judges: dict[str, JudgeConfiguration] = Field(default_factory=dict)
+    agents: dict[str, int] = Field(default_factory=dict)
+    benchmarks: dict[str, int] = Field(default_factory=dict)
+
+
+def configuration_of_run(judge: str, manifest: Mapping[str, Any]) -> JudgeConfiguration:
+    """The configuration that a run's manifest records."""
+    names = ("model", "endpoint", "parameters", "prompt_hash", "options", "samples", "version")
+    facts = {name: manifest[name] for name in names if name in manifest}
+    facts |= {name: manifest[name] for name in _OPTIONAL if manifest.get(name) is not None}
+    options = facts.get("options")
+    if isinstance(options, dict):
+        facts["representation"] = options.get("representation")
+    return JudgeConfiguration(judge=judge, facts=facts)
+
+
+def differences(certified: JudgeConfiguration, given: JudgeConfiguration) -> Iterator[str]:
+    """Say of every fact that both know in what they differ."""
+    for name in (*_COMPARED, *_OPTIONAL):
+        if name not in certified.facts or name not in given.facts:
+            continue
+        before, now = certified.facts[name], given.facts[name]
+        if isinstance(before, dict) and isinstance(now, dict):
+            defaults = _defaults(given.judge) if name == "options" else {}
+            for key in sorted(before.keys() | now.keys()):
+                default = defaults.get(key)
+                yield from _difference(
+                    f"{name}.{key}", before.get(key, default), now.get(key, default)
+                )
+        else:
+            yield from _difference(name, before, now)
+
+
+def unknown(
+    certified: JudgeConfiguration, given: JudgeConfiguration
+) -> tuple[list[str], list[str]]:
+    """Facts that one of the two does not know, and those that neither does."""
+    sides = (certified.facts, given.facts)
+    count = {name: sum(name in facts for facts in sides) for name in (*_COMPARED, *_OPTIONAL)}
+    return (
+        [name for name, number in count.items() if number == 1],
+        [name for name in _COMPARED if not count[name]],
+    )
+
+
+def _difference(name: str, before: JsonValue, now: JsonValue) -> Iterator[str]:
+    if before != now:
+        yield f"{name} {_short(now)} instead of {_short(before)}"
+
+
+def _defaults(judge: str) -> dict[str, Any]:
+    """An option that an earlier version did not record had its default."""
+    names = [name for name in JUDGES if judge.startswith(name)]
+    if not names:
+        return {}
+    fields = find_judge(max(names, key=len)).options_class.model_fields
+    return {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+
+
+def _short(value: JsonValue) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
