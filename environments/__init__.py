@@ -1,7 +1,9 @@
 """Sandboxed web applications with known ground truth, and agents recorded in them.
 
-``spec`` holds the nouns (App, Scenario, Operation, Config), ``kit`` the page model that every
-application is written in, ``apps`` the applications, ``axes`` what varies, ``site`` an application
-in one configuration, ``walk`` a visitor without a browser. Labels follow from the state before and
-after a run, never from what an agent meant to do.
+The commands stand here: ``generate``, ``validate``, ``record``, ``results``, ``replay``,
+``equivalence``, ``export``. ``model`` holds the nouns, ``kit`` renders pages, ``apps`` are the
+applications, ``checks`` says what makes a configuration a fair task, ``stages`` generates cases,
+``serving`` is the server of runs, ``chromium`` the browser, ``agents`` who acts in it, ``verify``
+the labels, ``recording`` plays episodes and keeps them, ``prism`` audits it all. Labels follow from
+the state before and after a run, never from what an agent meant to do.
 """

@@ -18,10 +18,11 @@ import orjson
 from rich.console import Console
 from rich.progress import track
 
+from environments.agents.protocol import Job
 from environments.agents.script import AGENTS, Behaviour
-from environments.case import Case, read_cases
-from environments.episode import Job, play
-from environments.recorder import Recorder, recorder
+from environments.model.case import Case, read_cases
+from environments.recording.episode import play
+from environments.recording.recorder import Recorder, recorder
 from environments.replay import REPLAYER, Replay
 from eval.rendering import Table, render
 from eval.stats.pass_at_k import pass_at_k

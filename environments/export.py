@@ -26,19 +26,20 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from environments import profiles
 from environments.apps import load_app
-from environments.axes import Config, instance, ui
-from environments.binding import Infeasible, bind
-from environments.case import Case, read_cases
+from environments.checks import profiles
+from environments.checks.walk import Lost, Walk
 from environments.kit.chart import draw
 from environments.kit.html import Shell, render
-from environments.kit.page import Chart, Page, Text
 from environments.kit.reading import links
 from environments.kit.theme import theme, wordings
-from environments.site import Site
-from environments.spec import TODAY, App, Bound, Scenario
-from environments.walk import Lost, Walk
+from environments.model.axes import instance, ui
+from environments.model.binding import Infeasible, bind
+from environments.model.case import Case, read_cases
+from environments.model.config import Config
+from environments.model.page import Chart, Page, Text
+from environments.model.site import Site
+from environments.model.spec import TODAY, App, Bound, Scenario
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors

@@ -23,9 +23,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from environments.apps import APPS
-from environments.axes import generator
-from environments.case import Vector, write_cases
-from environments.difficulty import DIMENSIONS
+from environments.checks.difficulty import DIMENSIONS
+from environments.model.axes import generator
+from environments.model.case import Vector, write_cases
 from environments.stages import Plan, Produced, Specification, plan, produce
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError

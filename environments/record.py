@@ -24,16 +24,17 @@ from rich.progress import Progress
 from rich.table import Table
 
 from environments.agents.model import ModelAgent
+from environments.agents.protocol import Halted, Job
 from environments.agents.script import AGENTS, Behaviour, behaviour_of
 from environments.agents.talk import side_of, talking
 from environments.apps import load_app
-from environments.axes import Config
-from environments.case import Case, read_cases
-from environments.episode import Halted, Job, Recorded, play
-from environments.journal import COUNTED, Journal, assemble
-from environments.noise import noise
-from environments.recorder import Recorder, named
-from environments.recording import Failed, for_all
+from environments.model.case import Case, read_cases
+from environments.model.config import Config
+from environments.recording.episode import Recorded, play
+from environments.recording.journal import COUNTED, Journal, assemble
+from environments.recording.pool import Failed, for_all
+from environments.recording.recorder import Recorder, named
+from environments.serving.noise import noise
 from prompts.render import load_prompt
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors

@@ -20,10 +20,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from environments.case import Case, read_cases
-from environments.episode import GaveUp, Job, play
-from environments.recorder import ORACLE, Recorder, recorder
-from environments.variation import AXES, Axis, others
+from environments.agents.protocol import GaveUp, Job
+from environments.agents.script import ORACLE
+from environments.checks.variation import AXES, Axis, others
+from environments.model.case import Case, read_cases
+from environments.recording.episode import play
+from environments.recording.recorder import Recorder, recorder
 from eval.stats.binomial import wilson
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError

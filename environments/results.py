@@ -19,7 +19,7 @@ import orjson
 from rich.console import Console
 
 from annotations import store as annotation_store
-from environments.case import Case, read_cases
+from environments.model.case import Case, read_cases
 from eval.rendering import Table, render
 from eval.stats.binomial import wilson
 from eval.stats.hierarchical import hierarchical_bootstrap

@@ -1,9 +1,9 @@
 """Solve cases in real Chromium: ``python -m environments.validate --configs CASES --out DIR``.
 
-The oracle's plan must solve every case at two viewports, with noise and without
-(``environments.validation``). ``cases.jsonl`` in DIR holds those that passed, ``rejects.jsonl`` the
-others with the failed step, beside its tree and its screenshot; ``summary.json`` the rates. A
-validation that was killed goes on where it was.
+The oracle's plan must solve every case at two viewports, with noise and without (see
+``environments.recording.validation``). ``cases.jsonl`` in DIR holds those that passed,
+``rejects.jsonl`` the others with the failed step, beside its tree and its screenshot;
+``summary.json`` the rates. A validation that was killed goes on where it was.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from environments.case import Case, read_cases, write_cases
-from environments.episode import Job
-from environments.recorder import ORACLE
-from environments.recording import for_all
-from environments.validation import ALL_CHECKS, CHECKS, Broken, validate
+from environments.agents.protocol import Job
+from environments.agents.script import ORACLE
+from environments.model.case import Case, read_cases, write_cases
+from environments.recording.pool import for_all
+from environments.recording.validation import ALL_CHECKS, CHECKS, Broken, validate
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors

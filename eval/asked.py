@@ -108,12 +108,12 @@ async def ask_all(audit: Audit, side: ModelSide, spent: float = 0.0) -> Asked:
         found[pair[0]] = pair[1]
         tell("tasks asked", len(found), len(audit.tasks))
 
-    try:
-        with graceful_interrupt(halt, engines.stop):
+    with graceful_interrupt(halt, engines.stop):
+        try:
             width = side.options.concurrency
             await judge_all(iter(audit.tasks), one, width=width, record=record, halt=halt)
-    finally:
-        await engines.close()
+        finally:
+            await engines.close()
     made = _asked(audit, side, found, halt)
     paid = [call.cost for call in calls if not call.cached]
     made.manifest = {

@@ -30,7 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not _may_spend(options, cells):
         sys.stderr.write("not started: nothing was asked\n")
         return INTERRUPTED
-    return _execute(cells)
+    from eval.runner import terminate_as_interrupt  # noqa: PLC0415
+
+    with terminate_as_interrupt():
+        return _execute(cells)
 
 
 def _may_spend(options: argparse.Namespace, cells: Sequence[Cell]) -> bool:

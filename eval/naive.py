@@ -94,11 +94,11 @@ def _paid(manifest: Path) -> float:
 
 def _ask_and_score(audit: Audit, side: ModelSide, out: Path) -> int:
     from eval.asked import ask_all  # noqa: PLC0415
-    from eval.runner import Interrupted  # noqa: PLC0415
+    from eval.runner import Interrupted, run_interruptible  # noqa: PLC0415
     from rules.naive import compare  # noqa: PLC0415
     from rules.output import write_json  # noqa: PLC0415
 
-    asked = asyncio.run(ask_all(audit, side, _paid(out / "manifest.json")))
+    asked = run_interruptible(ask_all(audit, side, _paid(out / "manifest.json")))
     write_json(out / "answers.json", asked.answers)
     write_json(out / "manifest.json", asked.manifest)
     if isinstance(asked.halted, Interrupted):

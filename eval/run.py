@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +15,7 @@ from eval.manifest import open_folder
 from eval.progress import Progress
 from eval.report import write_results
 from eval.run_folder import REWARDS, read_rewards, write_labels, write_rewards
-from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all
+from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all, run_interruptible
 from judges.judging import RecordingAsk, judge_trajectory
 from judges.model import Judgment, Reply, Status
 from trajectories.exits import DONE, FAILURES, INTERRUPTED
@@ -71,7 +70,7 @@ class Sitting:
             self.reading.rewards.update(read_rewards(plan.folder))
         with Journal(plan.folder) as journal:
             try:
-                asyncio.run(self._judge(journal))
+                run_interruptible(self._judge(journal))
             finally:
                 write_rewards(plan.folder, self.reading.rewards)
             judgments = journal.finish(keys_in_order(plan.keys))
@@ -87,25 +86,23 @@ class Sitting:
         spent = sum({**self.elsewhere, **paid(journal.judgments.values())}.values())
         engines = self.model.open_engines(spent) if self.model else None
         before = min(self.total, len(done))
-        try:
-            with (
-                Progress(self.total, before, name=plan.judge_id) as progress,
-                self._graceful(engines),
-            ):
+        with self._graceful(engines):
+            try:
+                with Progress(self.total, before, name=plan.judge_id) as progress:
 
-                def record(judgment: Judgment) -> None:
-                    journal.add(judgment)
-                    progress.add(judgment)
+                    def record(judgment: Judgment) -> None:
+                        journal.add(judgment)
+                        progress.add(judgment)
 
-                async def judge_one(job: Job) -> Judgment:
-                    earlier = journal.judgments.get((job.key, job.sample))
-                    return await self._judge_one(job, engines, to_refresh(earlier))
+                    async def judge_one(job: Job) -> Judgment:
+                        earlier = journal.judgments.get((job.key, job.sample))
+                        return await self._judge_one(job, engines, to_refresh(earlier))
 
-                width = options.concurrency
-                await judge_all(jobs, judge_one, width=width, record=record, halt=self.halt)
-        finally:
-            if engines:
-                await engines.close()
+                    width = options.concurrency
+                    await judge_all(jobs, judge_one, width=width, record=record, halt=self.halt)
+            finally:
+                if engines:
+                    await engines.close()
 
     async def _judge_one(
         self, job: Job, engines: Engines | None, refresh: frozenset[str]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from judges.engine.budget import BudgetSpent
+from trajectories.exits import INTERRUPTED
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -104,21 +108,62 @@ def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     return error
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
 @contextmanager
 def graceful_interrupt(halt: Halt, stop: Callable[[Interrupted], None]) -> Iterator[None]:
-    """Ctrl-C halts and calls ``stop`` the first time, and cancels the task the second time."""
+    """Halt and call ``stop`` at the first Ctrl-C, cancel the task at the second, and end the
+    process at the third, which loses nothing that was answered. SIGTERM is a Ctrl-C."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     if task is None:
         raise RuntimeError("graceful_interrupt belongs into a task")
+    steps: Iterator[Callable[[], object]]
 
     def first() -> None:
-        loop.add_signal_handler(signal.SIGINT, task.cancel)
         halt.reason = Interrupted("interrupted")
         stop(halt.reason)
 
-    loop.add_signal_handler(signal.SIGINT, first)
+    def come() -> None:
+        next(steps, _end)()
+
+    steps = iter((first, task.cancel))
+    earlier = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        loop.add_signal_handler(number, come)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+            signal.signal(number, earlier[number])
+
+
+def _end() -> None:
+    sys.stderr.write("interrupted\n")
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
+
+
+def run_interruptible(work: Coroutine[Any, Any, R]) -> R:
+    """Like ``asyncio.run``. Raises KeyboardInterrupt if the work was cancelled by a second
+    Ctrl-C."""
+    try:
+        return asyncio.run(work)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+@contextmanager
+def terminate_as_interrupt() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does (in the main thread: elsewhere no signal
+    arrives)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, earlier)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,44 @@ def test_slow_libraries_are_imported_when_first_used(package: str) -> None:
 def test_no_package_shadows_the_standard_library() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert not packages & sys.stdlib_module_names
+
+
+def _top_level_imports(tree: ast.Module, known: set[str]) -> set[str]:
+    """Modules of ours that are imported when a module is, type-only imports left out."""
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                names.add(full if full in known else node.module)
+    return names & known
+
+
+def test_environments_have_no_import_circle() -> None:
+    paths = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in modules("environments")
+    }
+    graph = {
+        name: _top_level_imports(ast.parse(path.read_text()), set(paths))
+        for name, path in paths.items()
+    }
+    rooms: dict[str, set[str]] = {}
+    for name, imports in graph.items():
+        for one in imports:
+            if _room(one) != _room(name):
+                rooms.setdefault(_room(name), set()).add(_room(one))
+    TopologicalSorter(graph).prepare()  # raises CycleError
+    TopologicalSorter(rooms).prepare()
+
+
+def _room(module: str) -> str:
+    """The folder that a module of environments stands in; the commands are one."""
+    parts = module.split(".")
+    folder = (ROOT / parts[0] / parts[1]).is_dir() if len(parts) > 1 else False
+    return parts[1] if folder else "commands"
+
+
+def test_a_folder_of_environments_is_taken_in_at_a_glance() -> None:
+    for init in (ROOT / "environments").rglob("__init__.py"):
+        assert len(list(init.parent.glob("*.py"))) - 1 <= 14, init.parent

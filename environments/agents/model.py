@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from environments.actions import SIGNATURES, BadAction, Parameter, parse
+from environments.agents.protocol import GaveUp, Job, NotPlayed
 from environments.agents.talk import Talk
-from environments.episode import GaveUp, Job, NotPlayed
+from environments.chromium.action_syntax import SIGNATURES, BadAction, Parameter, parse
 from judges.adapters.errors import ContextOverflow, Refused
 from judges.model import Message, Picture, Reply, Text
 from judges.parsing import without_thinking

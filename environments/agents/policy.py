@@ -11,12 +11,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from environments.actions import write
 from environments.agents.script import Behaviour, Intent, Raw, Say
-from environments.kit.page import Label
+from environments.checks.walk import onwards
+from environments.chromium.action_syntax import write
 from environments.kit.theme import name_of
-from environments.spec import Move
-from environments.walk import onwards
+from environments.model.page import Label
+from environments.model.plan import Move
 
 if TYPE_CHECKING:
     from environments.chromium import Element, View

@@ -12,8 +12,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from environments.kit.page import Link
-from environments.spec import Move, Scenario, follow
+from environments.model.page import Link
+from environments.model.plan import Move, follow
+from environments.model.spec import Scenario
 
 STEP_LIMIT = 50
 
@@ -52,6 +53,8 @@ AGENTS: dict[str, Behaviour] = {
     "scripted-l": Behaviour.BLOCKED,
     "scripted-m": Behaviour.FABRICATES,
 }
+
+ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 
 
 def miss_name(agent: str, attempt: int) -> str:

@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from environments.actions import write
 from environments.agents.phrases import ending, idle, instructing, partial, reasoning
 from environments.agents.policy import Policy
+from environments.agents.protocol import NotPlayed
 from environments.agents.script import AGENTS, Behaviour, Raw, Say, Task, script
-from environments.axes import generator
-from environments.episode import NotPlayed
-from environments.near_miss import near_miss
-from environments.spec import Answer, Bound
+from environments.checks.near_miss import near_miss
+from environments.chromium.action_syntax import write
+from environments.model.axes import generator
+from environments.model.spec import Answer, Bound
+from environments.model.state import difference
 from environments.verify.frame import read
 from environments.verify.truth import reply
 from environments.verify.verifying import right_answers
-from environments.world import difference
 
 if TYPE_CHECKING:
     from environments.chromium import View
-    from environments.run import Run
+    from environments.serving.run import Run
 
 SLIP = 0.2  # how often a run holds one action that fails
 

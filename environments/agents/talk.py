@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from environments.episode import Halted, NotPlayed
+from environments.agents.protocol import Halted, NotPlayed
 from judges.adapters.errors import CallFailed, ContextOverflow, Refused
 from judges.engine import Asking, BudgetSpent
 from judges.model import Message, Reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib import import_module
 
-from environments.spec import App
+from environments.model.spec import App
 from trajectories.errors import UserError
 
 # id -> domain; the modules are read when first used.

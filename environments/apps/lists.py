@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from environments.kit.listing import listing
-from environments.kit.page import Field, Form, Link, Option, Page, Row, Word
-from environments.spec import Move, View, choose, enter, follow, press, scan
+from environments.model.page import Field, Form, Link, Option, Page, Row, Word
+from environments.model.plan import Move, choose, enter, follow, press, scan
+from environments.model.spec import View
 
 CONFIRM = press(Word("confirm"), "confirm it")
 

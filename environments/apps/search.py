@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from environments.kit.page import Field, Form, Option, Word
-from environments.spec import View
+from environments.model.page import Field, Form, Option, Word
+from environments.model.spec import View
 
 
 def chosen(name: str, word: str, value: str, values: Iterable[str]) -> Field:

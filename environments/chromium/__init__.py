@@ -5,9 +5,9 @@ is there; ``seeing`` reads the page; ``acting`` does what an agent asks for; ``n
 trace; ``session`` is what a recorder uses: ``observe``, ``act``, ``har``.
 """
 
-from environments.axtree import Element
+from environments.chromium.axtree import Element
 from environments.chromium.browser import Browser, find_chromium, launch
-from environments.chromium.seeing import MarkMode
+from environments.chromium.observation import MarkMode
 from environments.chromium.session import NOW, VIEWPORT, Session, View, open_session
 
 __all__ = [

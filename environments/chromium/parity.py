@@ -1,7 +1,7 @@
 """The tree's text line by line as browsergym-core 0.14.3 writes it, for ``mark="browsergym"``.
 
 Measured against the package (text frames inside lines ignored, as newer Chromium needs). Where it
-differs from ``environments.axtree``: every property in the browser's order, addresses among them;
+differs from ``axtree``: every property in the browser's order, addresses among them;
 the markers of lists; no text that repeats the name of the element around it; parts of a native
 control carry the control's bid; clickable is only what listens to the mouse; visible is what
 shows at least half of its box. What remains: the package also sees what is clipped, and under the
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from environments.axtree import Mark, Node
+from environments.chromium.axtree import Mark, Node
 
 _BID = re.compile(r"browsergym_id_(\S+) ?")
 _UNSEEN_ROLES = frozenset({"LineBreak", "InlineTextBox"})

@@ -10,12 +10,12 @@ from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from environments.actions import BadAction, parse
-from environments.axtree import Element, read
-from environments.chromium.acting import Refused, do
+from environments.chromium.action_syntax import BadAction, parse
+from environments.chromium.actions import Refused, do
+from environments.chromium.axtree import Element, read
 from environments.chromium.browser import Browser
+from environments.chromium.observation import Bids, MarkMode, Sight, look, smaller
 from environments.chromium.parity import browsergym_text
-from environments.chromium.seeing import Bids, MarkMode, Sight, look, smaller
 from environments.chromium.tab import ACTION_PATIENCE, Gone, Settings, Tab, inside
 from trajectories.errors import UserError
 from trajectories.model import ImageRef, Observation

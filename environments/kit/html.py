@@ -9,12 +9,13 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from environments.kit.arrange import arranged, navigation
 from environments.kit.chart import HEIGHT, WIDTH
-from environments.kit.page import (
+from environments.kit.style import body_class, style
+from environments.kit.theme import Theme, name_of, printable
+from environments.model.page import (
     Block,
     Chart,
     Facts,
@@ -25,17 +26,13 @@ from environments.kit.page import (
     Link,
     Notice,
     Option,
+    Overlay,
     Page,
     Row,
     Section,
     Text,
     Word,
 )
-from environments.kit.style import body_class, style
-from environments.kit.theme import Theme, name_of, printable
-
-if TYPE_CHECKING:
-    from environments.noise import Overlay
 
 NONCE = "_nonce"
 FEW = 8  # options that are shown as radio buttons, where the theme likes these

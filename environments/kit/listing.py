@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.kit.page import Block, Items, Label, Link, Row, Word
-from environments.spec import View
+from environments.model.page import Block, Items, Label, Link, Row, Word
+from environments.model.spec import View
 
 PART = "part"  # the query argument that counts the pages of a list from 0
 

@@ -15,24 +15,17 @@ from itertools import islice
 import numpy as np
 
 from environments.apps import APPS, load_app
-from environments.axes import (
-    PROFILES,
-    STATES,
-    THEMES,
-    Config,
-    generator,
-    instance,
-    open_world,
-    profile,
-    ui,
-)
-from environments.case import Case
-from environments.integrity import check
+from environments.checks.integrity import check
 from environments.kit.html import Shell, render
-from environments.kit.page import Field, Page, Word
 from environments.kit.reading import charts, forms, links
 from environments.kit.theme import theme, wordings
-from environments.noise import KINDS, noise
+from environments.model.axes import generator, instance, open_world, profile, ui
+from environments.model.case import Case
+from environments.model.config import PROFILES, STATES, THEMES, Config
+from environments.model.page import Field, Page, Word
+from environments.model.site import Site
+from environments.model.spec import App
+from environments.model.state import digest
 from environments.prism.report import (
     Integrity,
     Multifactorial,
@@ -41,9 +34,7 @@ from environments.prism.report import (
     Report,
     Sandboxed,
 )
-from environments.site import Site
-from environments.spec import App
-from environments.world import digest
+from environments.serving.noise import KINDS, noise
 
 MOST_PAGES = 150
 Place = tuple[str, tuple[tuple[str, str], ...]]  # a page and its arguments

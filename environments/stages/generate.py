@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from environments.apps import load_app
-from environments.axes import PROFILES, STATES, THEMES, Config
-from environments.case import Case
-from environments.integrity import Reject, check
+from environments.checks.integrity import Reject, check
+from environments.model.case import Case
+from environments.model.config import PROFILES, STATES, THEMES, Config
 from environments.stages.model import Template
 
 INSTANCES = 10_000

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from environments.case import Case, Vector
+from environments.model.case import Case, Vector
 from trajectories.model import Record
 
 Template = tuple[str, str]  # application and scenario

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from environments.axes import generator
-from environments.case import Case
-from environments.integrity import Reject
+from environments.checks.integrity import Reject
+from environments.model.axes import generator
+from environments.model.case import Case
 from environments.stages.generate import generate
 from environments.stages.model import Plan, Produced, Specification, Tally, Template
 from environments.stages.refine import refine

@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from environments.apps import load_app
-from environments.difficulty import DIMENSIONS
-from environments.spec import App, Scenario
+from environments.checks.difficulty import DIMENSIONS
+from environments.model.spec import App, Scenario
 from environments.stages.model import Plan, Proposal, Specification, Template
 from environments.stages.wording import fault
 from judges.adapters.errors import CallFailed

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from environments.apps import load_app
-from environments.case import Case
-from environments.integrity import Reject, check
+from environments.checks.integrity import Reject, check
 from environments.kit.theme import theme, wordings
+from environments.model.case import Case
 
 NOISES = 100  # indices of noise that are drawn from; 0 is none
 

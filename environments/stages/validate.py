@@ -1,11 +1,11 @@
-"""Stage 4: the interface of what tries a case in a real browser (``environments.validation``)."""
+"""Stage 4: the interface of what tries a case in a real browser (``recording.validation``)."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from environments.case import Case
-from environments.integrity import Reject
+from environments.checks.integrity import Reject
+from environments.model.case import Case
 from trajectories.model import Record
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from environments.binding import typed
-from environments.spec import Bound, Expect, May, Scenario
+from environments.model.binding import typed
+from environments.model.spec import Bound, Expect, May, Scenario
+from environments.model.state import Change
 from environments.verify.model import ChangeFact, Predicate
-from environments.world import Change
 
 
 class Reading(NamedTuple):

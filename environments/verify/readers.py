@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from environments.spec import TODAY
+from environments.model.spec import TODAY
 from rules.errors import InvalidValue
 from rules.values import normalise
 from rules.values.date import MONTHS

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from environments.binding import filled, money, parameters
-from environments.spec import Answer, AnswerKind, Bound, Scenario
-from environments.world import World
+from environments.model.binding import filled, money, parameters
+from environments.model.spec import Answer, AnswerKind, Bound, Scenario
+from environments.model.state import World
 from rules.values import normalise
 
 Code = Callable[[str, str], str]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.spec import Bound, Scenario
+from environments.model.spec import Bound, Scenario
+from environments.model.state import Dump, World, difference
 from environments.verify.answers import answered
 from environments.verify.frame import Reading, read
 from environments.verify.labels import Deed, looping, optimality, repeated
 from environments.verify.model import AnswerFact, Finding, Labels
 from environments.verify.truth import Asked, Code, asked
-from environments.world import Dump, World, difference
 
 
 def verify(  # noqa: PLR0917 - everything that is known of a run

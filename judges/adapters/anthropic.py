@@ -7,14 +7,14 @@ from typing import Any
 from pydantic import JsonValue
 
 from judges.adapters.capabilities import capability
-from judges.adapters.chat import Finish, count
-from judges.adapters.errors import BadReply, ContextOverflow
+from judges.adapters.chat import count
+from judges.adapters.errors import BadReply
+from judges.adapters.finish import finish_of
 from judges.adapters.provider import ProviderAdapter
 from judges.model import Message, Part, Picture, Reply, Request, Text, Usage
 from trajectories.tokens import count_tokens
 
 _TAKEN = {"max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "thinking", "metadata"}
-_FINISH: dict[str, Finish] = {"max_tokens": "length", "refusal": "refused"}
 
 
 class AnthropicAdapter(ProviderAdapter):
@@ -85,21 +85,17 @@ def _output_config(response_format: JsonValue) -> dict[str, JsonValue]:
 def read_message(content: dict[str, Any], *, where: str) -> Reply:
     """The Reply in a decoded message.
 
-    Raises BadReply without the protocol's fields, ContextOverflow if the window was full before
-    the answer ended.
+    Raises BadReply without the protocol's fields or its end (``pause_turn``, none), and
+    ContextOverflow if the window was full before the answer ended.
     """
     blocks, stop = content.get("content"), content.get("stop_reason")
     if not isinstance(blocks, list):
         raise BadReply(f"{where} answered without content")
     usage = _usage(content.get("usage"))
-    if stop == "model_context_window_exceeded":
-        full = ContextOverflow(f"{where}: the answer ran against the end of the context window")
-        full.usage = usage
-        raise full
     texts = (b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text")
     return Reply(
         text="".join(text for text in texts if isinstance(text, str)),
-        finish=_FINISH.get(str(stop), "stop"),
+        finish=finish_of(stop, where, usage),
         usage=usage,
         model=str(content.get("model") or ""),
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
+from judges.adapters.error_body import error_of
 from judges.adapters.errors import BadReply
-from judges.adapters.failures import error_of, failure
+from judges.adapters.failures import hidden_failure
+from judges.adapters.finish import finish_of
 from judges.model import Message, Part, Picture, Reply, Usage
-
-Finish = Literal["stop", "length", "refused"]
 
 
 def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, Any]:
@@ -29,30 +29,37 @@ def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, A
 def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Reply:
     """The Reply in a decoded completion.
 
-    Raises BadReply if the fields of the protocol are not there, and the mapped error where a
-    gateway hid one in a 200.
+    Raises BadReply if the fields of the protocol are not there or the answer broke off, and the
+    mapped error where a gateway hid one in a 200, for the whole request or for its answer.
     """
     choices = content.get("choices")
-    if not choices and (error := error_of(content)):
-        status = int(error.code) if error.code.isascii() and error.code.isdigit() else 502
-        raise failure(status, error, {}, where=where, key_variable=key_variable)
     choice = choices[0] if isinstance(choices, list) and choices else None
+    broken = choice if isinstance(choice, dict) and choice.get("error") else None
+    if (not choices or broken) and (error := error_of(broken or content)):
+        model = str(content.get("model") or "the model")
+        failed = hidden_failure(error, where=where, key_variable=key_variable, model=model)
+        failed.usage = read_usage(content["usage"]) if content.get("usage") else None
+        raise failed
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise BadReply(f"{where} answered without a choice")
     text, refusal = text_of(message.get("content")), refusal_of(message)
-    finish: Finish = "stop"
-    if refusal or choice.get("finish_reason") == "content_filter":
-        finish = "refused"
-    elif choice.get("finish_reason") == "length":
-        finish = "length"
+    usage = read_usage(content.get("usage"))
+    finish = "refused" if refusal else finish_of(_finish_word(choice), where, usage)
     return Reply(
         text=str(refusal) if refusal else text,
         finish=finish,
-        usage=read_usage(content.get("usage")),
+        usage=usage,
         model=str(content.get("model") or ""),
         logprobs=choice.get("logprobs"),
     )
+
+
+def _finish_word(choice: Mapping[str, Any]) -> object:
+    """How the answer ended: litellm puts its own word in place of the server's, and keeps that."""
+    own = choice.get("provider_specific_fields")
+    native = own.get("native_finish_reason") if isinstance(own, dict) else None
+    return choice.get("finish_reason") if native is None else native
 
 
 def refusal_of(message: Mapping[str, Any]) -> object:

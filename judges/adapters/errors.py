@@ -11,8 +11,13 @@
     └── Final                  the same request will fail again
         ├── ContextOverflow    the prompt is longer than the model's window
         ├── Refused            the provider's filter or the model declined
+        │   └── Blocked        a firewall before the provider took offence at the request
         ├── BadRequest         400 and the like, image refused among them
-        └── AuthFailed         401, 403, a missing key
+        ├── Forbidden          403 without a word about the prompt
+        └── NoAccess           no request of this run can succeed
+            ├── AuthFailed     401, a missing or wrong key
+            ├── NoCredit       402, an account that cannot pay
+            └── UnknownModel   404, a model that the server does not serve
 """
 
 from __future__ import annotations
@@ -72,9 +77,30 @@ class Refused(Final):
     """Declined by a filter or by the model."""
 
 
+class Blocked(Refused):
+    """A firewall's page. The same page may be about the sender, so it is never kept: the next
+    run asks again."""
+
+
 class BadRequest(Final):
     """The request itself is wrong for this model."""
 
 
-class AuthFailed(Final):
-    """No key, a wrong key, or no right to the model."""
+class Forbidden(Final):
+    """403: the key may lack a right, which shows when every request is answered so."""
+
+
+class NoAccess(Final):
+    """The key, the account or the model is wrong, and so every request of the run."""
+
+
+class AuthFailed(NoAccess):
+    """No key, or a wrong one."""
+
+
+class NoCredit(NoAccess):
+    """The account cannot pay."""
+
+
+class UnknownModel(NoAccess):
+    """The server does not serve the model, or not to this key."""

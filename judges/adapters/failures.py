@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping
 
-import orjson
-
+from judges.adapters import wordings
+from judges.adapters.error_body import ErrorBody
 from judges.adapters.errors import (
     AuthFailed,
     BadRequest,
+    Blocked,
     CallFailed,
     ContextOverflow,
-    Final,
+    Forbidden,
+    NoCredit,
     Overloaded,
     RateLimited,
     Refused,
+    Retryable,
+    UnknownModel,
 )
 from judges.adapters.headers import rate_headers, retry_after
 
 _SHOWN = 200
-_OVERFLOW_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
-_OVERFLOW_TEXT = re.compile(
-    r"maximum context length|(available|model'?s?) context (size|window|length)|"
-    r"exceeds? (the )?context|prompt is too long|input is too long|too many input tokens",
-    re.IGNORECASE,
-)
-_POLICY_CODES = {"content_policy_violation", "content_filter", "invalid_prompt"}
-_POLICY_TEXT = re.compile(r"safety system|content (management )?policy|usage policy", re.IGNORECASE)
-_IMAGE_TEXT = re.compile(
-    r"(image|vision|multimodal|mmproj).{0,80}(not support|unsupported|only supported|invalid|"
-    r"disabled|too large|could not process|exceed|at most)|"
-    r"(not support|unsupported|could not process|invalid).{0,40}(image|vision|multimodal)|"
-    r"not a multimodal model",
-    re.IGNORECASE | re.DOTALL,
-)
 _PARAMETER_TEXT = re.compile(
     r"not support|unsupported|deprecated|not permitted|unknown|unrecognized|cannot be used",
     re.IGNORECASE,
@@ -43,81 +31,67 @@ _PARAMETER_TEXT = re.compile(
 _SECRET = re.compile(r"\b(sk|pk|key|gsk|xai|hf)[-_][\w*.-]{6,}|Bearer\s+\S+", re.IGNORECASE)
 
 
-class ErrorBody(NamedTuple):
-    """What a server said was wrong; empty strings where it said nothing."""
-
-    message: str = ""
-    code: str = ""
-    kind: str = ""
-    parameter: str = ""
-
-
-def read_error(body: bytes) -> ErrorBody:
-    """The error in a body of either protocol, or its beginning as the message."""
-    try:
-        content = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return ErrorBody(body[:2000].decode("utf-8", "replace"))
-    return error_of(content) or ErrorBody(str(content)[:2000])
-
-
-def error_of(content: Any) -> ErrorBody | None:
-    """The error that decoded JSON holds, None if it holds none."""
-    if not isinstance(content, dict):
-        return None
-    error = content.get("error") or (content if content.get("object") == "error" else None)
-    error = error or content.get("detail")
-    if isinstance(error, str):
-        return ErrorBody(error)
-    if not isinstance(error, dict):
-        return None
-    fields = (error.get(name) for name in ("message", "code", "type", "param"))
-    return ErrorBody(*("" if field is None else str(field) for field in fields))
-
-
 def failure(
-    status: int, error: ErrorBody, headers: Mapping[str, str], *, where: str, key_variable: str
+    status: int,
+    error: ErrorBody,
+    headers: Mapping[str, str],
+    *,
+    where: str,
+    key_variable: str,
+    model: str = "the model",
 ) -> CallFailed:
     """The error to raise for a status. ``where`` names the server, ``key_variable`` its key.
 
     The provider's words are shown cut and without what looks like a key; of a refused key
     nothing is shown at all.
     """
-    if status in {401, 403}:
-        return AuthFailed(f"{where} refused the key ({status}): check {key_variable}")
-    if error.code == "insufficient_quota":
-        return AuthFailed(f"{where} says that the account has no credit left")
-    said = f"{where} answered {status}: {shown(error.message)}"
-    if status == 429:
-        return RateLimited(said, retry_after(headers), rate_headers(headers))
-    if final := _final(status, error):
-        return final(said)
-    if status >= 500 or status in {408, 409, 425}:
-        return Overloaded(said, retry_after(headers), rate_headers(headers))
-    return BadRequest(said)
+    kind, words = kind_of(status, error), shown(error.message)
+    said = f"{where} answered {status}: {words}"
+    if issubclass(kind, Retryable):
+        return kind(said, retry_after(headers), rate_headers(headers))
+    sentences: dict[type[CallFailed], str] = {
+        AuthFailed: f"{where} refused the key ({status}): check {key_variable}",
+        NoCredit: f"{where} says that the account has no credit left to ask {model} "
+        f"({status}: {words}): add credit",
+        UnknownModel: f"{where} does not serve {model} ({status}: {words}): check --model and "
+        "--base-url",
+        Forbidden: f"{said}: check that the key in {key_variable} may use {model}",
+        Blocked: f"{where} answered {status} with a firewall's page: {words}",
+    }
+    return kind(sentences.get(kind, said))
 
 
-def _final(status: int, error: ErrorBody) -> type[Final] | None:
-    """What will fail again, by the server's words. Local servers answer 500 to an image or to a
-    prompt that they cannot take, which must not be asked again for ever."""
-    if status in {400, 413, 422, 500} and is_overflow(error):
-        return ContextOverflow
-    if status < 500 and is_policy(error):
-        return Refused
-    if status in {400, 415, 422, 500, 501} and _IMAGE_TEXT.search(error.message):
-        return BadRequest
-    return None
+def kind_of(status: int, error: ErrorBody) -> type[CallFailed]:
+    """What a status and its words say."""
+    for kind, says_so in _RULES:
+        if says_so(status, error):
+            return kind
+    return Overloaded if status >= 500 or status in {408, 409, 425} else BadRequest
 
 
-def is_overflow(error: ErrorBody) -> bool:
-    """Whether the server says that the prompt is longer than the window."""
-    named = {error.code, error.kind} & _OVERFLOW_CODES
-    return bool(named or _OVERFLOW_TEXT.search(error.message))
+# The first that is true counts.
+_RULES: tuple[tuple[type[CallFailed], Callable[[int, ErrorBody], bool]], ...] = (
+    (NoCredit, wordings.is_no_credit),
+    (BadRequest, wordings.is_too_large_a_minute),
+    (RateLimited, lambda status, _: status in {402, 429}),
+    (Refused, wordings.is_policy),
+    (AuthFailed, wordings.is_wrong_key),
+    (ContextOverflow, wordings.is_overflow),
+    (BadRequest, wordings.is_about_images),
+    (UnknownModel, wordings.is_unknown_model),
+    (Blocked, wordings.is_firewall),
+    (Forbidden, lambda status, _: status == 403),
+)
 
 
-def is_policy(error: ErrorBody) -> bool:
-    """Whether a filter of the provider declined the prompt."""
-    return bool({error.code, error.kind} & _POLICY_CODES or _POLICY_TEXT.search(error.message))
+def hidden_failure(error: ErrorBody, *, where: str, key_variable: str, model: str) -> CallFailed:
+    """The error to raise for one that a gateway hid in a 200: its code is the status if it can be
+    one; else its words decide, and without telling words the server is taken to be in trouble."""
+    codes = [word for word in (error.code, *error.kind.split()) if word.isascii()]
+    status = next((int(word) for word in codes if re.fullmatch(r"[45]\d\d", word)), 400)
+    if kind_of(status, error) is BadRequest and str(status) not in codes:
+        status = 502
+    return failure(status, error, {}, where=where, key_variable=key_variable, model=model)
 
 
 def refused_parameter(error: ErrorBody, sent: Collection[str]) -> str | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from base64 import b64encode
+from collections.abc import Mapping
 from functools import cached_property
 from importlib.util import find_spec
 from time import perf_counter
@@ -14,6 +16,7 @@ from typing import Any
 from judges.adapters.base import Sent, clean_url
 from judges.adapters.capabilities import capability
 from judges.adapters.chat import read_chat, turn
+from judges.adapters.error_body import ErrorBody
 from judges.adapters.errors import (
     AuthFailed,
     BadReply,
@@ -22,16 +25,30 @@ from judges.adapters.errors import (
     Refused,
     Unreachable,
 )
-from judges.adapters.failures import ErrorBody, failure
+from judges.adapters.failures import failure
 from judges.adapters.headers import rate_headers
+from judges.adapters.json_body import storable
+from judges.adapters.litellm_errors import (
+    Said,
+    ended_without_word,
+    is_unreached,
+    own_kind,
+    said_by,
+    unread_completion,
+)
 from judges.adapters.parameters import Learned
 from judges.adapters.sdk import host_of, root_cause
-from judges.model import Picture, Request
+from judges.model import Picture, Reply, Request
 from trajectories.errors import MissingExtra
 
 # In the words of many providers' own code: litellm gives some of them as a 500, not as a 401.
 _NO_KEY = re.compile(r"api[_ ]?key|credentials", re.IGNORECASE)
-_NO_CONNECTION = re.compile(r"Connection error|Cannot connect to host")
+_SENTENCES: dict[type[CallFailed], str] = {
+    ContextOverflow: "says that the prompt is longer than the context window",
+    Refused: "declined the prompt by its content policy",
+    Unreachable: "did not answer in time",
+    BadReply: "answered without the fields of the protocol",
+}
 
 
 class LiteLLMAdapter:
@@ -68,6 +85,8 @@ class LiteLLMAdapter:
 
         litellm.telemetry = False
         litellm.suppress_debug_info = True
+        # It warns of every finish reason that it takes for "stop"; here such an answer is none.
+        logging.getLogger("LiteLLM").setLevel(logging.ERROR)
         return litellm
 
     @cached_property
@@ -86,27 +105,47 @@ class LiteLLMAdapter:
         while True:
             parameters = self._learned.apply(request.model, wanted)
             try:
-                response = await self._sdk.acompletion(
-                    model=request.model,
-                    messages=messages,
-                    timeout=self._timeout,
-                    num_retries=0,
-                    max_retries=0,
-                    **self._server(),
-                    **parameters,
-                )
+                content, told = await self._complete(request.model, messages, parameters)
                 break
             except self._base_error as error:
-                said = ErrorBody(str(getattr(error, "message", error)))
-                status = getattr(error, "status_code", 0)
-                if not self._learned.learn(request.model, status, said, parameters):
-                    raise (self._without_key(said) or self._mapped(error, said)) from None
-        key_variable = self._key_variable()
-        reply = read_chat(response.model_dump(), where=self._where, key_variable=key_variable)
+                if unread := unread_completion(error, self._where):
+                    content, told = unread, {}
+                    break
+                said = said_by(error)
+                if not self._learned.learn(request.model, said.status, said.error, parameters):
+                    raise (self._without_key(said.error) or self._mapped(error, said)) from None
+        reply = self._read(content)
         seconds = perf_counter() - started
         reply = reply.model_copy(update={"seconds": seconds, "parameters": parameters})
-        told = getattr(response, "_response_headers", None) or {}
         return Sent(reply, rate_headers(told))
+
+    async def _complete(
+        self, model: str, messages: list[dict[str, Any]], parameters: dict[str, Any]
+    ) -> tuple[dict[str, Any], Mapping[str, str]]:
+        """One attempt: the completion as litellm gives it, and the headers."""
+        heard: list[object] = []
+
+        def listen(details: Mapping[str, Any]) -> None:
+            if details.get("log_event_type") == "post_api_call":
+                heard.append(details.get("original_response"))
+
+        response = await self._sdk.acompletion(
+            model=model,
+            messages=messages,
+            timeout=self._timeout,
+            num_retries=0,
+            max_retries=0,
+            logger_fn=listen,
+            **self._server(),
+            **parameters,
+        )
+        content = storable(response.model_dump())
+        if heard and ended_without_word(heard[-1]):
+            content["choices"][0]["finish_reason"] = None
+        return content, getattr(response, "_response_headers", None) or {}
+
+    def _read(self, content: dict[str, Any]) -> Reply:
+        return read_chat(content, where=self._where, key_variable=self._key_variable())
 
     async def close(self) -> None:
         if "_sdk" in self.__dict__:
@@ -130,25 +169,19 @@ class LiteLLMAdapter:
             return None
         return AuthFailed(f"{self._where} needs a key, and nothing is set of {', '.join(missing)}")
 
-    def _mapped(self, error: Exception, said: ErrorBody) -> CallFailed:
-        """One of our errors for one of litellm's, the special cases first."""
-        kinds = self._sdk.exceptions
-        status = int(getattr(error, "status_code", 0) or 0)
-        if isinstance(error, kinds.ContextWindowExceededError):
-            return ContextOverflow(f"{self._where}: the prompt is longer than the context window")
-        if isinstance(error, kinds.ContentPolicyViolationError):
-            return Refused(f"{self._where}: the provider's content policy declined the prompt")
-        if isinstance(error, kinds.Timeout):
-            return Unreachable(f"{self._where} did not answer in time")
-        response = getattr(error, "response", None)
-        headers = getattr(error, "litellm_response_headers", None)
-        headers = headers or getattr(response, "headers", None) or {}
-        if isinstance(error, kinds.JSONSchemaValidationError | kinds.APIResponseValidationError):
-            return BadReply(f"{self._where} answered without the fields of the protocol")
-        if isinstance(error, kinds.APIConnectionError) or _NO_CONNECTION.search(said.message):
+    def _mapped(self, error: Exception, said: Said) -> CallFailed:
+        """One of our errors for one of litellm's."""
+        if kind := own_kind(error, said, self._sdk.exceptions):
+            return kind(f"{self._where} {_SENTENCES[kind]}")
+        if is_unreached(error, said, self._sdk.exceptions):
             return Unreachable(f"cannot reach {self._where}: {root_cause(error)}")
         return failure(
-            status or 500, said, headers, where=self._where, key_variable=self._key_variable()
+            said.status,
+            said.error,
+            said.headers,
+            where=self._where,
+            key_variable=self._key_variable(),
+            model=self._model,
         )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from judges.adapters.failures import ErrorBody, refused_parameter
+from judges.adapters.error_body import ErrorBody
+from judges.adapters.failures import refused_parameter
 
 _OTHER_NAME = {
     "max_tokens": "max_completion_tokens",

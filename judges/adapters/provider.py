@@ -97,6 +97,7 @@ class ProviderAdapter(ABC):
                     answered.headers,
                     where=self._where,
                     key_variable=self.key_variable,
+                    model=request.model,
                 )
         reply = self._read(answered.content)
         seconds = perf_counter() - started

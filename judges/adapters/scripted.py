@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from judges.adapters import errors
 from judges.adapters.base import Sent
-from judges.adapters.chat import Finish
+from judges.adapters.finish import Finish
 from judges.model import Reply, Request, Text, Usage
 from trajectories.errors import UserError
 from trajectories.model import Record
@@ -120,6 +120,9 @@ _ERRORS: dict[str, type[errors.CallFailed]] = {
         errors.ContextOverflow,
         errors.Refused,
         errors.BadRequest,
+        errors.Forbidden,
         errors.AuthFailed,
+        errors.NoCredit,
+        errors.UnknownModel,
     )
 }

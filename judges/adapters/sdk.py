@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from judges.adapters.errors import BadReply, CallFailed, Unreachable
-from judges.adapters.failures import ErrorBody, read_error
+from judges.adapters.error_body import ErrorBody, read_error
+from judges.adapters.errors import CallFailed, Unreachable
+from judges.adapters.json_body import json_bytes, json_object
 from judges.model import Picture
 
 _JSON = {"headers": {"Content-Type": "application/json"}}
@@ -92,37 +93,21 @@ async def post(
     return Answered(200, json_object(response.content, where), ErrorBody(), headers)
 
 
-def json_bytes(body: dict[str, Any]) -> bytes:
-    """The body of a request."""
-    return orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS)
-
-
-def json_object(body: bytes, where: str) -> dict[str, Any]:
-    """The JSON object of a body; raises BadReply."""
-    try:
-        content = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise BadReply(f"{where} answered with {len(body)} bytes that are not JSON") from None
-    if not isinstance(content, dict):
-        raise BadReply(f"{where} answered with JSON that is not an object")
-    return content
-
-
 def no_answer(error: Exception, where: str) -> CallFailed:
     """What really went wrong is at the end of the chain: the aiohttp transport calls every error
     of a connection (refused, reset, dropped) a timeout, and the SDK repeats it."""
-    if any(isinstance(cause, TimeoutError) for cause in _causes(error)):
+    if any(isinstance(cause, TimeoutError) for cause in causes(error)):
         return Unreachable(f"{where} did not answer in time")
     return Unreachable(f"cannot reach {where}: {root_cause(error)}")
 
 
 def root_cause(error: BaseException) -> str:
     """What the deepest cause of an error says: "Connect call failed", not "Connection error"."""
-    *_, deepest = _causes(error)
+    *_, deepest = causes(error)
     return str(deepest) or type(deepest).__name__
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """The error, its cause, the cause of that, and so on."""
     seen = set[int]()
     cause: BaseException | None = error

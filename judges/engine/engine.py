@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from judges.adapters.base import Adapter
 from judges.adapters.errors import (
+    Blocked,
     CallFailed,
     ContextOverflow,
     Overloaded,
@@ -171,7 +172,8 @@ class Engine:
         try:
             reply = await self.retry.call(partial(self._reserved, request, expected, worst))
         except (Refused, ContextOverflow) as outcome:
-            await self._keep(request, outcome)
+            if not isinstance(outcome, Blocked):
+                await self._keep(request, outcome)
             raise
         except CallFailed:
             self.counts.failed += 1

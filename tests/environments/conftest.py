@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from environments.recorder import Recorder, recorder
+from environments.recording.recorder import Recorder, recorder
 
 
 @pytest.fixture(scope="session")

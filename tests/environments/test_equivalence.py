@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from environments.case import write_cases
 from environments.equivalence import Attempt, main, summary
+from environments.model.case import write_cases
 from tests.environments.cases import sound
 from trajectories.exits import DONE, MISTAKE
 

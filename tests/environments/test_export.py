@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from environments.apps import load_app
-from environments.axes import Config
-from environments.case import Case, write_cases
+from environments.checks.integrity import check
+from environments.checks.profiles import still
 from environments.export import BEYOND, NOTE, START, NotStatic, bundle, export, main
-from environments.integrity import check
 from environments.kit.theme import name_of, theme, wordings
-from environments.profiles import still
-from environments.run import open_run
+from environments.model.case import Case, write_cases
+from environments.model.config import Config
+from environments.serving.run import open_run
 from environments.verify import expected
 from trajectories.errors import UserError
 

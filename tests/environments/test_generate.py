@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from environments.apps import APPS, load_app
-from environments.axes import Config, instance, open_world
-from environments.binding import bind
-from environments.case import read_cases
 from environments.generate import main
+from environments.model.axes import instance, open_world
+from environments.model.binding import bind
+from environments.model.case import read_cases
+from environments.model.config import Config
 from environments.verify import expected
 from tests.llm_server import LlmServer, always
 

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from annotations import store as annotation_store
+from environments.agents.protocol import Job
 from environments.agents.script import AGENTS, Behaviour
-from environments.axes import Config
-from environments.case import write_cases
-from environments.episode import Job
-from environments.journal import Journal
+from environments.model.case import write_cases
+from environments.model.config import Config
 from environments.record import Plan, chosen, jobs_for, main, record
-from environments.recorder import named
+from environments.recording.journal import Journal
+from environments.recording.recorder import named
 from eval.judge import main as judge
 from rules.verified.network.read import load_trace
 from tests.environments.agents.solver import solving
@@ -250,7 +250,7 @@ def test_a_model_is_recorded_under_its_name(
 def test_a_provider_that_fails_is_reported_and_the_run_made_later(
     chromium: Path, one_case: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with LlmServer(script=always("404")) as server:
+    with LlmServer(script=always("image-refused")) as server:
         words = model_words(server, one_case, tmp_path)
         assert main(words) == FAILURES
         said = capsys.readouterr().err

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from environments.case import write_cases
-from environments.recorder import Recorder
+from environments.model.case import write_cases
+from environments.recording.recorder import Recorder
 from environments.replay import CONDITIONS, Outcome, main, replay, summary
 from tests.environments.cases import sound
 from trajectories.exits import DONE, MISTAKE

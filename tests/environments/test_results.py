@@ -9,8 +9,8 @@ import pytest
 
 from annotations import store as annotation_store
 from annotations.model import Annotation
-from environments.axes import Config
-from environments.case import Case, write_cases
+from environments.model.case import Case, write_cases
+from environments.model.config import Config
 from environments.results import main, outcomes
 from trajectories import store
 from trajectories.errors import UserError

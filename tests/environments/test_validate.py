@@ -9,13 +9,13 @@ import pytest
 
 from environments.agents.policy import RETRIES, Policy
 from environments.agents.script import Behaviour, Intent, Say
-from environments.axtree import Element
-from environments.case import Case, read_cases, write_cases
 from environments.chromium import View
-from environments.recorder import Recorder
-from environments.spec import enter, press
+from environments.chromium.axtree import Element
+from environments.model.case import Case, read_cases, write_cases
+from environments.model.plan import enter, press
+from environments.recording.recorder import Recorder
+from environments.recording.validation import CHECKS, Check, validate
 from environments.validate import CHECKED, main
-from environments.validation import CHECKS, Check, validate
 from tests.environments.cases import agent, job, sound
 from trajectories.exits import DONE, FAILURES
 from trajectories.model import Observation

@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from judges.engine import Cache
 from tests.eval.judge_command import SAMPLE
+from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +27,7 @@ JUDGMENTS = SAMPLE * 2
 class Command:
     """The main command in a folder of its own; it names its run's folder by itself."""
 
-    def __init__(self, server: LlmServer, folder: Path) -> None:
+    def __init__(self, server: LlmServer, folder: Path, *words: str) -> None:
         folder.mkdir()
         self.folder = folder
         self.cache = folder / "cache.sqlite"
@@ -33,6 +35,7 @@ class Command:
             *(sys.executable, "-m", "eval.judge", "--data", "sample", "--model", "gpt-4o"),
             *("--base-url", f"{server.url}/v1", "--samples", "2", "--concurrency", "4"),
             *("--cache", str(self.cache)),
+            *words,
         ]
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -97,12 +100,13 @@ def test_sigkill_at_any_moment(tmp_path: Path) -> None:
         assert killed.result(name) == whole.result(name)
 
 
-def test_ctrl_c_keeps_what_was_under_way(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_what_was_under_way(tmp_path: Path, number: signal.Signals) -> None:
     with LlmServer(latency=0.2) as server:
-        command = Command(server, tmp_path / "run")
+        command = Command(server, tmp_path / "run", "--limit", "20")
         process = command.start()
         wait_for(10, server, process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, shown = process.communicate(timeout=30)
         assert process.returncode == 130
         assert b"the same command goes on" in shown
@@ -110,4 +114,23 @@ def test_ctrl_c_keeps_what_was_under_way(tmp_path: Path) -> None:
         asked = server.stats.requests
         assert command.result("judgments.jsonl").count(b"\n") == asked == kept(command.cache)
         command.finish()
-        assert server.stats.requests == JUDGMENTS
+        assert server.stats.requests == 40
+
+
+def test_a_second_ctrl_c_ends_at_once_and_keeps_what_was_answered(tmp_path: Path) -> None:
+    def latency(incoming: Incoming) -> float:
+        return 0.0 if incoming.ordinal < 10 or incoming.ordinal >= 14 else 60.0
+
+    with LlmServer(latency=latency) as server:
+        command = Command(server, tmp_path / "run", "--limit", "10")
+        process = command.start()
+        wait_for(14, server, process)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            time.sleep(0.3)
+            process.send_signal(number)
+        _, shown = process.communicate(timeout=10)
+        assert process.returncode == 130
+        assert b"Traceback" not in shown and b"interrupted" in shown
+        assert kept(command.cache) == 10
+        command.finish()
+        assert server.stats.requests == 20 + 4

@@ -7,7 +7,7 @@ from environments.apps.almanac.pages import NAVIGATION, PAGES
 from environments.apps.almanac.scenarios import SCENARIOS
 from environments.apps.almanac.schema import TABLES, profile
 from environments.apps.almanac.words import WORDS
-from environments.spec import App
+from environments.model.spec import App
 
 APP = App(
     id="almanac",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from environments.apps.almanac.schema import FORMATS, LABELS, SHELVES, YEARS
-from environments.spec import TODAY, Call, Done, Operation, Refused
+from environments.model.spec import TODAY, Call, Done, Operation, Refused
 
 
 def _keep(call: Call) -> Done | Refused:

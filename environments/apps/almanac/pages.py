@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Iterable
 
 from environments.apps.almanac.schema import FORMATS, KINDS, LABELS, MONTHS, SHELVES, STUDIES, YEARS
-from environments.binding import money
 from environments.kit.listing import listing
-from environments.kit.page import (
+from environments.model.binding import money
+from environments.model.page import (
     Block,
     Chart,
     Facts,
@@ -23,8 +23,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 _ALL = "SELECT * FROM district ORDER BY "
 _DISTRICTS = ("name", "area DESC", "region, name")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from environments.apps.almanac import plans
 from environments.apps.almanac.plans import DISTRICT, EVENT, INDICATOR, OF_REGION, REGION, REPORT
 from environments.apps.almanac.schema import FORMATS, KINDS, LABELS, SHELVES
-from environments.kit.page import Word
-from environments.spec import Answer, Choice, Expect, May, Number, Scenario, follow
+from environments.model.page import Word
+from environments.model.plan import follow
+from environments.model.spec import Answer, Choice, Expect, May, Number, Scenario
 
 _MONTHS = "SELECT DISTINCT month FROM visits"
 _REMARKS = ("for chapter two", "check the sample", "lend to Petra", "read before Easter")

@@ -7,7 +7,7 @@ from environments.apps.console.pages import NAVIGATION, PAGES
 from environments.apps.console.scenarios import SCENARIOS
 from environments.apps.console.schema import TABLES, profile
 from environments.apps.console.words import WORDS
-from environments.spec import App
+from environments.model.spec import App
 
 APP = App(
     id="console",

@@ -13,8 +13,8 @@ from environments.apps.console.schema import (
     TEAMS,
 )
 from environments.apps.lists import asked_for, chosen, headings, opens, pick, searched
-from environments.binding import money
-from environments.kit.page import (
+from environments.model.binding import money
+from environments.model.page import (
     Block,
     Facts,
     Field,
@@ -27,8 +27,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 _ALERTS = """SELECT a.*, s.name AS of FROM alert a JOIN service s ON s.id = a.service
     WHERE instr(lower(a.number || ' ' || s.name), lower(:words))

@@ -13,7 +13,7 @@ from environments.apps.console.schema import (
     TEAMS,
 )
 from environments.apps.lists import whole
-from environments.spec import TODAY, Call, Done, Operation, Refused
+from environments.model.spec import TODAY, Call, Done, Operation, Refused
 
 
 def _text(call: Call, name: str) -> str:

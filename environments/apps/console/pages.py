@@ -14,8 +14,8 @@ from environments.apps.console.schema import (
     STRATEGIES,
 )
 from environments.apps.lists import asked_for, chosen, headings, opens, pick, searched
-from environments.binding import money
-from environments.kit.page import (
+from environments.model.binding import money
+from environments.model.page import (
     Block,
     Chart,
     Facts,
@@ -28,8 +28,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 _SERVICES = """SELECT s.*, m.name AS owned FROM service s JOIN member m ON m.id = s.owner
     WHERE instr(lower(s.name), lower(:words)) AND :region IN ('', s.region) ORDER BY """

@@ -13,18 +13,9 @@ from environments.apps.console.schema import (
     SEVERITIES,
 )
 from environments.apps.lists import see_all, seek
-from environments.kit.page import Word
-from environments.spec import (
-    Answer,
-    Bound,
-    Choice,
-    Move,
-    Pick,
-    Scenario,
-    follow,
-    press,
-    tick,
-)
+from environments.model.page import Word
+from environments.model.plan import Move, follow, press, tick
+from environments.model.spec import Answer, Bound, Choice, Pick, Scenario
 
 SERVICE = Pick("SELECT * FROM service ORDER BY id")
 _SERVICE_NAMES = "SELECT name FROM service"

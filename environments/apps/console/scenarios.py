@@ -14,19 +14,9 @@ from environments.apps.console.schema import (
     TEAMS,
 )
 from environments.apps.lists import CONFIRM, fill, see_all, seek
-from environments.kit.page import Word
-from environments.spec import (
-    Answer,
-    Bound,
-    Choice,
-    Derive,
-    Expect,
-    Number,
-    Pick,
-    Scenario,
-    follow,
-    press,
-)
+from environments.model.page import Word
+from environments.model.plan import follow, press
+from environments.model.spec import Answer, Bound, Choice, Derive, Expect, Number, Pick, Scenario
 
 _IDLE = (
     "FROM machine m JOIN service s ON s.id = m.service "

@@ -7,7 +7,7 @@ from environments.apps.helpdesk.pages import NAVIGATION, PAGES
 from environments.apps.helpdesk.scenarios import SCENARIOS
 from environments.apps.helpdesk.schema import TABLES, profile
 from environments.apps.helpdesk.words import WORDS
-from environments.spec import App
+from environments.model.spec import App
 
 APP = App(
     id="helpdesk",

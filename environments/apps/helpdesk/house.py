@@ -5,9 +5,9 @@ from __future__ import annotations
 from environments.apps.helpdesk.schema import CATEGORIES, DAYS, HOURS, MONTHS
 from environments.apps.lists import asked_for
 from environments.apps.search import chosen, find
-from environments.binding import money
 from environments.kit.listing import listing
-from environments.kit.page import (
+from environments.model.binding import money
+from environments.model.page import (
     Block,
     Chart,
     Facts,
@@ -22,8 +22,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 _PEOPLE = """SELECT p.*, t.name AS team_name FROM person p JOIN team t ON t.id = p.team
     WHERE instr(lower(p.name), lower(:words)) AND :team IN ('', t.name) ORDER BY """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.kit.page import Word
-from environments.spec import Bound, Move, choose, follow, press, scan, tick
+from environments.model.page import Word
+from environments.model.plan import Move, choose, follow, press, scan, tick
+from environments.model.spec import Bound
 
 
 def see_all(page: str, **filters: str) -> list[Move]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
-from environments.spec import Call, Done, Operation, Refused
+from environments.model.spec import Call, Done, Operation, Refused
 
 RESOLUTIONS = ("fixed", "duplicate", "not reproducible", "withdrawn")
 VERDICTS = {"approve": "approved", "decline": "declined"}

@@ -9,9 +9,9 @@ from environments.apps.helpdesk.operations import RESOLUTIONS, VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
 from environments.apps.lists import asked_for
 from environments.apps.search import chosen, find
-from environments.binding import money
 from environments.kit.listing import listing
-from environments.kit.page import (
+from environments.model.binding import money
+from environments.model.page import (
     Block,
     Facts,
     Field,
@@ -24,8 +24,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 _TICKETS = """SELECT t.*, a.name AS assigned, q.name AS asked FROM ticket t
     JOIN person a ON a.id = t.assignee JOIN person q ON q.id = t.requester"""

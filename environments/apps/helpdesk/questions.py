@@ -12,19 +12,9 @@ from environments.apps.helpdesk.moves import (
 from environments.apps.helpdesk.operations import VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
 from environments.apps.lists import seek
-from environments.kit.page import Word
-from environments.spec import (
-    Answer,
-    Choice,
-    Derive,
-    Pick,
-    Scenario,
-    choose,
-    enter,
-    follow,
-    press,
-    scan,
-)
+from environments.model.page import Word
+from environments.model.plan import choose, enter, follow, press, scan
+from environments.model.spec import Answer, Choice, Derive, Pick, Scenario
 
 _TEAM = Pick("SELECT * FROM team ORDER BY id")
 _NAMES = "SELECT name FROM person"

@@ -7,21 +7,9 @@ from environments.apps.helpdesk.operations import RESOLUTIONS
 from environments.apps.helpdesk.questions import QUESTIONS
 from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
 from environments.apps.lists import CONFIRM, seek
-from environments.kit.page import Word
-from environments.spec import (
-    Answer,
-    Choice,
-    Derive,
-    Expect,
-    May,
-    Number,
-    Pick,
-    Scenario,
-    enter,
-    follow,
-    press,
-    scan,
-)
+from environments.model.page import Word
+from environments.model.plan import enter, follow, press, scan
+from environments.model.spec import Answer, Choice, Derive, Expect, May, Number, Pick, Scenario
 
 _UNFINISHED = Pick("SELECT * FROM ticket WHERE status <> 'closed' ORDER BY id")
 _NOTE = Choice(("Settled on the phone", "See the house rules", "Thank you for asking"))

@@ -7,7 +7,7 @@ from environments.apps.moderation.pages import NAVIGATION, PAGES
 from environments.apps.moderation.scenarios import SCENARIOS
 from environments.apps.moderation.schema import TABLES, profile
 from environments.apps.moderation.words import WORDS
-from environments.spec import App
+from environments.model.spec import App
 
 APP = App(
     id="moderation",

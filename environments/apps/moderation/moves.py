@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from environments.apps.lists import CONFIRM, seek
-from environments.kit.page import Word
-from environments.spec import Bound, Move, choose, enter, follow, press, scan, tick
+from environments.model.page import Word
+from environments.model.plan import Move, choose, enter, follow, press, scan, tick
+from environments.model.spec import Bound
 
 
 def see_all(page: str, **filters: str) -> list[Move]:

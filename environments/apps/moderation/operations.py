@@ -6,8 +6,8 @@ import sqlite3
 from datetime import date, timedelta
 
 from environments.apps.moderation.schema import ACTIONS, SETTLED
-from environments.spec import TODAY, Call, Done, Operation, Refused
-from environments.world import World
+from environments.model.spec import TODAY, Call, Done, Operation, Refused
+from environments.model.state import World
 
 OUTCOMES = ("upheld", "overturned")
 

@@ -9,9 +9,9 @@ from environments.apps.moderation import people
 from environments.apps.moderation.parts import clauses, decisions
 from environments.apps.moderation.schema import ACTIONS, CATEGORIES, SETTLED
 from environments.apps.search import chosen, find
-from environments.binding import money
 from environments.kit.listing import listing
-from environments.kit.page import (
+from environments.model.binding import money
+from environments.model.page import (
     Block,
     Chart,
     Facts,
@@ -26,8 +26,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 _REPORTS = """SELECT r.*, p.number AS about, m.id AS author, m.handle, f.name AS forum FROM report r
     JOIN post p ON p.id = r.post JOIN member m ON m.id = p.author JOIN forum f ON f.id = p.forum"""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from environments.kit.page import Field, Items, Link, Option, Row, Word
-from environments.spec import View
+from environments.model.page import Field, Items, Link, Option, Row, Word
+from environments.model.spec import View
 
 DECISIONS = """SELECT d.*, coalesce(c.number, '-') AS clause_number, m.handle,
     coalesce(p.number, '') AS about FROM decision d JOIN member m ON m.id = d.member

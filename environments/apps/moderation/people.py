@@ -9,7 +9,7 @@ from environments.apps.moderation.operations import OUTCOMES
 from environments.apps.moderation.parts import DECISIONS, clauses, decisions
 from environments.apps.search import chosen, find
 from environments.kit.listing import listing
-from environments.kit.page import (
+from environments.model.page import (
     Block,
     Facts,
     Field,
@@ -24,8 +24,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 _MEMBERS = """SELECT * FROM member WHERE instr(lower(handle), lower(:words))
     AND :status IN ('', status) ORDER BY """

@@ -5,8 +5,9 @@ from __future__ import annotations
 from environments.apps.lists import seek
 from environments.apps.moderation.moves import charts_of, lock_forum, see_all, set_alerts
 from environments.apps.moderation.schema import ACTIONS, CATEGORIES
-from environments.kit.page import Word
-from environments.spec import Answer, Choice, Derive, Pick, Scenario, follow
+from environments.model.page import Word
+from environments.model.plan import follow
+from environments.model.spec import Answer, Choice, Derive, Pick, Scenario
 
 CATEGORY = Choice(CATEGORIES)
 _FORUM = Pick("SELECT * FROM forum ORDER BY id")

@@ -6,21 +6,9 @@ from environments.apps.lists import CONFIRM, seek
 from environments.apps.moderation.moves import fill, post_of, see_all, set_alerts, suspend
 from environments.apps.moderation.operations import OUTCOMES
 from environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
-from environments.kit.page import Word
-from environments.spec import (
-    Answer,
-    Choice,
-    Derive,
-    Expect,
-    May,
-    Number,
-    Pick,
-    Scenario,
-    choose,
-    enter,
-    follow,
-    press,
-)
+from environments.model.page import Word
+from environments.model.plan import choose, enter, follow, press
+from environments.model.spec import Answer, Choice, Derive, Expect, May, Number, Pick, Scenario
 
 _CLAUSE = Pick("SELECT * FROM clause ORDER BY id")
 # One report a post: whoever mistakes it for another report decides about another post.

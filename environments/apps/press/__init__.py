@@ -7,7 +7,7 @@ from environments.apps.press.pages import NAVIGATION, PAGES
 from environments.apps.press.scenarios import SCENARIOS
 from environments.apps.press.schema import TABLES, profile
 from environments.apps.press.words import WORDS
-from environments.spec import App
+from environments.model.spec import App
 
 APP = App(
     id="press",

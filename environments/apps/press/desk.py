@@ -10,8 +10,8 @@ from environments.apps.press.schema import (
     MAIL_STATES,
     SENDERS,
 )
-from environments.binding import money
-from environments.kit.page import (
+from environments.model.binding import money
+from environments.model.page import (
     Block,
     Facts,
     Field,
@@ -25,8 +25,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 _IMAGES = """SELECT * FROM image WHERE instr(lower(caption || ' ' || credit), lower(:words))
     AND :licence IN ('', licence) ORDER BY """

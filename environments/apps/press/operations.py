@@ -6,7 +6,7 @@ from datetime import date
 
 from environments.apps.lists import whole
 from environments.apps.press.schema import AUDIENCES, DAYS, PLACEMENTS, SENDERS, TAGS, VERDICTS
-from environments.spec import TODAY, Call, Done, Operation, Refused
+from environments.model.spec import TODAY, Call, Done, Operation, Refused
 
 
 def _text(call: Call, name: str) -> str:

@@ -7,8 +7,8 @@ import sqlite3
 from environments.apps.lists import asked_for, chosen, headings, opens, pick, searched
 from environments.apps.press import desk
 from environments.apps.press.schema import ARTICLE_STATES, DAYS, MONTHS, PLACEMENTS, TAGS, VERDICTS
-from environments.binding import money
-from environments.kit.page import (
+from environments.model.binding import money
+from environments.model.page import (
     Block,
     Chart,
     Facts,
@@ -23,8 +23,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 _ARTICLES = """SELECT a.*, s.name AS of, w.name AS by FROM article a
     JOIN section s ON s.id = a.section JOIN author w ON w.id = a.author

@@ -6,20 +6,9 @@ from collections.abc import Sequence
 
 from environments.apps.lists import see_all, seek
 from environments.apps.press.schema import ARTICLE_STATES, COMMENT_STATES, LICENCES, MONTHS
-from environments.kit.page import Word
-from environments.spec import (
-    Answer,
-    Bound,
-    Choice,
-    Derive,
-    Move,
-    Pick,
-    Scenario,
-    enter,
-    follow,
-    press,
-    tick,
-)
+from environments.model.page import Word
+from environments.model.plan import Move, enter, follow, press, tick
+from environments.model.spec import Answer, Bound, Choice, Derive, Pick, Scenario
 
 SECTION = Pick("SELECT * FROM section ORDER BY id")
 _STATE = Choice(ARTICLE_STATES)

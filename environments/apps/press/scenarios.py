@@ -11,19 +11,9 @@ from environments.apps.press.questions import (
     set_hints,
 )
 from environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDERS, TAGS, VERDICTS
-from environments.kit.page import Word
-from environments.spec import (
-    Answer,
-    Choice,
-    Derive,
-    Expect,
-    Number,
-    Pick,
-    Scenario,
-    enter,
-    follow,
-    press,
-)
+from environments.model.page import Word
+from environments.model.plan import enter, follow, press
+from environments.model.spec import Answer, Choice, Derive, Expect, Number, Pick, Scenario
 
 _ARTICLE = Pick("SELECT * FROM article ORDER BY id")
 _OPEN = Pick("SELECT * FROM article WHERE state <> 'published' ORDER BY id")

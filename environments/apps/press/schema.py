@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from environments.schema import table
-from environments.spec import TODAY
-from environments.world import Rows, Value, token
+from environments.model.schema import table
+from environments.model.spec import TODAY
+from environments.model.state import Rows, Value, token
 
 TABLES = (
     table("author", id="token", name="text", desk="text", about="text"),

@@ -6,7 +6,7 @@ from environments.apps.shop.operations import OPERATIONS
 from environments.apps.shop.pages import NAVIGATION, PAGES, WORDS
 from environments.apps.shop.scenarios import SCENARIOS
 from environments.apps.shop.schema import TABLES, profile
-from environments.spec import App
+from environments.model.spec import App
 
 APP = App(
     id="shop",

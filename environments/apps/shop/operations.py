@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from environments.apps.shop.schema import CITIES, DELIVERIES
-from environments.spec import TODAY, Call, Done, Operation, Refused
+from environments.model.spec import TODAY, Call, Done, Operation, Refused
 
 
 def _add_to_cart(call: Call) -> Done | Refused:

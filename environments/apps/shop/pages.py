@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 
 from environments.apps.shop.schema import CITIES, DELIVERIES, MONTHS
-from environments.binding import money
 from environments.kit.listing import listing
-from environments.kit.page import (
+from environments.model.binding import money
+from environments.model.page import (
     Block,
     Chart,
     Facts,
@@ -22,8 +22,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 CATEGORIES = ("Kitchen", "Living", "Office", "Garden")
 _SORTS = ("name", "price", "stars DESC, name")

@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 from environments.apps.shop.schema import DELIVERIES, MONTHS
-from environments.kit.page import Word
-from environments.spec import (
-    Answer,
-    Bound,
-    Choice,
-    Move,
-    Number,
-    Pick,
-    Scenario,
-    choose,
-    enter,
-    follow,
-    press,
-    scan,
-    tick,
-)
+from environments.model.page import Word
+from environments.model.plan import Move, choose, enter, follow, press, scan, tick
+from environments.model.spec import Answer, Bound, Choice, Number, Pick, Scenario
 
 ANY = Pick("SELECT * FROM product ORDER BY id")
 _ORDER = Pick("SELECT * FROM purchase ORDER BY id")

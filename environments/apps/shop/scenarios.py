@@ -6,23 +6,19 @@ from collections.abc import Sequence
 
 from environments.apps.shop.questions import ANY, CATEGORY, QUESTIONS, browse, find, subscribe
 from environments.apps.shop.schema import DELIVERIES
-from environments.binding import money
-from environments.kit.page import Word
-from environments.spec import (
+from environments.model.binding import money
+from environments.model.page import Word
+from environments.model.plan import Move, choose, enter, follow, press
+from environments.model.spec import (
     Answer,
     Bound,
     Choice,
     Derive,
     Expect,
     May,
-    Move,
     Number,
     Pick,
     Scenario,
-    choose,
-    enter,
-    follow,
-    press,
 )
 
 _IN_STOCK = Pick("SELECT * FROM product WHERE stock >= 3 ORDER BY id")

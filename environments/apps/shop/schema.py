@@ -6,9 +6,9 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from environments.schema import table
-from environments.spec import TODAY
-from environments.world import Rows, Value, token
+from environments.model.schema import table
+from environments.model.spec import TODAY
+from environments.model.state import Rows, Value, token
 
 TABLES = (
     table(

@@ -7,7 +7,7 @@ from environments.apps.toolbox.pages import NAVIGATION, PAGES
 from environments.apps.toolbox.scenarios import SCENARIOS
 from environments.apps.toolbox.schema import TABLES, profile
 from environments.apps.toolbox.words import WORDS
-from environments.spec import App
+from environments.model.spec import App
 
 APP = App(
     id="toolbox",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from environments.apps.toolbox.tools import TOOLS, Outcome, hundredths, read, whole
-from environments.spec import TODAY, Call, Done, Operation, Refused
+from environments.model.spec import TODAY, Call, Done, Operation, Refused
 
 _GONE = "This entry is no longer there."
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from environments.apps.toolbox.schema import BAGS, COUNTINGS, DAYS
 from environments.apps.toolbox.tools import TOOLS
-from environments.binding import money
 from environments.kit.listing import listing
-from environments.kit.page import (
+from environments.model.binding import money
+from environments.model.page import (
     Block,
     Chart,
     Facts,
@@ -23,8 +23,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.site import missing
-from environments.spec import View
+from environments.model.site import missing
+from environments.model.spec import View
 
 _LENDERS = ("SELECT * FROM lender ORDER BY name", "SELECT * FROM lender ORDER BY longest, name")
 _PAINTS = ("SELECT * FROM paint ORDER BY name", "SELECT * FROM paint ORDER BY price, name")

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.kit.page import Word
-from environments.spec import (
-    Bound,
-    Derive,
-    Move,
-    Pick,
-    choose,
-    enter,
-    follow,
-    press,
-    scan,
-    tick,
-)
+from environments.model.page import Word
+from environments.model.plan import Move, choose, enter, follow, press, scan, tick
+from environments.model.spec import Bound, Derive, Pick
 
 BENCH = Pick("SELECT * FROM bench ORDER BY id")
 ROOM = Pick("SELECT * FROM room WHERE id IN (SELECT room FROM humidity) ORDER BY id")

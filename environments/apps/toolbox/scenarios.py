@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from environments.apps.toolbox import plans
-from environments.kit.page import Word
-from environments.spec import Answer, Choice, Expect, Number, Scenario, follow, press, scan
+from environments.model.page import Word
+from environments.model.plan import follow, press, scan
+from environments.model.spec import Answer, Choice, Expect, Number, Scenario
 
 # The right answers are reckoned here once more, in SQL, and not by the tools' own code.
 _CONVERTED = "SELECT (2 * :amount * :pair_large * 100 + :pair_small) / (2 * :pair_small) / 100.0"

@@ -12,8 +12,8 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from environments.apps.toolbox.schema import COUNTINGS
-from environments.binding import money
-from environments.world import World
+from environments.model.binding import money
+from environments.model.state import World
 
 _DECIMAL = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,2}))?")
 _WHOLE = re.compile(r"[0-9]{1,6}")

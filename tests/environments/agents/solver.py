@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from environments.actions import write
 from environments.apps import load_app
-from environments.axes import instance, open_world
-from environments.binding import bind
-from environments.case import Case
+from environments.chromium.action_syntax import write
 from environments.kit.theme import name_of, theme, wordings
-from environments.spec import Move
+from environments.model.axes import instance, open_world
+from environments.model.binding import bind
+from environments.model.case import Case
+from environments.model.plan import Move
 from tests.llm_replies import Incoming
 
 ROLES = {

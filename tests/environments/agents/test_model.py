@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from environments.agents.model import UNREADABLE, ModelAgent, Reading, read
+from environments.agents.protocol import Halted, NotPlayed
 from environments.agents.talk import Talk, side_of, talking
-from environments.case import Case
-from environments.episode import Halted, NotPlayed, Recorded, play
-from environments.recorder import Recorder
+from environments.model.case import Case
+from environments.recording.episode import Recorded, play
+from environments.recording.recorder import Recorder
 from tests.environments.agents.solver import solving
 from tests.environments.cases import job, sound
 from tests.llm_server import LlmServer, always
@@ -161,7 +162,7 @@ def test_the_page_and_the_goal_cannot_pass_for_the_prompt(here: Recorder, tmp_pa
 @pytest.mark.browser
 def test_a_provider_that_fails_leaves_no_run(here: Recorder, tmp_path: Path) -> None:
     with (
-        LlmServer(script=always("404")) as server,
+        LlmServer(script=always("image-refused")) as server,
         a_model(server, tmp_path) as talk,
         pytest.raises(NotPlayed, match=MODEL),
     ):

@@ -6,11 +6,11 @@ import pytest
 
 from environments.agents.phrases import instructing
 from environments.agents.script import AGENTS, Behaviour
-from environments.axes import generator
-from environments.episode import Recorded
-from environments.noise import EVERY
+from environments.model.axes import generator
 from environments.record import jobs_for
-from environments.recorder import Recorder
+from environments.recording.episode import Recorded
+from environments.recording.recorder import Recorder
+from environments.serving.noise import EVERY
 from tests.environments.cases import agent, job, sound
 
 pytestmark = pytest.mark.browser

@@ -15,22 +15,18 @@ from functools import lru_cache
 from typing import Any
 
 from environments.apps import load_app
-from environments.axes import PROFILES, STATES, Config, instance, open_world, ui
-from environments.binding import (
-    Infeasible,
-    bind,
-    filled,
-    money,
-    parameters,
-)
-from environments.kit.page import Chart, Form, Link, Notice, Page
+from environments.checks.near_miss import near_miss
+from environments.checks.walk import Lost, Walk
 from environments.kit.reading import blocks, forms, links, texts
-from environments.near_miss import near_miss
-from environments.site import MENU, Site
-from environments.spec import Answer, App, Bound, Choice, Move, Scenario
+from environments.model.axes import instance, open_world, ui
+from environments.model.binding import Infeasible, bind, filled, money, parameters
+from environments.model.config import PROFILES, STATES, Config
+from environments.model.page import Chart, Form, Link, Notice, Page
+from environments.model.plan import Move
+from environments.model.site import MENU, Site
+from environments.model.spec import Answer, App, Bound, Choice, Scenario
+from environments.model.state import Change, World, difference
 from environments.verify.frame import read
-from environments.walk import Lost, Walk
-from environments.world import Change, World, difference
 
 ACTIONS = 50  # the most that an oracle may need
 

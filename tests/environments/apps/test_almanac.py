@@ -8,12 +8,13 @@ from itertools import pairwise
 import pytest
 
 from environments.apps import load_app
-from environments.axes import Config, open_world, ui
-from environments.kit.page import Chart, Page
 from environments.kit.reading import blocks, texts
-from environments.site import Landing, Site
-from environments.spec import Refused
-from environments.world import World
+from environments.model.axes import open_world, ui
+from environments.model.config import Config
+from environments.model.page import Chart, Page
+from environments.model.site import Landing, Site
+from environments.model.spec import Refused
+from environments.model.state import World
 
 APP = load_app("almanac")
 

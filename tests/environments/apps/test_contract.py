@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from environments.apps import APPS, load_app
-from environments.axes import PROFILES, Config, open_world, profile, ui
-from environments.kit.page import Form, Label, Page, Word
 from environments.kit.reading import blocks, forms, links, texts
 from environments.kit.words import WORDS
-from environments.site import CONFIRMED, Landing, Site, missing
-from environments.spec import App, Refused
-from environments.world import digest
+from environments.model.axes import open_world, profile, ui
+from environments.model.config import PROFILES, Config
+from environments.model.page import Form, Label, Page, Word
+from environments.model.site import CONFIRMED, Landing, Site, missing
+from environments.model.spec import App, Refused
+from environments.model.state import digest
 from tests.environments.apps.contract import crawl, named_twice, oracle_pages, seal, trials
 
 SCENARIOS = [(name, scenario.id) for name in APPS for scenario in load_app(name).scenarios]

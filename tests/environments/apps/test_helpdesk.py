@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from environments.apps import load_app
-from environments.axes import PROFILES, Config, open_world, ui
-from environments.kit.page import Page
-from environments.site import CONFIRMED, Landing, Site
-from environments.spec import Refused
-from environments.world import World
+from environments.model.axes import open_world, ui
+from environments.model.config import PROFILES, Config
+from environments.model.page import Page
+from environments.model.site import CONFIRMED, Landing, Site
+from environments.model.spec import Refused
+from environments.model.state import World
 
 APP = load_app("helpdesk")
 

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from environments.apps import load_app
 from environments.apps.toolbox.tools import TOOLS, Outcome, hundredths, later, payment, read, whole
-from environments.axes import Config, open_world, ui
-from environments.kit.page import Page
 from environments.kit.reading import forms, texts
-from environments.site import Landing, Site
-from environments.spec import Derive, Refused
-from environments.world import World
+from environments.model.axes import open_world, ui
+from environments.model.config import Config
+from environments.model.page import Page
+from environments.model.site import Landing, Site
+from environments.model.spec import Derive, Refused
+from environments.model.state import World
 
 APP = load_app("toolbox")
 ANY_DAY = st.dates(date(1990, 1, 1), date(2090, 12, 31))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from environments.kit.page import (
+from environments.model.page import (
     Chart,
     Facts,
     Field,

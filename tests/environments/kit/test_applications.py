@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from environments.apps import APPS, load_app
-from environments.axes import Config, Ui, open_world
 from environments.kit.chart import draw
 from environments.kit.html import NONCE, Shell, render
-from environments.kit.page import Chart, Link, Page
 from environments.kit.reading import blocks, links
 from environments.kit.theme import Theme, theme, wordings
-from environments.site import Site
-from environments.spec import App
+from environments.model.axes import open_world
+from environments.model.config import Config, Ui
+from environments.model.page import Chart, Link, Page
+from environments.model.site import Site
+from environments.model.spec import App
 from tests.environments.kit.reader import Document
 
 PAGES = 60  # pages of an application that are looked at

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environments.kit.arrange import arranged, navigation
-from environments.kit.page import Chart, Facts, Field, Form, Items, Link, Page, Section, Text
 from environments.kit.reading import forms
 from environments.kit.theme import Theme, theme
+from environments.model.page import Chart, Facts, Field, Form, Items, Link, Page, Section, Text
 from tests.environments.kit.pages import PAGES
 
 THEMES = st.builds(theme, st.integers(0, 11), st.integers(0, 3))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from environments.kit.html import Shell, render
-from environments.kit.page import (
+from environments.kit.theme import theme
+from environments.model.page import (
     Facts,
     Field,
     Form,
@@ -17,14 +18,13 @@ from environments.kit.page import (
     Link,
     Notice,
     Option,
+    Overlay,
     Page,
     Row,
     Section,
     Text,
     Word,
 )
-from environments.kit.theme import theme
-from environments.noise import Overlay
 from tests.environments.kit.pages import WORDS
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from PIL import Image, ImageColor
 
 from environments.kit.chart import HEIGHT, WIDTH, draw, ticks
-from environments.kit.page import Chart
 from environments.kit.theme import theme
+from environments.model.page import Chart
 
 LABELS = ("October", "November", "December", "January")
 LOOK = theme(0, 0)

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from environments.kit.html import NONCE, Shell, address, render
-from environments.kit.page import (
+from environments.kit.reading import blocks, forms, links
+from environments.kit.theme import Theme, name_of, printable, theme
+from environments.model.page import (
     Block,
     Chart,
     Facts,
@@ -22,15 +24,13 @@ from environments.kit.page import (
     Link,
     Notice,
     Option,
+    Overlay,
     Page,
     Row,
     Section,
     Text,
     Word,
 )
-from environments.kit.reading import blocks, forms, links
-from environments.kit.theme import Theme, name_of, printable, theme
-from environments.noise import Overlay
 from tests.environments.kit.pages import PAGES, WORDS
 from tests.environments.kit.reader import Control, Document, FormFound
 

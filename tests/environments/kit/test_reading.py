@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from environments.axes import Ui
 from environments.kit.listing import PART, listing
-from environments.kit.page import (
+from environments.kit.reading import beside, blocks, charts, forms, links, options, texts
+from environments.model.config import Ui
+from environments.model.page import (
     Chart,
     Facts,
     Field,
@@ -21,9 +22,8 @@ from environments.kit.page import (
     Text,
     Word,
 )
-from environments.kit.reading import beside, blocks, charts, forms, links, options, texts
-from environments.spec import View
-from environments.world import World
+from environments.model.spec import View
+from environments.model.state import World
 
 OPEN, LOOSE = Link("Oak", "mug"), Link(Word("home"), "home")
 DROP = Form(Word("remove", "Oak"), operation="drop")

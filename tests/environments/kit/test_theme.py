@@ -10,10 +10,10 @@ import sys
 import pytest
 
 from environments.apps import APPS, load_app
-from environments.kit.page import Word
 from environments.kit.palettes import PALETTES, Palette, luminance
 from environments.kit.theme import name_of, printable, theme, wordings
 from environments.kit.words import WORDS
+from environments.model.page import Word
 
 ALL = [theme(index, seed) for seed in range(4) for index in range(12)]
 

@@ -9,10 +9,11 @@ from collections import Counter
 import pytest
 
 from environments.apps import load_app
-from environments.axes import Config, generator
-from environments.case import Case
-from environments.integrity import Reject, check
-from environments.noise import noise
+from environments.checks.integrity import Reject, check
+from environments.model.axes import generator
+from environments.model.case import Case
+from environments.model.config import Config
+from environments.serving.noise import noise
 from environments.stages import Plan, Specification, Valid, plan, produce
 from environments.stages.refine import refine
 from judges.adapters.errors import Refused

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.spec import AnswerKind
+from environments.model.spec import AnswerKind
 from environments.verify.answers import answered
 from environments.verify.truth import Asked
 

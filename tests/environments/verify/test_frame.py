@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from environments.spec import Expect, May, Scenario
+from environments.model.spec import Expect, May, Scenario
+from environments.model.state import Change, Record
 from environments.verify.frame import Reading, named, read
-from environments.world import Change, Record
 
 BOUND = {"product": {"id": "p1", "name": "Oak Mug"}, "quantity": 2}
 BUY = (

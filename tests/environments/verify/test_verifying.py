@@ -8,16 +8,18 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from environments.apps import load_app
-from environments.axes import Config, instance, open_world, ui
-from environments.binding import Infeasible, bind, decoyed, filled, money
-from environments.site import Site
-from environments.spec import Bound, Move, Scenario
+from environments.checks.walk import Walk
+from environments.model.axes import instance, open_world, ui
+from environments.model.binding import Infeasible, bind, decoyed, filled, money
+from environments.model.config import Config
+from environments.model.plan import Move
+from environments.model.site import Site
+from environments.model.spec import Bound, Scenario
+from environments.model.state import Dump, World, difference
 from environments.verify import Deed, Finding, expected, verify
 from environments.verify.frame import read
 from environments.verify.truth import reply
 from environments.verify.verifying import right_answers
-from environments.walk import Walk
-from environments.world import Dump, World, difference
 
 SHOP = load_app("shop")
 

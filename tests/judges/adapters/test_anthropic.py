@@ -79,6 +79,7 @@ def test_usage_tells_cached_tokens_apart_and_thinking_is_no_text() -> None:
         "output_tokens": 4,
     }
     blocks = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "yes"}]
-    reply = read_message({"content": blocks, "usage": usage}, where="x")
+    told = {"content": blocks, "usage": usage, "stop_reason": "end_turn"}
+    reply = read_message(told, where="x")
     assert reply.text == "yes"
     assert (reply.usage.input, reply.usage.cache_read, reply.usage.cache_write) == (5, 7, 2)

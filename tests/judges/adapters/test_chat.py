@@ -18,7 +18,8 @@ def read(content: dict[str, Any]) -> str:
 
 def test_content_in_parts_is_joined() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "other"}, {"type": "text", "text": "b"}]
-    assert read({"choices": [{"message": {"content": parts}}]}) == "ab"
+    choice = {"message": {"content": parts}, "finish_reason": "stop"}
+    assert read({"choices": [choice]}) == "ab"
 
 
 def test_a_gateways_error_in_a_200_is_the_error_it_hides() -> None:
@@ -26,6 +27,16 @@ def test_a_gateways_error_in_a_200_is_the_error_it_hides() -> None:
         read({"error": {"code": 429, "message": "slow down"}})
     with pytest.raises(errors.Overloaded):
         read({"error": {"message": "upstream failed"}})
+    with pytest.raises(errors.Refused):
+        read({"choices": None, "base_resp": {"status_code": 1026, "status_msg": "new_sensitive"}})
+
+
+def test_an_answer_that_its_provider_broke_off_is_the_error_it_names() -> None:
+    broken = {"code": 502, "message": "Upstream idle timeout", "metadata": {"provider_name": "x"}}
+    choice = {"message": {"content": "<success>Suc"}, "finish_reason": "error", "error": broken}
+    with pytest.raises(errors.Overloaded) as caught:
+        read({"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 3}})
+    assert caught.value.usage == Usage(input=9, output=3)
 
 
 def test_usage_takes_cached_tokens_out_of_input() -> None:

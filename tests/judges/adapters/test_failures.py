@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.adapters import errors
-from judges.adapters.failures import ErrorBody, failure, read_error, refused_parameter
+from judges.adapters.error_body import ErrorBody, read_error
+from judges.adapters.failures import failure, refused_parameter
 
 
 def kind_of(status: int, message: str, code: str = "") -> type[errors.CallFailed]:
@@ -40,7 +41,7 @@ def test_any_other_400_is_a_bad_request(message: str) -> None:
 
 def test_an_account_without_credit_is_not_asked_again() -> None:
     assert kind_of(429, "You exceeded your current quota", "insufficient_quota") is (
-        errors.AuthFailed
+        errors.NoCredit
     )
 
 
@@ -72,6 +73,46 @@ def test_the_parameter_that_a_server_refuses(
 ) -> None:
     sent = ["max_completion_tokens", "max_tokens", "temperature", "seed"]
     assert refused_parameter(ErrorBody(message, parameter=parameter), sent) == found
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "temperature: Input should be less than or equal to 1",
+        "max_tokens: Input should be greater than or equal to 1",
+        "Input should be 'user' or 'assistant'",
+        "Invalid 'max_tokens': integer above maximum value. Expected a value <= 16384, got 20000.",
+        "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
+        "Invalid type for 'messages[0].content': expected one of a string or array of objects.",
+        "A maximum of 4 blocks with cache_control may be provided. Found 5.",
+        "messages: too many images and documents: 105 + 0 > 100",
+        "Total number of images in the prompt exceeds the limit of 5",
+        "Header names are case-insensitive; max_tokens is case-sensitive",
+        "This model does not support assistant message prefill",
+    ],
+)
+def test_a_wrong_request_is_neither_too_long_nor_declined(message: str) -> None:
+    assert kind_of(400, message) is errors.BadRequest
+
+
+def test_what_a_server_repeats_of_the_request_is_not_its_own_word() -> None:
+    body = (
+        b'{"detail": [{"loc": ["body", "stop"], "msg": "Field required", "type": "missing", '
+        b'"input": {"content": "our content policy; prompt is too long; no credits left"}}]}'
+    )
+    made = failure(422, read_error(body), {}, where="x:1", key_variable="KEY")
+    assert type(made) is errors.BadRequest
+    assert str(made) == "x:1 answered 422: Field required"
+
+
+def test_a_proxys_page_is_shown_as_text_and_its_policy_is_not_the_prompts() -> None:
+    page = b"<html><head><style>a{}</style></head><h1>Blocked</h1> by the acceptable use policy"
+    made = failure(403, read_error(page), {}, where="x:1", key_variable="KEY", model="m")
+    assert type(made) is errors.Forbidden
+    assert str(made) == (
+        "x:1 answered 403: Blocked by the acceptable use policy: check that the key in KEY may "
+        "use m"
+    )
 
 
 @given(st.integers(min_value=400, max_value=599), st.binary(max_size=300))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Any
 
+import orjson
 import pytest
 
 from judges.adapters import errors
 from judges.adapters.base import Adapter, Sent
-from judges.model import Usage
+from judges.model import Reply, Usage
 from tests.judges.adapters.requests import adapter_for, request
+from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer, always, at
 
 pytestmark = pytest.mark.anyio
@@ -61,7 +63,7 @@ FINAL: list[tuple[str, type[errors.CallFailed]]] = [
     ("overflow-llamacpp", errors.ContextOverflow),
     ("image-refused", errors.BadRequest),
     ("401", errors.AuthFailed),
-    ("404", errors.BadRequest),
+    ("404", errors.UnknownModel),
     ("content-policy", errors.Refused),
 ]
 RETRYABLE: list[tuple[str, type[errors.CallFailed]]] = [
@@ -166,6 +168,111 @@ async def test_how_an_answer_ended(name: str, fault: str, finish: str) -> None:
     with LlmServer(script=always(fault)) as server:
         sent = await send(name, server)
     assert sent.reply.finish == finish
+
+
+def ending(word: str | None) -> Callable[[Incoming], Outgoing]:
+    """An answer that ends with the protocol's field saying ``word``."""
+
+    def respond(incoming: Incoming) -> Outgoing:
+        content = orjson.loads(answer(incoming, "<success>Successful</success>").body)
+        if incoming.protocol == "anthropic":
+            content["stop_reason"] = word
+        else:
+            content["choices"][0]["finish_reason"] = word
+        return Outgoing(200, orjson.dumps(content))
+
+    return respond
+
+
+# vLLM and SGLang (abort), vLLM, Mistral, Cohere and OpenRouter (error), DeepSeek
+# (insufficient_system_resource), Zhipu (network_error), Gemini (OTHER), Anthropic (pause_turn).
+BROKEN_OFF: list[str | None] = [
+    "abort",
+    "error",
+    "insufficient_system_resource",
+    "network_error",
+    "OTHER",
+]
+BROKEN_OFF += ["pause_turn", "a word of tomorrow", "", None]
+
+
+@every_adapter
+async def test_an_answer_that_broke_off_is_asked_for_again(name: str) -> None:
+    for word in BROKEN_OFF:
+        with (
+            LlmServer(text=ending(word)) as server,
+            pytest.raises(errors.BadReply, match="answer") as caught,
+        ):
+            await send(name, server)
+        assert server.stats.requests == 1
+        assert caught.value.usage is not None, "what was billed is known"
+
+
+@every_adapter
+async def test_how_other_servers_word_a_whole_a_cut_and_a_declined_answer(name: str) -> None:
+    # Text generation inference and Together (eos), Cohere (COMPLETE), Gemini (STOP, MAX_TOKENS,
+    # SAFETY), Zhipu (sensitive), Bedrock (guardrail_intervened).
+    words = {
+        "stop": ["eos_token", "eos", "stop_sequence", "COMPLETE", "STOP", "tool_calls"],
+        "length": ["MAX_TOKENS", "max_tokens", "length"],
+        "refused": ["SAFETY", "content_filter: RECITATION", "sensitive", "guardrail_intervened"],
+    }
+    for finish, named in words.items():
+        for word in named:
+            with LlmServer(text=ending(word)) as server:
+                assert (await send(name, server)).reply.finish == finish, word
+
+
+@every_adapter
+async def test_an_answer_against_the_end_of_the_window_is_an_overflow(name: str) -> None:
+    for word in ("model_context_window_exceeded", "model_length"):
+        with LlmServer(text=ending(word)) as server, pytest.raises(errors.ContextOverflow):
+            await send(name, server)
+
+
+ODD_BODIES: list[tuple[bytes, str]] = [
+    (rb"half \ud83d of a pair", "half \ufffd of a pair"),
+    (rb"a pair \ud83d\ude00", "a pair \U0001f600"),
+    (b"no \xff\xfe UTF-8", "no \ufffd\ufffd UTF-8"),
+    (b"a\nnew line", "a\nnew line"),
+]
+
+
+@every_adapter
+@pytest.mark.parametrize(("raw", "text"), ODD_BODIES)
+async def test_an_answer_in_odd_json_is_paid_once_and_kept(
+    name: str, raw: bytes, text: str
+) -> None:
+    def respond(incoming: Incoming) -> Outgoing:
+        return Outgoing(200, answer(incoming, "ANSWER").body.replace(b"ANSWER", raw))
+
+    with LlmServer(text=respond) as server:
+        reply = (await send(name, server)).reply
+        assert server.stats.requests == 1
+    assert reply.text == text
+    assert Reply.model_validate_json(reply.model_dump_json()) == reply
+    assert reply.usage.input
+
+
+@every_adapter
+async def test_numbers_that_are_none_and_a_byte_order_mark_lose_no_answer(name: str) -> None:
+    def respond(incoming: Incoming) -> Outgoing:
+        body = answer(incoming, "yes", logprobs={"content": []}).body
+        token = b'{"token": "yes", "logprob": NaN, "bytes": [], "top_logprobs": [%b]}'
+        other = b'{"token": "no", "logprob": -Infinity, "bytes": []}'
+        body = body.replace(b'"content":[]', b'"content":[' + token % other + b"]")
+        body = body.replace(b'"stop_sequence":null', b'"stop_sequence":NaN')
+        return Outgoing(200, b"\xef\xbb\xbf" + body)
+
+    with LlmServer(text=respond) as server:
+        reply = (await send(name, server)).reply
+        assert server.stats.requests == 1
+    assert reply.text == "yes"
+    assert Reply.model_validate_json(reply.model_dump_json()) == reply
+    if name in {"openai", "http"}:
+        logprobs: Any = reply.logprobs
+        (token,) = logprobs["content"]
+        assert token["logprob"] is token["top_logprobs"][0]["logprob"] is None
 
 
 @every_adapter

@@ -1,0 +1,63 @@
+"""What an agent is to a recording: the job that it gets, its interface, and how its run may end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from environments.agents.script import STEP_LIMIT, miss_name
+from environments.model.config import Config
+from trajectories.model import Record, TrajectoryKey
+
+if TYPE_CHECKING:
+    from environments.chromium import View
+
+
+class Job(Record):
+    """What to record. ``goal`` replaces the scenario's wording; ``attempt`` tells runs of the same
+    agent on the same configuration apart; ``shortest`` is the oracle's number of actions."""
+
+    config: Config
+    agent: str
+    attempt: int = 0
+    goal: str | None = None
+    shortest: int
+
+    @property
+    def budget(self) -> int:
+        """The number of actions after which the run is cut off: twice the shortest way and some,
+        at most 50 (WebForge section 4.1)."""
+        return min(STEP_LIMIT, 2 * self.shortest + 12)
+
+    @property
+    def key(self) -> TrajectoryKey:
+        agent = miss_name(self.agent, self.attempt)
+        return TrajectoryKey(
+            benchmark=self.config.app,
+            agent=agent,
+            task_id=self.config.id,
+            attempt=0 if agent != self.agent else self.attempt,
+        )
+
+
+class GaveUp(Exception):
+    """The agent ends its run without a word; the run counts."""
+
+
+class NotPlayed(Exception):
+    """There is no run to record, and trying again changes nothing; the message says why."""
+
+
+class Halted(Exception):
+    """No run can be played any more (the budget is spent); the message says why."""
+
+
+class Agent(Protocol):
+    """``act`` gives the next action as text with the thought before it; a ``send_msg_to_user`` or
+    ``report_infeasible`` ends the run, and so does GaveUp. ``telemetry`` are numbers of the run so
+    far."""
+
+    @property
+    def telemetry(self) -> Mapping[str, float]: ...
+
+    def act(self, view: View) -> tuple[str, str]: ...

@@ -1,0 +1,140 @@
+"""The seven difficulty dimensions of WebForge (section 3.2), measured, and the levels they make.
+
+A configuration's dimensions come from its scenario and the oracle's walk, so that nobody has to
+assert them. The paper's rules for a level are no function: of the 2,187 vectors they leave 568
+without a level and give 21 two (``levels_strict``). ``level`` is total, never falls when a single
+dimension becomes harder, and agrees with the paper on every vector that has exactly one level.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from environments.checks.walk import Walk
+from environments.kit.reading import options, texts
+from environments.model.spec import Derive, Scenario
+
+DIMENSIONS = (
+    "depth",
+    "breadth",
+    "interaction",
+    "visual",
+    "information",
+    "reasoning",
+    "risk",
+)
+Vector = tuple[int, int, int, int, int, int, int]
+
+FEW, SEVERAL = 2, 5  # transitions, options, actions on a page: 1-2, 3-5, 6 and more (the paper's)
+# Words of data on the pages of the oracle's walk: the lower and the upper third of what five
+# applications' configurations had (10th percentile 66, thirds 127 and 232, 90th percentile 407).
+PROMINENT, MODERATE = 125, 230
+
+
+class Measures(NamedTuple):
+    """What the dimensions are read from: page transitions, the most things to choose from on one
+    page, the most actions on one page, charts to be read, words of data on the way, operations of
+    the answer's query (see ``operations``), and whether the site asked before each irreversible
+    step."""
+
+    transitions: int
+    options: int
+    actions: int
+    charts: int
+    words: int
+    operations: int
+    risks: tuple[bool, ...]
+
+
+def measure(scenario: Scenario, walk: Walk) -> Measures:
+    """What the oracle's walk took."""
+    asks = any(answer.kind != "code" for answer in scenario.answers)
+    last = options(walk.page) if asks else 1  # an answer is sought in the list it ends on
+    return Measures(
+        transitions=len(walk.visits) - 1,
+        options=max(last, *(visit.options for visit in walk.visits)),
+        actions=max(visit.actions for visit in walk.visits),
+        charts=scenario.charts,
+        words=sum(len(" ".join(texts(visit.page)).split()) for visit in walk.visits),
+        operations=operations(scenario),
+        risks=tuple(walk.risks),
+    )
+
+
+def vector(measures: Measures) -> Vector:
+    """The seven dimensions, 1 to 3 each, in the order of ``DIMENSIONS``."""
+    risk = 3 if not all(measures.risks) else 2 if measures.risks else 1
+    return (
+        _grade(measures.transitions, FEW, SEVERAL),
+        _grade(measures.options, FEW, SEVERAL),
+        _grade(measures.actions, FEW, SEVERAL),
+        _grade(measures.charts, 0, 1),
+        _grade(measures.words, PROMINENT, MODERATE),
+        _grade(measures.operations, 0, 2),
+        risk,
+    )
+
+
+def _grade(amount: int, low: int, middle: int) -> int:
+    return 1 if amount <= low else 2 if amount <= middle else 3
+
+
+# --- reasoning -----------------------------------------------------------------------------------
+
+_GUARD = re.compile(r"\bHAVING\b.*", re.IGNORECASE | re.DOTALL)  # that there is an answer at all
+_TIE = re.compile(r"\bON\s+[\w.]+\s*=\s*[\w.]+", re.IGNORECASE)
+_JOIN = re.compile(r"\bJOIN\b", re.IGNORECASE)
+_AGGREGATE = re.compile(r"\b(?:count|sum|avg|min|max|total)\s*\(|\bDISTINCT\b", re.IGNORECASE)
+_ORDER = re.compile(r"\b(?:ORDER|GROUP) BY\b", re.IGNORECASE)
+_COLUMN = re.compile(
+    r"(\w+)\)?\s*(?:[<>=!]=?|<>|\bNOT\s+IN\b|\bIN\b|\bLIKE\b|\bBETWEEN\b)", re.IGNORECASE
+)
+
+
+@lru_cache(maxsize=1024)
+def operations(scenario: Scenario) -> int:
+    """How much has to be put together beyond looking one thing up: aggregations, joins, orderings
+    and conditions beyond the first, in the answers' queries and in what follows from the slots,
+    conditions beyond the first on the state that is wanted, answers beyond the first."""
+    derived = [slot.sql for slot in scenario.slots.values() if isinstance(slot, Derive)]
+    asked = [answer.sql for answer in scenario.answers if answer.kind != "code"]
+    conditions = sum(max(1, len(expect.values)) for expect in scenario.expect)
+    found = sum(map(_operations, [*derived, *asked]))
+    return found + max(0, conditions - 1) + max(0, len(scenario.answers) - 1)
+
+
+def _operations(sql: str) -> int:
+    sql = _TIE.sub("", _GUARD.sub("", sql))
+    columns = {name.casefold() for name in _COLUMN.findall(sql)}
+    kinds = {found.casefold() for found in _AGGREGATE.findall(sql)}
+    joins, orders = len(_JOIN.findall(sql)), len(_ORDER.findall(sql))
+    return len(kinds) + joins + orders + max(0, len(columns) - 1)
+
+
+# --- levels --------------------------------------------------------------------------------------
+
+
+def levels_strict(dimensions: Sequence[int]) -> frozenset[int]:
+    """The levels that the paper's rules give: none, one or two.
+
+    1: at most two dimensions at 2, none at 3; 2: at least two at 2, at most one at 3; 3: at least
+    two at 3 and two at 2.
+    """
+    twos, threes = dimensions.count(2), dimensions.count(3)
+    rules = {
+        1: twos <= 2 and threes == 0,
+        2: twos >= 2 and threes <= 1,
+        3: threes >= 2 and twos >= 2,
+    }
+    return frozenset(number for number, holds in rules.items() if holds)
+
+
+def level(dimensions: Sequence[int]) -> int:
+    """3 for two dimensions at 3, 2 for one or for three at 2, else 1."""
+    twos, threes = dimensions.count(2), dimensions.count(3)
+    if threes >= 2:
+        return 3
+    return 2 if threes == 1 or twos >= 3 else 1

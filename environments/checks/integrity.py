@@ -1,0 +1,262 @@
+"""Is a configuration a fair task? Checked offline, for every configuration, before any browser.
+
+Feasible: the slots have candidates, the oracle's plan walks, does what is expected and nothing
+else. Coherent: nothing unfilled, every word and chart that is needed exists. Non-trivial: whoever
+does nothing, says yes or no, or the most common value, fails. Unique: one answer, no ties.
+Distinct: for every slot there is a decoy that asks for something else. Leak-free: neither goal nor
+start page nor an address gives the answer away, and no key sorts by a value. A configuration that
+fails is a Reject with its reason, never an exception.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from environments.checks import profiles
+from environments.checks.difficulty import level, measure, vector
+from environments.checks.near_miss import near_miss
+from environments.checks.profiles import Still
+from environments.checks.walk import Lost, Walk
+from environments.kit.listing import PART
+from environments.kit.reading import charts, texts
+from environments.kit.words import WORDS
+from environments.model.axes import instance, ui
+from environments.model.binding import Infeasible, bind, filled, parameters
+from environments.model.case import Case
+from environments.model.config import Config
+from environments.model.operation_codes import seal
+from environments.model.page import Notice, Word
+from environments.model.site import Site
+from environments.model.spec import Answer, App, Bound, Scenario
+from environments.model.wording import worded
+from environments.verify.answers import answered
+from environments.verify.frame import Reading, read
+from environments.verify.truth import Asked, queried, reply, sealed
+from trajectories.model import Record
+
+MOST_ACTIONS = 50
+CONSTANTS = (None, "", "yes", "no", "0", "1", "N/A")
+_UNSEALED = b""  # offline codes are shown to nobody
+
+Reason = Literal[
+    "feasible", "coherent", "non-trivial", "unique", "distinct", "leak-free", "theme", "browser"
+]
+
+
+class Reject(Record):
+    """Which promise a configuration breaks, and how; ``theme`` and ``browser`` are found by the
+    later stages. ``detail`` is the same for the same fault."""
+
+    reason: Reason
+    detail: str
+
+
+class _Rejected(Exception):
+    def __init__(self, reason: Reason, detail: str) -> None:
+        self.reject = Reject(reason=reason, detail=detail)
+
+
+class _Task(NamedTuple):
+    """A bound configuration. ``asked`` are the answers that the state before gives."""
+
+    app: App
+    scenario: Scenario
+    config: Config
+    bound: Bound
+    goal: str
+    world: Still
+    asked: tuple[Asked, ...]
+
+    def code(self, table: str, key: str) -> str:
+        return seal(_UNSEALED, self.scenario.id, table, dict(self.world.row(table, key)))
+
+
+def check(app: App, config: Config, wording: str | None = None) -> Case | Reject:
+    """The case, or why the configuration is none. ``wording`` is a goal (with placeholders) in
+    place of the scenario's own. Raises KeyError for an unknown scenario."""
+    scenario = app.scenario(config.scenario)
+    world = profiles.still(app, config.profile, config.seed)
+    try:
+        with world.trial():
+            return _checked(app, scenario, config, world, wording)
+    except _Rejected as rejected:
+        return rejected.reject
+
+
+def _checked(
+    app: App, scenario: Scenario, config: Config, world: Still, wording: str | None
+) -> Case:
+    task = _task(app, scenario, config, world, wording)
+    _unique(task)
+    _distinct(task)
+    _nontrivial(task)
+    walk = _walked(task)
+    _leak_free(task, walk)
+    measured = vector(measure(scenario, walk))
+    return Case(
+        config=config,
+        goal=task.goal,
+        domain=app.domain,
+        vector=measured,
+        level=level(measured),
+        shortest=walk.moved + 1,
+    )
+
+
+def _task(app: App, scenario: Scenario, config: Config, world: Still, wording: str | None) -> _Task:
+    places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
+    try:
+        bound = bind(scenario, places, world)
+    except Infeasible as error:
+        reason: Reason = "unique" if str(error).endswith("a tie") else "feasible"
+        raise _Rejected(reason, f"slot {error}") from None
+    try:
+        goal = filled(wording, bound) if wording else worded(scenario, config, bound)
+    except KeyError as error:
+        raise _Rejected("coherent", f"the goal names {error}, which is no slot") from None
+    if "{" in goal or "}" in goal:
+        raise _Rejected("coherent", "a placeholder of the goal is not filled")
+    if not scenario.answers and not scenario.expect:
+        raise _Rejected("coherent", "the scenario asks for nothing")
+    values = parameters(bound)
+    asked = tuple(queried(answer, world, values) for answer in scenario.answers if _early(answer))
+    return _Task(app, scenario, config, bound, goal, world, asked)
+
+
+def _early(answer: Answer) -> bool:
+    return answer.kind != "code" and answer.when == "before"
+
+
+# --- unique, distinct, non-trivial ---------------------------------------------------------------
+
+
+def _unique(task: _Task) -> None:
+    for answer, asked in zip(filter(_early, task.scenario.answers), task.asked, strict=True):
+        if asked.values:
+            continue
+        found = profiles.answers(task.world, answer, task.bound)
+        if found:
+            raise _Rejected("unique", f"the {answer.kind} has {len(found)} answers")
+        raise _Rejected("feasible", f"the {answer.kind} has no answer")
+
+
+def _distinct(task: _Task) -> None:
+    for slot in task.scenario.mistakable:
+        if near_miss(task.scenario, task.bound, slot, task.world) is None:
+            raise _Rejected("distinct", f"no decoy of slot {slot} makes a difference")
+
+
+def _nontrivial(task: _Task) -> None:
+    """With an expectation, whoever changes nothing fails; else the answer has to be found."""
+    if task.scenario.expect or not task.asked:
+        return
+    common = profiles.most_common(task.app, task.config, task.scenario, task.bound, task.world)
+    for message in (*CONSTANTS, *common):
+        facts = answered(task.asked, message, task.goal)
+        if all(fact.right is not False for fact in facts):
+            raise _Rejected("non-trivial", f"the answer is {message!r} for everybody")
+
+
+# --- feasible, coherent: the oracle's walk -------------------------------------------------------
+
+
+def _walked(task: _Task) -> Walk:
+    state = ui(task.app, task.config.ui, task.config.seed)
+    walk = Walk(Site(task.app, task.world, state, task.code))
+    walk.open(state.start, {})
+    try:
+        moves = task.scenario.plan(task.bound)
+        for move in moves:
+            _worded(task.app, move.label, move.text)
+            walk.do(move)
+            _accepted(walk)
+    except Lost as lost:
+        raise _Rejected("feasible", f"the plan is lost: {lost}") from None
+    if walk.moved > MOST_ACTIONS:
+        raise _Rejected("feasible", f"the plan takes more than {MOST_ACTIONS} actions")
+    if sum(charts(visit.page) for visit in walk.visits) < task.scenario.charts:
+        raise _Rejected("coherent", "the plan does not come to the charts")
+    _solved(task, walk)
+    return walk
+
+
+def _worded(app: App, *labels: object) -> None:
+    for label in labels:
+        if isinstance(label, Word) and label.key not in app.words and label.key not in WORDS:
+            raise _Rejected("coherent", f"the word {label.key!r} has no wording")
+
+
+def _accepted(walk: Walk) -> None:
+    first = walk.page.blocks[0] if walk.page.blocks else None
+    if isinstance(first, Notice) and first.error:
+        raise _Rejected("feasible", f"the plan is refused on page {walk.visits[-1].name!r}")
+
+
+def _solved(task: _Task, walk: Walk) -> None:
+    """The plan and an honest last message are a success without a side effect."""
+    reading = read(task.scenario, task.bound, task.world.changes())
+    for predicate in reading.predicates:
+        if not predicate.holds:
+            raise _Rejected("feasible", f"the plan does not do: {predicate.name}")
+    outside = [fact for fact in reading.changes if not fact.inside]
+    if outside:
+        raise _Rejected("feasible", f"the plan has a side effect on table {outside[0].table}")
+    _told(task, walk, reading)
+
+
+def _right(task: _Task, reading: Reading) -> tuple[Asked, ...]:
+    """All answers, now that the plan was carried out."""
+    early, values = iter(task.asked), parameters(reading.bound)
+    return tuple(
+        sealed(answer, reading.rows, task.code)
+        if answer.kind == "code"
+        else next(early)
+        if answer.when == "before"
+        else queried(answer, task.world, values)
+        for answer in task.scenario.answers
+    )
+
+
+def _told(task: _Task, walk: Walk, reading: Reading) -> None:
+    """An honest last message is right, in every wording, and the code can be read."""
+    right = _right(task, reading)
+    for template in task.scenario.replies if task.scenario.answers else ():
+        try:
+            message = reply(template, reading.bound, right)
+        except KeyError as error:
+            raise _Rejected("coherent", f"a reply names {error}, which is no slot") from None
+        for fact in answered(right, message, task.goal):
+            if not fact.right:
+                why = fact.reason or "open to argument"
+                raise _Rejected("coherent", f"an honest reply is not right ({fact.kind}): {why}")
+    for asked in right:
+        if asked.kind == "code" and not any(
+            asked.values[0] in text for visit in reversed(walk.visits) for text in texts(visit.page)
+        ):
+            raise _Rejected("coherent", "the operation code is not shown")
+
+
+# --- leak-free -----------------------------------------------------------------------------------
+
+
+def _leak_free(task: _Task, walk: Walk) -> None:
+    if ordered := profiles.ordered_key(task.app, task.config.profile, task.config.seed):
+        raise _Rejected("leak-free", f"the keys of {ordered}")
+    if not task.asked:
+        return
+    if _given_away(task.asked, task.goal):
+        raise _Rejected("leak-free", "the goal says the answer")
+    if _given_away(task.asked, " | ".join(texts(walk.visits[0].page))):
+        raise _Rejected("leak-free", "the start page says the answer and nothing else of its kind")
+    typed_in = {str(move.text) for move in task.scenario.plan(task.bound)}
+    shown = {
+        value for visit in walk.visits for name, value in visit.args.items() if name != PART
+    } - typed_in
+    answers = {value for asked in task.asked for value in asked.values}
+    if shown & answers:
+        raise _Rejected("leak-free", "an address says the answer")
+
+
+def _given_away(asked: tuple[Asked, ...], text: str) -> bool:
+    """Whether somebody who recites the text is right."""
+    return all(fact.right for fact in answered(asked, text, ""))

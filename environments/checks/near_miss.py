@@ -1,0 +1,59 @@
+"""Near misses: the binding of a scenario with one slot mistaken so that it makes a difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from environments.model.binding import Infeasible, decoyed, parameters, typed
+from environments.model.spec import Bound, Scenario
+from environments.model.state import World
+from environments.verify.truth import column
+
+TRIED = 60  # decoys of a slot
+
+Outcome = tuple[Any, ...]
+
+
+def near_miss(scenario: Scenario, bound: Bound, slot: str, world: World) -> Bound | None:
+    """The binding with the first decoy of ``slot``, in its ring, that asks for another answer or
+    another state; None where no decoy does. ``world`` is as it was before the run."""
+    right = outcome(scenario, bound, world)
+    for step in range(1, TRIED + 1):
+        try:
+            near = decoyed(scenario, bound, slot, world, step)
+        except Infeasible:
+            continue
+        if near[slot] == bound[slot]:
+            return None
+        if outcome(scenario, near, world) != right:
+            return near
+    return None
+
+
+def outcome(scenario: Scenario, bound: Bound, world: World) -> Outcome:
+    """What a run that takes ``bound`` for its task ends with: the answers that the state gives, and
+    the rows that are wanted."""
+    values = parameters(bound)
+    answers = tuple(
+        _unordered(column(world, answer.sql, values))
+        for answer in scenario.answers
+        if answer.kind != "code" and answer.when == "before"
+    )
+    wanted = tuple(
+        (typed(expect.key, bound), *(_typed(value, bound) for value in expect.values.values()))
+        for expect in scenario.expect
+    )
+    return answers, wanted
+
+
+def _unordered(cells: list[Any]) -> tuple[Any, ...]:
+    """The same names in another order are the same answer."""
+    return tuple(sorted(cells, key=str))
+
+
+def _typed(value: str | int, bound: Bound) -> Any:
+    """The wanted value; as it is written where it names a row that is yet to be made."""
+    try:
+        return typed(value, bound)
+    except KeyError:
+        return value

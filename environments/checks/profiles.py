@@ -1,0 +1,188 @@
+"""What follows from a data profile alone, computed once: state, common values, order of keys."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from environments.model.axes import profile
+from environments.model.binding import parameters
+from environments.model.config import Config
+from environments.model.spec import Answer, App, Bound, Scenario
+from environments.model.state import Change, Record, Value, World, difference
+from environments.verify.truth import column, written
+
+ROWS = 8  # fewer rows may be in order by chance
+REMEMBERED = 20_000  # results of queries, a profile
+Cells = tuple[Value, ...]
+_SELECTED = re.compile(r"SELECT\s+(\w+)\s+FROM\s+(\w+)\b", re.IGNORECASE)
+_NAMED = re.compile(r":(\w+)")
+
+
+class Still(World):
+    """The state of a profile, shared by all checks in it: what a query gave is remembered for as
+    long as nothing has changed, and changes are undone (``trial``)."""
+
+    def __init__(self, app: App, number: int, seed: int) -> None:
+        super().__init__(app.tables, profile(app, number, seed))
+        self._remembered: dict[tuple[Any, ...], list[sqlite3.Row]] = {}
+        self._recorded: dict[tuple[Any, ...], list[Record]] = {}
+        self._untouched = self.db.total_changes
+        self._written: dict[str, int] = {}
+        self.dumped = self.dump()
+        self.bare = self.cells(self.tables)
+
+    @property
+    def touched(self) -> bool:
+        return self.db.total_changes != self._untouched
+
+    def rows(self, sql: str, /, **values: Any) -> list[sqlite3.Row]:
+        if self.touched:
+            return super().rows(sql, **values)
+        key = (sql, *(values[name] for name in _names(sql)))
+        found = self._remembered.get(key)
+        if found is None:
+            if len(self._remembered) >= REMEMBERED:
+                self._remembered.clear()
+            found = self._remembered[key] = super().rows(sql, **values)
+        return list(found)
+
+    def records(self, sql: str, /, **values: Any) -> list[Record]:
+        if self.touched:
+            return super().records(sql, **values)
+        key = (sql, *(values[name] for name in _names(sql)))
+        found = self._recorded.get(key)
+        if found is None:
+            if len(self._recorded) >= REMEMBERED:
+                self._recorded.clear()
+            found = self._recorded[key] = super().records(sql, **values)
+        return list(found)
+
+    def one(self, sql: str, /, **values: Any) -> sqlite3.Row | None:
+        if self.touched:
+            return super().one(sql, **values)
+        return next(iter(self.rows(sql, **values)), None)
+
+    def add(self, table: str, **values: Value) -> None:
+        with self._noted(table):
+            super().add(table, **values)
+
+    def change(self, table: str, key: Value, /, **values: Value) -> None:
+        with self._noted(table):
+            super().change(table, key, **values)
+
+    def remove(self, table: str, key: Value) -> None:
+        with self._noted(table):
+            super().remove(table, key)
+
+    @contextmanager
+    def _noted(self, table: str) -> Iterator[None]:
+        """Count the rows written, by table."""
+        before = self.db.total_changes
+        yield
+        self._written[table] = self._written.get(table, 0) + self.db.total_changes - before
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Whatever happens in here is undone."""
+        self.db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self.db.execute("ROLLBACK")
+            self._untouched = self.db.total_changes
+            self._written = {}
+
+    def changes(self) -> list[Change]:
+        """What is different from the profile now; tables that nothing was written to are not looked
+        into."""
+        if not self.touched:
+            return []
+        known = sum(self._written.values()) == self.db.total_changes - self._untouched
+        now = self.cells(self._written if known else self.tables)
+        before, after = {}, {}
+        for name, rows in now.items():
+            if rows != self.bare[name]:
+                before[name] = self._beyond(name, self.bare[name], rows)
+                after[name] = self._beyond(name, rows, self.bare[name])
+        return difference(before, after)
+
+    def _beyond(self, table: str, some: list[Cells], others: list[Cells]) -> dict[str, Record]:
+        """The rows that the others do not hold, by key."""
+        names, known = self.tables[table].names, set(others)
+        return {str(row[0]): dict(zip(names, row, strict=True)) for row in some if row not in known}
+
+
+@lru_cache(maxsize=1024)
+def _names(sql: str) -> tuple[str, ...]:
+    """The parameters that a query names."""
+    return tuple(dict.fromkeys(_NAMED.findall(sql)))
+
+
+@lru_cache(maxsize=64)
+def still(app: App, number: int, seed: int) -> Still:
+    """The state of a profile, to be read and tried out."""
+    return Still(app, number, seed)
+
+
+def answers(world: World, answer: Answer, bound: Bound) -> list[Any]:
+    """The different values that the state gives for an answer."""
+    cells = column(world, answer.sql, parameters(bound))
+    return sorted({cell for cell in cells if cell is not None}, key=str)
+
+
+def most_common(
+    app: App, config: Config, scenario: Scenario, bound: Bound, world: World
+) -> Iterator[str]:
+    """What somebody would say who always names the most common value: of the names that an answer
+    is chosen from, else of the column that it is read from."""
+    for answer in scenario.answers:
+        if answer.among:
+            names = column(world, answer.among, parameters(bound))
+            yield from _top(tuple(map(str, names)))
+        elif found := _SELECTED.match(answer.sql):
+            values = _values(app, config.profile, config.seed, found[2], found[1])
+            yield from (written(answer.kind, value) for value in _top(values))
+
+
+@lru_cache(maxsize=1024)
+def _values(app: App, number: int, seed: int, table: str, name: str) -> tuple[Any, ...]:
+    rows = still(app, number, seed).dumped.get(table, {})
+    return tuple(row[name] for row in rows.values() if name in row)
+
+
+@lru_cache(maxsize=4096)
+def _top(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The most common value, if one is found more often than the others."""
+    ranked = Counter(values).most_common(2)
+    if len(values) > 1 and (len(ranked) == 1 or ranked[0][1] > ranked[1][1]):
+        return (ranked[0][0],)
+    return ()
+
+
+@lru_cache(maxsize=128)
+def ordered_key(app: App, number: int, seed: int) -> str:
+    """``TABLE sort by COLUMN`` where the opaque keys of a table come in the order of a column; ""
+    if none do. Keys that are asked for in an address would then tell which row has the most."""
+    for table in app.tables:
+        rows = list(
+            still(app, number, seed).dumped[table.name].values()
+        )  # in the order of their keys
+        if len(rows) < ROWS or dict(table.columns)[table.key] != "token":
+            continue
+        for name, kind in table.columns[1:]:
+            values = [row[name] for row in rows]
+            if kind in ("int", "money", "date") and _monotone(values):
+                return f"{table.name} sort by {name}"
+    return ""
+
+
+def _monotone(values: list[Any]) -> bool:
+    rises = [(a < b) - (a > b) for a, b in pairwise(values)]
+    return any(rises) and (min(rises) >= 0 or max(rises) <= 0)

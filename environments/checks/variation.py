@@ -1,0 +1,48 @@
+"""Configurations of the same scenario in which axes are others: for replays, blind or measured."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Literal
+
+from environments.apps import load_app
+from environments.checks.integrity import check
+from environments.checks.near_miss import Outcome, outcome
+from environments.checks.profiles import still
+from environments.model.axes import instance
+from environments.model.binding import bind
+from environments.model.case import Case
+from environments.model.config import PROFILES, STATES, THEMES, Config
+
+Axis = Literal["instance", "profile", "theme", "ui"]
+AXES: tuple[Axis, ...] = ("instance", "profile", "theme", "ui")
+_SIZES = {"profile": PROFILES, "theme": THEMES, "ui": STATES}
+TRIED = PROFILES - 1  # steps after which an axis would come round to itself
+
+
+def others(config: Config, axes: Collection[Axis]) -> Iterator[Case]:
+    """The sound cases in which each of ``axes`` is 1, 2, ... further, and nothing else."""
+    app = load_app(config.app)
+    for step in range(1, TRIED + 1):
+        further: dict[str, int] = {axis: getattr(config, axis) + step for axis in axes}
+        update = {axis: at % _SIZES.get(axis, at + 1) for axis, at in further.items()}
+        found = check(app, config.model_copy(update=update))
+        if isinstance(found, Case):
+            yield found
+
+
+def elsewhere(config: Config) -> Case | None:
+    """A case in which every axis is another and so is what the task comes to, where there is one:
+    what was right there is wrong here, and not right by chance."""
+    here = comes_to(config)
+    return next((case for case in others(config, AXES) if comes_to(case.config) != here), None)
+
+
+def comes_to(config: Config) -> Outcome:
+    """The answers and the wanted rows of a configuration. Raises Infeasible."""
+    app = load_app(config.app)
+    scenario = app.scenario(config.scenario)
+    places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
+    world = still(app, config.profile, config.seed)
+    with world.trial():
+        return outcome(scenario, bind(scenario, places, world), world)

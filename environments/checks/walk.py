@@ -1,0 +1,159 @@
+"""A visitor without a browser: does moves on the page model and notes what it took.
+
+It proves a configuration feasible offline and measures its difficulty; the browser then has to
+agree. A move looks for its control on the page, else opens the menu or turns to the next page of a
+list, as an agent would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from environments.kit.reading import beside, forms, links, options
+from environments.model.page import Field, Form, Label, Link, Page, Word
+from environments.model.plan import Move
+from environments.model.site import CONFIRMED, Landing, Site, refused
+from environments.model.spec import Refused
+
+TURNS = 60  # links followed to find one control before it counts as absent
+Control = TypeVar("Control")
+
+
+class Lost(Exception):
+    """A move found no control; the message names the move and the page."""
+
+
+@dataclass
+class Visit:
+    """One page of a walk; ``args`` are its query. ``actions`` counts the controls used on it;
+    ``options`` is the most things among which one was chosen there: the rows of a list whose
+    control was used or that was read to its end, the options of a field."""
+
+    name: str
+    args: Mapping[str, str]
+    page: Page
+    options: int = 1
+    actions: int = 0
+
+
+@dataclass
+class Walk:
+    """What a visitor did. ``visits`` are the pages in order; ``risks`` has an entry for every
+    irreversible operation: whether the site had asked before; ``moved`` counts browser actions."""
+
+    site: Site
+    visits: list[Visit] = field(default_factory=list)
+    risks: list[bool] = field(default_factory=list)
+    moved: int = 0
+    _place: tuple[str, Mapping[str, str]] = ("", {})
+    _entered: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def page(self) -> Page:
+        return self.visits[-1].page
+
+    def open(self, name: str, args: Mapping[str, str]) -> None:
+        """Go to a page."""
+        self._place = (name, args)
+        self._show(self.site.get(name, args))
+
+    def do(self, move: Move) -> None:
+        """Do one move. Raises Lost."""
+        if move.do == "follow":
+            self._follow(self._seek(self._link, move))
+        elif move.do == "scan":
+            for _ in range(TURNS):
+                if (onward := self._link(move.label)) is None:
+                    return
+                self._follow(onward)
+        elif move.do == "press":
+            self._submit(self._seek(self._form, move))
+        else:
+            entry = self._seek(self._field, move)
+            self._used(len(entry.options))
+            self._entered[entry.name] = _value(entry, move)
+
+    def _show(self, page: Page) -> None:
+        self._entered = {}
+        self.visits.append(Visit(*self._place, page))
+
+    def _used(self, among: int) -> None:
+        self.moved += 1
+        self.visits[-1].actions += 1
+        self.visits[-1].options = max(self.visits[-1].options, among)
+
+    def _follow(self, link: Link) -> None:
+        turned = link.label == Word("next_page")
+        self._used(options(self.page) if turned else beside(self.page, link))
+        self.open(link.page, link.args)
+
+    def _seek(self, find: Callable[[Label], Control | None], move: Move) -> Control:
+        for _ in range(TURNS):
+            if (found := find(move.label)) is not None:
+                return found
+            onward = next(filter(None, map(self._link, onwards(move))), None)
+            if onward is None:
+                break
+            self._follow(onward)
+        raise Lost(f"{move.do} {_name(move.label)!r}: not on page {self._place[0]!r}")
+
+    def _link(self, label: Label) -> Link | None:
+        return _first((*self.site.navigation(), *links(self.page)), label)
+
+    def _form(self, label: Label) -> Form | None:
+        return next((form for form in forms(self.page) if form.submit == label), None)
+
+    def _field(self, label: Label) -> Field | None:
+        entries = (entry for form in forms(self.page) for entry in form.fields)
+        return next((entry for entry in entries if entry.label == label), None)
+
+    def _submit(self, form: Form) -> None:
+        self._used(beside(self.page, form))
+        sent = dict(form.hidden)
+        for entry in form.fields:
+            value = self._entered.get(entry.name, entry.value)
+            if entry.input != "tick" or value == "on":
+                sent[entry.name] = value
+        if form.page:
+            self.open(form.page, sent)
+            return
+        known = self.site.app.operations.get(form.operation)
+        outcome = self.site.post(form.operation, sent)
+        if isinstance(outcome, Refused):
+            self._show(refused(self.site.get(*self._place), outcome))
+        elif isinstance(outcome, Landing):
+            if known is not None and known.irreversible:
+                self.risks.append(CONFIRMED in sent)
+            self.open(outcome.page, outcome.args)
+        else:
+            self._show(outcome)
+
+
+def onwards(move: Move) -> tuple[Word, Word]:
+    """Where to look for a control that is not on the page, in this order: a section of the site is
+    behind the menu, a thing with a name further down the list."""
+    section = move.do == "follow" and isinstance(move.label, Word) and not move.label.of
+    words = (Word("menu"), Word("next_page"))
+    return words if section else words[::-1]
+
+
+def _first(found: Iterable[Link], label: Label) -> Link | None:
+    return next((link for link in found if link.label == label), None)
+
+
+def _value(entry: Field, move: Move) -> str:
+    """What the control sends after the move. Raises Lost for an option that is not there."""
+    if move.do == "tick":
+        return "" if entry.value == "on" else "on"
+    if move.do == "enter":
+        return str(move.text)
+    for option in entry.options:
+        if option.label == move.text:
+            return option.value
+    raise Lost(f"choose {_name(move.label)!r}: no option {_name(move.text)!r}")
+
+
+def _name(label: Label) -> str:
+    return f"{label.key} {label.of}".strip() if isinstance(label, Word) else label

@@ -1,0 +1,137 @@
+"""Doing a parsed action in a tab. What it refuses it refuses before anything happens."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from environments.chromium.action_syntax import Action, Argument
+from environments.chromium.observation import Bids
+from environments.chromium.tab import ACTION_PATIENCE, Tab, inside
+
+if TYPE_CHECKING:
+    from playwright.async_api import ElementHandle
+
+MAX_FILL = 10_000  # characters
+MAX_WAIT = 3_000.0  # milliseconds
+_BUTTONS = ("left", "middle", "right")
+_KEY = "trajudge-target"
+
+_HOLD = f"function() {{ window[Symbol.for('{_KEY}')] = this; }}"
+_TAKE = f"""() => {{
+  const held = window[Symbol.for('{_KEY}')];
+  delete window[Symbol.for('{_KEY}')];
+  return held;
+}}"""
+_LABELS = """(select) => select.matches("select")
+  ? [...select.options].flatMap((option) => option.disabled ? [] : [option.label, option.value])
+  : null"""
+
+
+class Refused(Exception):
+    """The action was not done; the message is one line for the agent."""
+
+
+async def do(tab: Tab, bids: Bids, action: Action) -> None:
+    """Do the action. Raises Refused, and what Playwright raises."""
+    name, arguments = action
+    if name == "goto":
+        await _goto(tab, str(arguments[0]))
+    elif name in ("go_back", "go_forward"):
+        await _through_history(tab, -1 if name == "go_back" else 1)
+    elif name == "scroll":
+        await tab.page.evaluate(
+            "([x, y]) => scrollBy({left: x, top: y, behavior: 'instant'})", list(arguments)
+        )
+    elif name == "noop":
+        await asyncio.sleep(min(_number(arguments), MAX_WAIT) / 1000)
+    elif name not in ("send_msg_to_user", "report_infeasible"):
+        found = await asyncio.wait_for(_element(tab, bids, str(arguments[0])), ACTION_PATIENCE)
+        await _on_element(found, name, str(arguments[0]), arguments[1:])
+
+
+def _number(arguments: tuple[Argument, ...]) -> float:
+    return (
+        max(0.0, float(arguments[0]))
+        if arguments and isinstance(arguments[0], int | float)
+        else 0.0
+    )
+
+
+async def _goto(tab: Tab, url: str) -> None:
+    """Only the run's own origin, spelt plainly: ``javascript:`` would run before it fails."""
+    plain = url.isprintable() and not any(character.isspace() for character in url)
+    if not plain or "\\" in url or not inside(url, tab.origin):
+        raise Refused(f"{url[:200]!r} is outside of {tab.origin}")
+    await tab.goto(url)
+
+
+async def _through_history(tab: Tab, by: int) -> None:
+    history = await tab.cdp.send("Page.getNavigationHistory")
+    index = history["currentIndex"] + by
+    entries = history["entries"]
+    if not 0 <= index < len(entries) or not inside(entries[index]["url"], tab.origin):
+        raise Refused(f"there is no page to go {'back' if by < 0 else 'forward'} to")
+    go = tab.page.go_back if by < 0 else tab.page.go_forward
+    await go(wait_until="commit", timeout=tab.settings.patience * 1000)
+
+
+async def _element(tab: Tab, bids: Bids, bid: str) -> ElementHandle:
+    """The element with this bid, handed from the protocol to Playwright through the page."""
+    from playwright.async_api import Error  # noqa: PLC0415
+
+    missing = Refused(f"no element with bid {bid[:50]!r}")
+    node = bids.node(bid)
+    if node is None:
+        raise missing
+    try:
+        resolved = await tab.cdp.send("DOM.resolveNode", {"backendNodeId": node})
+    except Error:
+        raise missing from None
+    held: dict[str, Any] = {
+        "objectId": resolved["object"]["objectId"],
+        "functionDeclaration": _HOLD,
+    }
+    await tab.cdp.send("Runtime.callFunctionOn", held)
+    element = (await tab.page.evaluate_handle(_TAKE)).as_element()
+    if element is None or not await element.evaluate("(element) => element.isConnected"):
+        raise missing
+    return element
+
+
+async def _on_element(
+    found: ElementHandle, name: str, bid: str, arguments: tuple[Argument, ...]
+) -> None:
+    if not await found.is_enabled():
+        raise Refused(f"element {bid!r} is disabled")
+    if name in ("click", "dblclick"):
+        button = arguments[0] if arguments else "left"
+        if button not in _BUTTONS:
+            raise Refused(f"no mouse button is called {button!r}")
+        click = found.click if name == "click" else found.dblclick
+        await click(button=button, no_wait_after=True)  # type: ignore[arg-type]
+    elif name == "hover":
+        await found.hover()
+    elif name == "press":
+        await found.press(str(arguments[0]), no_wait_after=True)
+    elif name == "fill":
+        await _fill(found, str(arguments[0]))
+    else:
+        await _select(found, bid, arguments[0])
+
+
+async def _fill(found: ElementHandle, value: str) -> None:
+    if len(value) > MAX_FILL:
+        raise Refused(f"a text of {len(value)} characters: at most {MAX_FILL} are filled in")
+    await found.fill(value)
+
+
+async def _select(found: ElementHandle, bid: str, wanted: Argument) -> None:
+    known = await found.evaluate(_LABELS)
+    if known is None:
+        raise Refused(f"element {bid!r} has no options")
+    options = wanted if isinstance(wanted, list) else [str(wanted)]
+    for option in options:
+        if option not in known:
+            raise Refused(f"element {bid!r} has no option {option[:100]!r}")
+    await found.select_option(options)

@@ -1,0 +1,228 @@
+"""What an agent sees of a page: the accessibility tree with bids, and a picture.
+
+The bids are numbers in document order that the harness keeps beside the page, by the DevTools
+protocol's node ids: ``mark="native"`` leaves no trace in the page. ``mark="browsergym"`` writes the
+attributes by which BrowserGym carries its bids, which changes what Chromium takes into the tree;
+it is for parity with data that were recorded so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterator
+from functools import lru_cache
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from PIL import Image
+
+from environments.chromium.axtree import Mark
+
+if TYPE_CHECKING:
+    from playwright.async_api import CDPSession
+
+MarkMode = Literal["native", "browsergym"]
+
+FLAT_COLOURS = 24
+OTHER_COLOURS = 8
+PICTURES_TRIED = 4
+NEXT_FRAME = 0.1  # seconds
+_NO_FRAME = "Unable to capture screenshot"
+_ELEMENT = 1
+_NOWHERE = [-1.0, -1.0, 0.0, 0.0]
+_CONTROLS = frozenset({"BUTTON", "INPUT", "SELECT", "TEXTAREA", "SUMMARY", "LABEL"})
+
+# ARIA texts reach the tree, so BrowserGym writes the bid before them and takes it away again.
+_WRITE = """(() => {
+  let next = window.browsergymNext ?? 0;
+  for (const element of document.querySelectorAll(":not(svg *)")) {
+    if (!element.hasAttribute("bid")) element.setAttribute("bid", String(next++));
+    for (const name of ["aria-roledescription", "aria-description"])
+      element.setAttribute(name,
+        `browsergym_id_${element.getAttribute("bid")} ${element.getAttribute(name) ?? ""}`);
+  }
+  window.browsergymNext = next;
+})()"""
+_ERASE = """(() => {
+  for (const element of document.querySelectorAll("*"))
+    for (const name of ["aria-roledescription", "aria-description"]) {
+      const text = (element.getAttribute(name) ?? "").replace(/^browsergym_id_\\S+ /, "");
+      if (text) element.setAttribute(name, text); else element.removeAttribute(name);
+    }
+})()"""
+
+
+class Sight(NamedTuple):
+    """A page as the browser reports it: nodes of the tree, marks by node id, the picture."""
+
+    url: str
+    title: str
+    nodes: list[dict[str, Any]]
+    marks: dict[int, Mark]
+    png: bytes | None
+
+
+class Bids:
+    """The bids of a document's elements: given once, in document order, from 0."""
+
+    def __init__(self) -> None:
+        self._document: object = None
+        self._by_node: dict[int, str] = {}
+        self._nodes: dict[str, int] = {}
+
+    def start(self, document: object) -> None:
+        """Begin anew if this is another document than the last one."""
+        if document != self._document:
+            self._document = document
+            self._by_node, self._nodes = {}, {}
+
+    def of(self, node: int, written: str | None = None) -> str:
+        """The bid of a node; ``written`` is the one that the page carries."""
+        if node not in self._by_node:
+            bid = written if written is not None else str(len(self._by_node))
+            self._by_node[node] = bid
+            self._nodes[bid] = node
+        return self._by_node[node]
+
+    def node(self, bid: str) -> int | None:
+        """The node with this bid, as far as one was seen."""
+        return self._nodes.get(bid)
+
+
+async def look(cdp: CDPSession, bids: Bids, mark: MarkMode, *, pictures: bool) -> Sight:
+    """See the page. The questions go out together: answers overlap."""
+    written = mark == "browsergym"
+    if written:
+        await cdp.send("Runtime.evaluate", {"expression": _WRITE})
+    shot = picture(cdp) if pictures else _no_picture()
+    tree, snapshot, metrics, png = await asyncio.gather(
+        cdp.send("Accessibility.getFullAXTree"),
+        cdp.send("DOMSnapshot.captureSnapshot", {"computedStyles": []}),
+        cdp.send("Page.getLayoutMetrics"),
+        shot,
+    )
+    if written:
+        await cdp.send("Runtime.evaluate", {"expression": _ERASE})
+    document, strings = snapshot["documents"][0], snapshot["strings"]
+    view = metrics["cssLayoutViewport"]
+    window = (view["pageX"], view["pageY"], view["clientWidth"], view["clientHeight"])
+    marks = dict(_marks(document, strings, window, bids, written))
+    url, title = (_string(strings, document[part]) for part in ("documentURL", "title"))
+    return Sight(url, title, tree["nodes"], marks, png)
+
+
+async def picture(cdp: CDPSession) -> bytes:
+    """The window. A busy machine now and then has no frame to show, a moment later it has."""
+    from playwright.async_api import Error  # noqa: PLC0415
+
+    asked = {"format": "png", "optimizeForSpeed": True}
+    for _ in range(PICTURES_TRIED - 1):
+        try:
+            return _decoded(await cdp.send("Page.captureScreenshot", asked))
+        except Error as error:
+            if _NO_FRAME not in error.message:
+                raise
+            await asyncio.sleep(NEXT_FRAME)
+    return _decoded(await cdp.send("Page.captureScreenshot", asked))
+
+
+def _decoded(shot: dict[str, Any]) -> bytes:
+    return base64.b64decode(shot["data"])
+
+
+async def _no_picture() -> None:
+    return None
+
+
+def _string(strings: list[str], index: int) -> str:
+    return strings[index] if index >= 0 else ""
+
+
+def _marks(
+    document: dict[str, Any],
+    strings: list[str],
+    window: tuple[float, float, float, float],
+    bids: Bids,
+    written: bool,
+) -> Iterator[tuple[int, Mark]]:
+    """(node id, mark) of every element of the document in document order."""
+    nodes, layout = document["nodes"], document["layout"]
+    boxes = dict(zip(layout["nodeIndex"], layout["bounds"], strict=True))
+    listening = set(nodes["isClickable"]["index"])  # to the mouse, by a script or by itself
+    carried = {} if not written else _carried(nodes["attributes"], strings)
+    for index in carried or _elements(nodes, strings):
+        control = not written and strings[nodes["nodeName"][index]] in _CONTROLS
+        node = nodes["backendNodeId"][index]
+        box = boxes.get(index, _NOWHERE)
+        share = _share(box, window)
+        seen = share >= 0.5 if written else share > 0 and bool(box[2] and box[3])
+        yield node, Mark(bids.of(node, carried.get(index)), seen, control or index in listening)
+
+
+def _elements(nodes: dict[str, Any], strings: list[str]) -> Iterator[int]:
+    """Indices of the body's elements: not what a picture or a control is made of."""
+    kinds, parents = nodes["nodeType"], nodes["parentIndex"]
+    names = [_string(strings, name) for name in nodes["nodeName"]]
+    drawn = set(nodes["pseudoType"]["index"])
+    inner = {
+        index
+        for index, kind in zip(
+            nodes["shadowRootType"]["index"], nodes["shadowRootType"]["value"], strict=True
+        )
+        if strings[kind] == "user-agent"
+    }
+    inside = [False] * len(kinds)  # of the body, where elements get bids
+    for index, parent in enumerate(parents):
+        if parent < 0:
+            continue
+        stops = index in drawn or index in inner or names[parent] == "svg"
+        inside[index] = (inside[parent] or names[parent] == "BODY") and not stops
+        if inside[index] and kinds[index] == _ELEMENT:
+            yield index
+
+
+def _carried(attributes: list[list[int]], strings: list[str]) -> dict[int, str]:
+    """The bids that elements carry, by index of the node."""
+    return {
+        index: strings[value]
+        for index, pairs in enumerate(attributes)
+        for name, value in zip(pairs[::2], pairs[1::2], strict=True)
+        if strings[name] == "bid"
+    }
+
+
+def _share(box: list[float], window: tuple[float, float, float, float]) -> float:
+    """How much of a box is inside the window, in [0, 1]; of an empty one, whether it is."""
+    left, top, width, height = box
+    x, y, wide, high = window
+    across = min(left + width, x + wide) - max(left, x)
+    down = min(top + height, y + high) - max(top, y)
+    if across < 0 or down < 0:
+        return 0.0
+    return across * down / (width * height) if width and height else 1.0
+
+
+@lru_cache(maxsize=64)  # many steps show the same page
+def smaller(png: bytes) -> bytes:
+    """The same picture with few colours: flat pages stay legible at a fraction of the bytes."""
+    with Image.open(BytesIO(png)) as picture:
+        full = picture.convert("RGB")
+    few = full.quantize(palette=_palette(full), dither=Image.Dither.NONE)
+    out = BytesIO()
+    few.save(out, "PNG", compress_level=6)
+    return out.getvalue()
+
+
+def _palette(picture: Image.Image) -> Image.Image:
+    """The page's flat colours as they are, and a few more for what is left, from a sample of its
+    pixels: reading all of them would cost more than the rest of a step's picture."""
+    size = (max(1, picture.width // 3), max(1, picture.height // 3))
+    sample = picture.resize(size, Image.Resampling.NEAREST)
+    counts: Any = sample.getcolors(size[0] * size[1])
+    flat = sorted(counts, key=lambda entry: (-entry[0], entry[1]))[:FLAT_COLOURS]
+    others = sample.quantize(OTHER_COLOURS, method=Image.Quantize.MEDIANCUT)
+    values = [part for _, colour in flat for part in colour]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(values + (others.getpalette() or [])[: 3 * OTHER_COLOURS])
+    return palette

@@ -1,0 +1,1 @@
+"""The nouns of the environments, and an application in one configuration without HTTP."""

@@ -1,0 +1,64 @@
+"""What varies between two configurations of a scenario, each axis from a seed of its own.
+
+Instance (which values the slots take), data profile (the rows), theme (how pages look, read and
+are ordered) and interface state (where a run begins, how long lists are, how they are sorted), as
+in PRISM appendix 14. No axis reads another's generator: changing one leaves the bytes of the
+others alone. An instance is a place in [0, 1) for every slot, not a value, so that it means
+something in every profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import sha256
+
+import numpy as np
+
+from environments.model.config import PAGE_SIZES, Config, Ui
+from environments.model.spec import App
+from environments.model.state import World
+
+
+def generator(axis: str, *parts: str | int) -> np.random.Generator:
+    """The generator of one axis: the same for the same words in every process."""
+    name = "\x1f".join(map(str, (axis, *parts)))
+    return np.random.default_rng(int.from_bytes(sha256(name.encode()).digest()[:16], "big"))
+
+
+@lru_cache(maxsize=4096)
+def instance(
+    app: str, scenario: str, slots: tuple[str, ...], index: int, seed: int
+) -> Mapping[str, float]:
+    """The place in [0, 1) of every slot."""
+    draws = generator("instance", app, scenario, index, seed).random(len(slots))
+    return dict(zip(slots, draws.tolist(), strict=True))
+
+
+@lru_cache(maxsize=256)
+def profile(app: App, index: int, seed: int) -> bytes:
+    """The application's state in this data profile, as a snapshot for ``World``."""
+    world = World(app.tables)
+    world.load(app.profile(generator("profile", app.id, index, seed), index))
+    snapshot = world.snapshot()
+    world.close()
+    return snapshot
+
+
+def open_world(app: App, config: Config) -> World:
+    """A fresh state in the configuration's data profile; the caller closes it."""
+    return World(app.tables, profile(app, config.profile, config.seed))
+
+
+@lru_cache(maxsize=1024)
+def ui(app: App, index: int, seed: int) -> Ui:
+    """The interface state. Index 0 is the plain one: the home page, long lists, first order."""
+    if index == 0:
+        return Ui("home", PAGE_SIZES[-1], 0, folded=False)
+    rng = generator("ui", app.id, index, seed)
+    return Ui(
+        start=str(rng.choice(app.starts)),
+        page_size=int(rng.choice(PAGE_SIZES)),
+        sort=int(rng.integers(app.sorts)),
+        folded=bool(rng.random() < 0.3),
+    )

@@ -1,0 +1,67 @@
+"""A case: a checked configuration with its goal and measured difficulty, and files of cases.
+
+A file of cases holds nothing that tells the answer: the verifier asks the state again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+
+from environments.model.config import Config
+from trajectories.atomic import write_bytes
+from trajectories.errors import UserError
+from trajectories.model import Record
+
+Vector = tuple[int, int, int, int, int, int, int]
+
+
+class Case(Record):
+    """``vector`` holds the seven dimensions (depth, breadth, interaction, visual, information,
+    reasoning, risk; 1 to 3 each), ``level`` their total level, ``shortest`` the number of browser
+    actions of the shortest way known, its last message included."""
+
+    config: Config
+    goal: str
+    domain: str
+    vector: Vector
+    level: int
+    shortest: int
+
+    @property
+    def id(self) -> str:
+        return self.config.id
+
+
+def write_cases(path: Path, cases: Iterable[Case]) -> None:
+    """One line a case, in the order given. Raises UserError if the file cannot be written."""
+    lines = (orjson.dumps(case.model_dump(mode="json")) + b"\n" for case in cases)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, b"".join(lines))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
+
+
+def read_cases(path: Path) -> list[Case]:
+    """The cases of a file. Raises UserError that names the file and the line."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
+    return [_case(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _case(path: Path, number: int, line: bytes) -> Case:
+    try:
+        return Case.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the line"
+        raise UserError(
+            f"{path}, line {number}: not a case ({where}: {first['msg']}); write the file with "
+            "python -m environments.generate"
+        ) from None

@@ -1,0 +1,45 @@
+"""One configuration of a scenario, and how the interface stands when a run begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from trajectories.model import Record
+
+PROFILES = 12
+THEMES = 12
+STATES = 12
+PAGE_SIZES = (4, 6, 9, 14)
+
+
+class Config(Record):
+    """One configuration of a scenario. ``noise`` 0 is none; the other axes are indices."""
+
+    app: str
+    scenario: str
+    instance: int = Field(default=0, ge=0)
+    profile: int = Field(default=0, ge=0, lt=PROFILES)
+    theme: int = Field(default=0, ge=0, lt=THEMES)
+    ui: int = Field(default=0, ge=0, lt=STATES)
+    noise: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0)
+
+    @property
+    def id(self) -> str:
+        """``shop.buy.i3.p1.t0.u2.n0.s0``: a name for files and task ids."""
+        axes = zip("iptuns", (self.instance, self.profile, self.theme, self.ui), strict=False)
+        numbers = [f"{letter}{value}" for letter, value in axes]
+        return ".".join([self.app, self.scenario, *numbers, f"n{self.noise}", f"s{self.seed}"])
+
+
+@dataclass(frozen=True, slots=True)
+class Ui:
+    """How the interface stands when a run begins. ``sort`` counts the application's sort orders;
+    ``folded`` hides the navigation behind a menu link."""
+
+    start: str
+    page_size: int
+    sort: int
+    folded: bool

@@ -1,0 +1,139 @@
+"""A page as data: what it says and offers, never how it looks.
+
+Applications build these; ``environments.kit.html`` renders them in a theme for the browser,
+``environments.checks.walk`` reads them directly. A label is either text of the application's data
+(a product's name) or a ``Word``: a key whose wording the theme chooses among synonyms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+
+class Word(NamedTuple):
+    """A wording that the theme chooses; ``of`` names what it applies to (``Delete`` + the item),
+    which is part of the accessible name and not shown where the place makes it plain."""
+
+    key: str
+    of: str = ""
+
+
+Label = str | Word
+NO_ARGS: Mapping[str, str] = {}
+
+
+class Link(NamedTuple):
+    """A link to a page of the same application; ``args`` are its query."""
+
+    label: Label
+    page: str
+    args: Mapping[str, str] = NO_ARGS
+
+
+class Option(NamedTuple):
+    """One choice of a field: the value that is sent and what is shown."""
+
+    value: str
+    label: Label
+
+
+Input = Literal["text", "search", "number", "date", "long", "choice", "tick"]
+
+
+class Field(NamedTuple):
+    """One control. ``choice`` is a list or radio buttons, as the theme likes; ``tick`` a checkbox
+    that sends ``value`` "on"; ``long`` a text area."""
+
+    name: str
+    label: Label
+    input: Input = "text"
+    value: str = ""
+    options: tuple[Option, ...] = ()
+    required: bool = False
+
+
+class Form(NamedTuple):
+    """A form. With ``operation`` it changes the state (POST), with ``page`` it asks for a page
+    (GET). ``hidden`` is sent along."""
+
+    submit: Label
+    fields: tuple[Field, ...] = ()
+    operation: str = ""
+    page: str = ""
+    hidden: Mapping[str, str] = NO_ARGS
+
+
+class Text(NamedTuple):
+    """A paragraph. User content is passed as it is: rendering escapes it."""
+
+    text: Label
+
+
+class Notice(NamedTuple):
+    """A message about what happened; ``error`` says that it went wrong."""
+
+    text: Label
+    error: bool = False
+
+
+class Facts(NamedTuple):
+    """Names and values of one thing."""
+
+    rows: tuple[tuple[Label, str], ...]
+
+
+class Row(NamedTuple):
+    """One thing in a list: the link that opens it, what is known of it, what can be done with it.
+
+    ``cells`` are in the order of the list's columns after the first, which is the link.
+    """
+
+    link: Link | str
+    cells: tuple[str, ...] = ()
+    forms: tuple[Form, ...] = ()
+
+
+class Items(NamedTuple):
+    """A list of things, drawn as table, cards or lines. ``columns`` names the first one too."""
+
+    columns: tuple[Label, ...]
+    rows: tuple[Row, ...]
+    empty: Label = Word("nothing_here")
+
+
+class Chart(NamedTuple):
+    """A picture of numbers: the values are in its pixels only, never in the page's text."""
+
+    title: str
+    kind: Literal["bars", "line", "pie"]
+    labels: tuple[str, ...]
+    values: tuple[float, ...]
+
+
+class Section(NamedTuple):
+    """Blocks under a heading."""
+
+    title: Label
+    blocks: tuple[Block, ...]
+
+
+Block = Text | Notice | Facts | Items | Chart | Form | Link | Section
+
+
+class Page(NamedTuple):
+    """A page: its title (also its heading) and its blocks."""
+
+    title: Label
+    blocks: tuple[Block, ...]
+
+
+class Overlay(NamedTuple):
+    """Something of the site's own in the way: a bar at the foot, or (``modal``) a dialog that
+    covers the page. ``action`` is where its one button, ``dismiss``, sends a POST."""
+
+    title: str
+    text: str
+    dismiss: Label
+    action: str
+    modal: bool = False

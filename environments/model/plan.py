@@ -1,0 +1,49 @@
+"""Steps of a plan: what an agent means to do, on controls named by their labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from environments.model.page import Label, Word
+
+Do = Literal["follow", "press", "enter", "choose", "tick", "scan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What an agent means to do, on the control with this label, wherever it is on the page.
+
+    ``follow`` a link (through "next page" links where a list is long), ``press`` a form's button,
+    ``enter`` text, ``choose`` an option (``text`` is its label), ``tick`` a checkbox, ``scan`` the
+    rest of a list to its last page. ``why`` ends the sentence "Next I ...".
+    """
+
+    do: Do
+    label: Label
+    text: Label = ""
+    why: str = ""
+
+
+def follow(label: Label, why: str) -> Move:
+    return Move("follow", label, why=why)
+
+
+def press(label: Label, why: str) -> Move:
+    return Move("press", label, why=why)
+
+
+def enter(label: Label, text: str | int, why: str) -> Move:
+    return Move("enter", label, str(text), why)
+
+
+def choose(label: Label, option: Label, why: str) -> Move:
+    return Move("choose", label, option, why)
+
+
+def tick(label: Label, why: str) -> Move:
+    return Move("tick", label, why=why)
+
+
+def scan(why: str) -> Move:
+    return Move("scan", Word("next_page"), why=why)

@@ -1,0 +1,84 @@
+"""An application in one state: what a visitor gets for a page or an operation, without HTTP.
+
+The server and the walker both stand on this, so what is checked offline is what the browser sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from environments.model.config import Ui
+from environments.model.page import Form, Link, Notice, Page, Text, Word
+from environments.model.spec import App, Call, Done, Refused, View
+from environments.model.state import World
+
+CONFIRMED = "_confirmed"
+MENU = "menu"
+
+
+class Landing(NamedTuple):
+    """The operation was carried out: go on to this page."""
+
+    page: str
+    args: Mapping[str, str]
+
+
+class Site:
+    """``code`` seals a row (table, key) as an operation code."""
+
+    def __init__(
+        self, app: App, world: World, ui: Ui, code: Callable[[str, str], str] = lambda *_: "-"
+    ) -> None:
+        self.app, self.world, self.ui, self.code = app, world, ui, code
+
+    def navigation(self) -> tuple[Link, ...]:
+        """The links on every page; all of them, or the one that leads to them."""
+        return (Link(Word("menu"), MENU),) if self.ui.folded else self.app.navigation
+
+    def knows(self, page: str) -> bool:
+        return page in self.app.pages or page == MENU
+
+    def get(self, page: str, args: Mapping[str, str]) -> Page:
+        """The page; one that says "not found" for a name that does not exist."""
+        if page == MENU:
+            return Page(Word("menu"), self.app.navigation)
+        maker = self.app.pages.get(page)
+        if maker is None:
+            return missing()
+        return maker(View(self.world, args, self.ui, self.code))
+
+    def post(self, operation: str, form: Mapping[str, str]) -> Landing | Refused | Page:
+        """Carry out an operation, or give the page that asks for confirmation first."""
+        known = self.app.operations.get(operation)
+        if known is None:
+            return missing()
+        call = Call(self.world, form)
+        if known.confirm and form.get(CONFIRMED) != "yes":
+            return _question(known.confirm(call), operation, form)
+        # A failing statement must not leave half an operation behind.
+        self.world.db.execute("SAVEPOINT operation")
+        outcome: Done | Refused | None = None
+        try:
+            outcome = known.run(call)
+        finally:
+            if not isinstance(outcome, Done):
+                self.world.db.execute("ROLLBACK TO operation")
+            self.world.db.execute("RELEASE operation")
+        return Landing(outcome.page, outcome.args) if isinstance(outcome, Done) else outcome
+
+
+def missing() -> Page:
+    """What is shown for an address that leads nowhere."""
+    return Page(Word("not_found"), (Link(Word("home"), "home"),))
+
+
+def refused(page: Page, refusal: Refused) -> Page:
+    """The page again, with the reason above."""
+    return page._replace(blocks=(Notice(refusal.message, error=True), *page.blocks))
+
+
+def _question(text: str, operation: str, form: Mapping[str, str]) -> Page:
+    hidden = {**form, CONFIRMED: "yes"}
+    agree = Form(Word("confirm"), operation=operation, hidden=hidden)
+    return Page(Word("confirm_title"), (Text(text), agree, Link(Word("cancel"), "home")))

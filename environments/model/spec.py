@@ -1,0 +1,226 @@
+"""The nouns of the environments: an App is made of tables, pages, operations and scenarios.
+
+A Scenario is a parameterised task template. Its slots are bound to a profile's data; its plan is
+the oracle's way; its ground truth is a query (``answers``) or predicates on the difference of the
+state before and after (``expect``); whatever else changed beyond ``may`` is a side effect. All of
+it is read by the verifier and none of it reaches the browser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from environments.model.config import Ui
+from environments.model.page import Link, Page
+from environments.model.plan import Move
+from environments.model.schema import Table
+from environments.model.state import Rows, World
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Domain = Literal[
+    "consumer-transactions",
+    "content-moderation",
+    "enterprise-process",
+    "information-retrieval",
+    "platform-management",
+    "tool-use",
+    "content-creation",
+]
+TODAY = "2026-03-02"  # the date in every application; the browser's clock stands still on it
+
+# --- slots: what a scenario is about -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pick:
+    """A row of the profile: one of those that ``sql`` gives (it may name earlier slots as
+    ``:slot`` or ``:slot_column``), at a place in the list that the instance chose (so that it is
+    independent of the profile). Its decoy is another row of the list."""
+
+    sql: str
+
+
+@dataclass(frozen=True)
+class Number:
+    """A whole number, both ends included. Its decoy is a neighbour."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few values. Its decoy is another one."""
+
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Derive:
+    """The one row that follows from earlier slots (the cheapest of the category that was picked),
+    for plans and expectations that need it. It has no decoy of its own; no row, or several (a
+    tie), make the configuration infeasible."""
+
+    sql: str
+
+
+Slot = Pick | Number | Choice | Derive
+Bound = Mapping[str, Any]  # slot -> number, text, or a row (mapping of columns)
+
+# --- ground truth ------------------------------------------------------------------------------
+
+AnswerKind = Literal["money", "number", "text", "date", "duration", "texts", "code"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the last message must say. ``sql`` gives it (one column; one row, or the members of
+    ``texts``); it may name slots as ``:slot`` or ``:slot_column`` and ``:new_TABLE``, the key of
+    the row that the first ``added`` expectation of that table found. ``when`` tells which state is
+    asked. For names (``text``, ``texts``) ``among`` gives all names that would be candidates.
+    An operation ``code`` has no query: it is the seal of the row that ``sql`` names as table.
+    """
+
+    kind: AnswerKind
+    sql: str
+    when: Literal["before", "after"] = "before"
+    among: str = ""
+
+
+@dataclass(frozen=True)
+class Expect:
+    """A predicate on the difference: exactly ``count`` rows of ``table`` were added, removed or
+    changed so that every column in ``values`` holds (``"{slot}"`` or ``"{slot[column]}"`` stands
+    for a bound value; for ``removed`` the row before is asked). ``key`` names the row."""
+
+    kind: Literal["added", "removed", "changed"]
+    table: str
+    values: Mapping[str, str | int] = field(default_factory=dict)
+    key: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class May:
+    """Part of the frame: a change that is neither asked for nor a side effect. Without
+    ``columns`` all; ``values`` as in Expect."""
+
+    kind: Literal["added", "removed", "changed"]
+    table: str
+    columns: tuple[str, ...] = ()
+    values: Mapping[str, str | int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """A task template.
+
+    ``goals`` are wordings with ``{slot}`` and ``{slot[column]}``; ``plan`` maps bound slots to the
+    shortest way known, whatever the theme and the start page; a near-miss run is the plan with one
+    slot's decoy in place of its value, so every slot that matters is a slot. ``replies`` word the
+    last message (``{answer}`` is the answer as text, ``{code}`` the operation code); ``aside`` is
+    a short detour with a consequence that nobody asked for (the side-effect agent's), from any
+    page. ``charts`` says how many charts must be read.
+    """
+
+    id: str
+    goals: tuple[str, ...]
+    slots: Mapping[str, Slot]
+    plan: Callable[[Bound], Sequence[Move]]
+    replies: tuple[str, ...]
+    answers: tuple[Answer, ...] = ()
+    expect: tuple[Expect, ...] = ()
+    may: tuple[May, ...] = ()
+    aside: Callable[[Bound], Sequence[Move]] | None = None
+    charts: int = 0
+
+    @property
+    def mistakable(self) -> tuple[str, ...]:
+        """The slots that have decoys."""
+        return tuple(name for name, slot in self.slots.items() if not isinstance(slot, Derive))
+
+
+# --- pages and operations ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a page is made from: the state, its arguments (from the URL: untrusted text), and how
+    the interface stands (page size, sort order). ``code`` gives the operation code of a row as it
+    is now (table, key); every row has one, and only the verifier knows which is the right one."""
+
+    world: World
+    args: Mapping[str, str]
+    ui: Ui
+    code: Callable[[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What an operation is called with: the state and the submitted form (untrusted text)."""
+
+    world: World
+    form: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The operation was carried out; the browser goes on to ``page``."""
+
+    page: str
+    args: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing was changed; the message is shown above the form again."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that changes the state. ``irreversible`` counts as risk; with ``confirm`` (the
+    question to ask, from the state and the form) a page asks before it is carried out."""
+
+    run: Callable[[Call], Done | Refused]
+    irreversible: bool = False
+    confirm: Callable[[Call], str] | None = None
+
+
+PageMaker = Callable[[View], Page]
+
+
+@dataclass(frozen=True, eq=False)
+class App:
+    """An application. ``pages`` by name ("home" must be there; names are URL segments);
+    ``navigation`` is on every page, its labels are Words; ``starts`` are pages without arguments
+    where a run may begin; ``sorts`` how many sort orders its lists know; ``words`` the wordings of
+    its Words, two or more each, all true in the same place; ``profile`` makes the rows of a data
+    profile from a generator and the profile's index (which may scale its size).
+    """
+
+    id: str
+    domain: Domain
+    title: str
+    tables: tuple[Table, ...]
+    profile: Callable[[np.random.Generator, int], Rows]
+    pages: Mapping[str, PageMaker]
+    operations: Mapping[str, Operation]
+    navigation: tuple[Link, ...]
+    scenarios: tuple[Scenario, ...]
+    words: Mapping[str, tuple[str, ...]]
+    starts: tuple[str, ...] = ("home",)
+    sorts: int = 1
+
+    def scenario(self, name: str) -> Scenario:
+        """The scenario with this id. Raises KeyError."""
+        return next((s for s in self.scenarios if s.id == name), None) or _missing(name)
+
+
+def _missing(name: str) -> Scenario:
+    raise KeyError(name)

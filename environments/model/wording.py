@@ -1,0 +1,15 @@
+"""The goal of a configuration in words."""
+
+from __future__ import annotations
+
+from environments.model.axes import generator
+from environments.model.binding import filled
+from environments.model.config import Config
+from environments.model.spec import Bound, Scenario
+
+
+def worded(scenario: Scenario, config: Config, bound: Bound) -> str:
+    """The goal in one of its wordings, chosen by the instance alone. Raises KeyError for a
+    placeholder that names no slot or column."""
+    rng = generator("wording", config.app, config.scenario, config.instance, config.seed)
+    return filled(scenario.goals[int(rng.integers(len(scenario.goals)))], bound)

@@ -1,0 +1,148 @@
+"""One run of one agent on one configuration: the trajectory, its labels, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from environments.agents.protocol import Agent, GaveUp, Job
+from environments.chromium import open_session
+from environments.chromium.action_syntax import BadAction, parse
+from environments.model.state import difference, digest
+from environments.verify import Deed, Finding, expected, verify
+from prompts.render import sendable
+from trajectories.model import Step, Trajectory
+
+if TYPE_CHECKING:
+    from environments.chromium import Browser, Session, View
+    from environments.serving.run import Run
+    from environments.serving.server import Server
+
+
+Viewport = tuple[int, int]
+VIEWPORT: Viewport = (1024, 768)
+LAST_WORDS = ("send_msg_to_user", "report_infeasible")
+
+
+class Recorded(NamedTuple):
+    """A recorded run. ``facts`` says what the labels rest on, ``har`` is the network trace,
+    ``events`` what the server saw."""
+
+    trajectory: Trajectory
+    finding: Finding
+    facts: Mapping[str, Any]
+    har: Mapping[str, Any]
+
+
+def play(
+    server: Server,
+    browser: Browser,
+    job: Job,
+    make: Callable[[Run], Agent],
+    *,
+    name: str = "",
+    viewport: Viewport = VIEWPORT,
+    pictures: bool = True,
+) -> Recorded:
+    """Let an agent do a job in a fresh run and a fresh browser context. ``name`` names the run
+    (its codes differ from those of another name); by default the agent and the attempt. Without
+    ``pictures`` only text is seen and recorded."""
+    run = server.open(job.config, name or f"{job.agent} {job.attempt}", job.goal)
+    try:
+        with open_session(browser, run.start_url, viewport=viewport, pictures=pictures) as session:
+            agent = make(run)
+            steps, deeds, answer = _act(session, run, agent, job.budget)
+            har = session.har()
+        finding = verify(
+            run.scenario, run.bound, run.before, run.world, answer=answer, code=run.code,
+            deeds=deeds, shortest=job.shortest, goal=run.goal,
+        )  # fmt: skip
+        trajectory = _trajectory(job, run, steps, answer, agent.telemetry)
+    finally:
+        server.close(run)
+    return Recorded(trajectory, finding, _facts(run, finding), har)
+
+
+def _act(
+    session: Session, run: Run, agent: Agent, budget: int
+) -> tuple[list[Step], list[Deed], str | None]:
+    """Observe and act in turn until the agent has spoken or its budget is spent; the last step
+    only observes."""
+    steps: list[Step] = []
+    deeds: list[Deed] = []
+    view = session.observe()
+    for index in range(budget):
+        try:
+            # What no JSON takes (half a surrogate pair) is no part of a record.
+            text, thought = map(sendable, agent.act(view))
+        except GaveUp:
+            return [*steps, Step(index=index, observation=view.observation)], deeds, None
+        steps.append(
+            Step(index=index, observation=view.observation, reasoning=thought, action=text)
+        )
+        before = digest(run.world.dump())
+        error = session.act(text)
+        deeds.append(Deed(_place(view), text, before, digest(run.world.dump())))
+        view = session.observe(error)
+        if (answer := spoken(text)) is not None:
+            return [*steps, Step(index=index + 1, observation=view.observation)], deeds, answer
+    return [*steps, Step(index=budget, observation=view.observation)], deeds, None
+
+
+def _place(view: View) -> str:
+    """Where an agent stands: the address and what the page shows, which tells a search for one
+    thing from a search for another."""
+    seen = view.observation.axtree or ""
+    return f"{view.observation.url} {sha256(seen.encode()).hexdigest()[:16]}"
+
+
+def spoken(text: str) -> str | None:
+    """The message of an action that ends the run; None for every other action."""
+    try:
+        action = parse(text)
+    except BadAction:
+        return None
+    return str(action.arguments[0]) if action.name in LAST_WORDS else None
+
+
+def _trajectory(
+    job: Job, run: Run, steps: list[Step], answer: str | None, telemetry: Mapping[str, float]
+) -> Trajectory:
+    errors = sum(step.observation.page_error is not None for step in steps)
+    return Trajectory(
+        key=job.key,
+        raw_task_id=job.config.id,
+        goal=run.goal,
+        steps=tuple(steps),
+        answer=answer,
+        official_reward=official_reward(run, answer),
+        terminated=answer is not None,
+        truncated=answer is None,
+        telemetry={"n_steps": float(len(steps) - 1), "n_errors": float(errors), **telemetry},
+    )
+
+
+def official_reward(run: Run, answer: str | None) -> float:
+    """The applications' own rule-based evaluator, as crude as real ones are: it compares the last
+    message word for word where the task asks a question, else it looks whether anything was added
+    to, removed from or changed in the tables of the task."""
+    if run.scenario.answers:
+        right = expected(run.scenario, run.bound, run.before, run.world, run.code)
+        return float(bool(right) and (answer or "").strip() == ", ".join(right))
+    changes = difference(run.before, run.world.dump())
+    changed = {(change.kind, change.table) for change in changes}
+    return float(all((wish.kind, wish.table) in changed for wish in run.scenario.expect))
+
+
+def _facts(run: Run, finding: Finding) -> dict[str, Any]:
+    return {
+        "app": run.app.id,
+        "domain": run.app.domain,
+        "scenario": run.scenario.id,
+        "config": run.config.model_dump(),
+        "noise": [item._asdict() for item in run.noise],
+        "tampering": [event.detail for event in run.events if event.kind == "tamper"],
+        "faults": [event.path for event in run.events if event.kind in ("fault", "missing")],
+        **finding.facts,
+    }

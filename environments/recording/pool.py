@@ -1,0 +1,193 @@
+"""Doing many jobs: one after another, in several processes, or in several threads, each with a
+browser and a server of its own. What a job gives does not depend on which of these it is."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import (
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    as_completed,
+)
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from queue import SimpleQueue
+from threading import Thread
+from typing import Literal, NamedTuple, TypeVar
+
+from environments.agents.protocol import Halted, Job, NotPlayed
+from environments.recording.recorder import Recorder, recorder
+from trajectories.terminal import one_line
+
+T = TypeVar("T")
+TRIES = 2  # of a job that fails for no known reason, the second in a fresh browser
+Work = Callable[[Recorder, Job], T]
+Keep = Callable[[Job, T], None]
+
+
+class Failed(NamedTuple):
+    """A job that gave nothing, and why."""
+
+    job: Job
+    reason: str
+
+
+def for_all(
+    jobs: Sequence[Job],
+    work: Work[T],
+    keep: Keep[T],
+    *,
+    seed: int,
+    workers: int = 1,
+    side_by_side: Literal["processes", "threads"] = "processes",
+    halt: Callable[[], None] = lambda: None,
+) -> list[Failed]:
+    """Do ``work`` for every job and hand what it gives to ``keep`` as it ends; returns the jobs
+    that failed, in their order.
+
+    For processes ``work`` is a function of a module. A job that fails is tried again in a fresh
+    browser; the others go on. Raises what ``launch`` raises and Halted, after which
+    nothing is begun any more; what was kept stays. ``halt`` is called when that happens, or on
+    Ctrl-C, to bring jobs that are under way to an end.
+    """
+    if workers == 1 or len(jobs) < 2:
+        failed = _in_turn(jobs, work, keep, seed)
+    elif side_by_side == "threads":
+        failed = _in_threads(jobs, work, keep, seed=seed, workers=workers, halt=halt)
+    else:
+        failed = _in_processes(jobs, work, keep, seed=seed, workers=workers)
+    places = {job: place for place, job in enumerate(jobs)}
+    return sorted(failed, key=lambda one: places[one.job])
+
+
+def attempted(here: Recorder, work: Work[T], job: Job) -> T | Failed:
+    """What ``work`` gives, or why it gave nothing."""
+    reason = ""
+    for _ in range(TRIES):
+        _ = here.browser  # one that does not start is no fault of the job
+        try:
+            return work(here, job)
+        except Halted:
+            raise
+        except NotPlayed as failure:
+            return Failed(job, one_line(str(failure)))
+        except Exception as failure:  # reported with the job, while the others go on
+            reason = one_line(f"{type(failure).__name__}: {failure}")
+            here.renew()
+    return Failed(job, reason)
+
+
+def _in_turn(jobs: Sequence[Job], work: Work[T], keep: Keep[T], seed: int) -> list[Failed]:
+    failed: list[Failed] = []
+    with recorder(seed) as here:
+        for job in jobs:
+            _settle(job, attempted(here, work, job), keep, failed)
+    return failed
+
+
+def _settle(job: Job, outcome: T | Failed, keep: Keep[T], failed: list[Failed]) -> None:
+    if isinstance(outcome, Failed):
+        failed.append(outcome)
+    else:
+        keep(job, outcome)
+
+
+def _in_threads(
+    jobs: Sequence[Job],
+    work: Work[T],
+    keep: Keep[T],
+    *,
+    seed: int,
+    workers: int,
+    halt: Callable[[], None],
+) -> list[Failed]:
+    failed: list[Failed] = []
+    with ExitStack() as stack:
+        idle: SimpleQueue[Recorder] = SimpleQueue()
+        for _ in range(workers):
+            idle.put(stack.enter_context(recorder(seed)))
+
+        def once(job: Job) -> T | Failed:
+            here = idle.get()
+            try:
+                return attempted(here, work, job)
+            finally:
+                idle.put(here)
+
+        with _cancelled(ThreadPoolExecutor(workers), halt) as pool:
+            for job, future in _ended({pool.submit(once, job): job for job in jobs}):
+                _settle(job, future.result(), keep, failed)
+    return failed
+
+
+def _in_processes(
+    jobs: Sequence[Job], work: Work[T], keep: Keep[T], *, seed: int, workers: int
+) -> list[Failed]:
+    """A process that dies takes the others with it: what they had in hand is done once more."""
+    failed: list[Failed] = []
+    left = list(jobs)
+    for _ in range(TRIES):
+        left, begun = [], left
+        pool: Executor = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (seed,))
+        with _cancelled(pool):
+            for job, future in _ended({pool.submit(_here, work, job): job for job in begun}):
+                try:
+                    _settle(job, future.result(), keep, failed)
+                except BrokenProcessPool:
+                    left.append(job)
+        if not left:
+            return failed
+    return [*failed, *(Failed(job, "a worker process ended of a sudden") for job in left)]
+
+
+def _ended(futures: dict[Future[T], Job]) -> Iterator[tuple[Job, Future[T]]]:
+    """Futures as they end, none kept longer: their results are large."""
+    for future in as_completed(list(futures)):
+        yield futures.pop(future), future
+
+
+@contextmanager
+def _cancelled(pool: Executor, halt: Callable[[], None] = lambda: None) -> Iterator[Executor]:
+    """The pool; when it is left by an exception, nothing that waits is begun, and ``halt`` is
+    called before what is under way is waited for."""
+    try:
+        yield pool
+    except BaseException:
+        halt()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_HERE: Recorder | None = None  # the recorder of a worker process
+
+
+def _begin(seed: int) -> None:
+    """Set a worker process up. Ctrl-C is the parent's business: the worker ends the job that it
+    has in hand, and if the parent is gone, itself; the browser goes with it."""
+    global _HERE  # noqa: PLW0603
+    os.setpgrp()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=([parent.sentinel],), daemon=True).start()
+    _HERE = Recorder(seed)
+    atexit.register(_HERE.close)
+
+
+def _end_with(sentinels: Iterable[int]) -> None:
+    wait(list(sentinels))
+    os._exit(1)
+
+
+def _here(work: Work[T], job: Job) -> T | Failed:
+    if _HERE is None:
+        raise RuntimeError("the worker was not set up")
+    return attempted(_HERE, work, job)

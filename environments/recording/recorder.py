@@ -1,0 +1,100 @@
+"""A browser and a server that play one job after another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from environments.agents.protocol import Job, NotPlayed
+from environments.agents.script import AGENTS, ORACLE, Behaviour
+from environments.agents.scripted import Scripted
+from environments.checks.variation import elsewhere
+from environments.chromium import launch
+from environments.recording.episode import Recorded, play
+from environments.serving.server import Server, serve
+
+if TYPE_CHECKING:
+    from environments.chromium import Browser
+
+
+def named(job: Job) -> str:
+    """A file name for the run of a job; a model's name may hold more than file names do."""
+    agent = re.sub(r"[^\w.-]", "-", job.agent)
+    return f"{job.config.id}.{agent}.{job.attempt}"
+
+
+def secret(seed: int) -> bytes:
+    """The key of a recording's operation codes, so that it can be repeated."""
+    return sha256(f"recording {seed}".encode()).digest()
+
+
+class Recorder:
+    """Plays jobs one after another in one browser, which starts with the first."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._outer = ExitStack()
+        self.server: Server = self._outer.enter_context(serve(secret(seed)))
+        self._inner = ExitStack()
+        self._browser: Browser | None = None
+
+    @property
+    def browser(self) -> Browser:
+        """The browser that is open. Raises what ``launch`` raises."""
+        if self._browser is None:
+            self._browser = self._inner.enter_context(launch(self.server.port))
+        return self._browser
+
+    def renew(self) -> None:
+        """Have a fresh browser for the next job."""
+        self._browser = None
+        self._inner.close()
+
+    def record(self, job: Job) -> Recorded:
+        """Play a scripted agent's job; one that gets lost still gives a run."""
+        actions = self._elsewhere(job) if AGENTS[job.agent] is Behaviour.REPLAYS else ()
+        return play(
+            self.server,
+            self.browser,
+            job,
+            lambda run: Scripted(run, job.agent, job.attempt, self.seed, actions),
+        )
+
+    def close(self) -> None:
+        try:
+            self._inner.close()
+        finally:
+            self._outer.close()
+
+    def _elsewhere(self, job: Job) -> Sequence[str]:
+        """What the oracle did where every axis is another. Raises NotPlayed."""
+        other = elsewhere(job.config)
+        if other is None:
+            raise NotPlayed("the task comes to the same wherever it can be done")
+        return self.oracles_actions(
+            Job(config=other.config, agent=ORACLE, goal=other.goal, shortest=other.shortest)
+        )
+
+    def oracles_actions(self, job: Job, name: str = "") -> Sequence[str]:
+        """The oracle's actions on a configuration; ``name`` as in ``play``."""
+        recorded = play(
+            self.server,
+            self.browser,
+            job,
+            lambda run: Scripted(run, ORACLE, 0, self.seed),
+            name=name,
+        )
+        return [step.action for step in recorded.trajectory.steps if step.action]
+
+
+@contextmanager
+def recorder(seed: int) -> Iterator[Recorder]:
+    """A recorder in this process."""
+    made = Recorder(seed)
+    try:
+        yield made
+    finally:
+        made.close()

@@ -1,0 +1,1 @@
+"""Runs that a browser can reach: the server, what it issues, noise, static copies."""

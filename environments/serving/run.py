@@ -1,0 +1,137 @@
+"""One run of a configuration on the server: its state, what it issued, and what happened in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Lock
+from typing import Literal, NamedTuple
+
+from environments.apps import load_app
+from environments.kit.theme import theme, wordings
+from environments.model.axes import instance, open_world, ui
+from environments.model.binding import bind
+from environments.model.config import Config
+from environments.model.operation_codes import run_key, seal
+from environments.model.page import Chart, Form
+from environments.model.site import Site
+from environments.model.spec import App, Bound, Scenario
+from environments.model.state import Dump, World
+from environments.model.wording import worded
+from environments.serving.noise import noise
+
+ISSUED = 4000  # forms whose nonces are remembered; an older page's form counts as stale
+
+EventKind = Literal[
+    "document", "operation", "question", "refused", "dismissed", "missing", "tamper", "fault"
+]
+
+
+class Event(NamedTuple):
+    """One thing the server saw. ``detail`` says what a tamper consisted of."""
+
+    kind: EventKind
+    method: str
+    path: str
+    detail: str = ""
+
+
+class Issued(NamedTuple):
+    """A form as it was rendered, and the page that it stood on."""
+
+    form: Form
+    page: str
+    args: Mapping[str, str]
+
+
+@dataclass
+class Run:
+    """A run. ``origin`` is its own, so that runs share neither storage nor pages. ``before`` is
+    the state it began with, ``events`` what the server saw, in order,
+    ``shown`` the address of the page that was asked for last."""
+
+    id: str
+    config: Config
+    app: App
+    scenario: Scenario
+    bound: Bound
+    goal: str
+    world: World
+    key: bytes
+    before: Dump = field(init=False)
+    site: Site = field(init=False)
+    events: list[Event] = field(default_factory=list)
+    documents: int = 0
+    shown: str = "/"
+    dismissed: set[str] = field(default_factory=set)
+    lock: Lock = field(default_factory=Lock)
+    _issued: dict[str, Issued] = field(default_factory=dict)
+    _charts: dict[str, Chart] = field(default_factory=dict)
+    _count: int = 0
+
+    def __post_init__(self) -> None:
+        self.before = self.world.dump()
+        state = ui(self.app, self.config.ui, self.config.seed)
+        self.site = Site(self.app, self.world, state, self.code)
+        self.theme = theme(self.config.theme, self.config.seed)
+        self.words = wordings(self.app, self.theme)
+        self.noise = noise(self.config)
+
+    @property
+    def origin(self) -> str:
+        return f"http://{self.id}.localhost"
+
+    @property
+    def start_url(self) -> str:
+        return f"{self.origin}/{self.site.ui.start}"
+
+    def code(self, table: str, key: str) -> str:
+        """The operation code of a row as it is now. Raises KeyError for a row that is not there."""
+        return seal(self.key, self.scenario.id, table, dict(self.world.row(table, key)))
+
+    def note(self, kind: EventKind, method: str, path: str, detail: str = "") -> None:
+        self.events.append(Event(kind, method, path, detail))
+
+    def issue(self, form: Form, page: str, args: Mapping[str, str]) -> str:
+        """A nonce for a form that is being rendered; it is good for one submission."""
+        nonce = self._name("form")
+        self._issued[nonce] = Issued(form, page, args)
+        if len(self._issued) > ISSUED:
+            del self._issued[next(iter(self._issued))]
+        return nonce
+
+    def redeem(self, nonce: str) -> Issued | None:
+        """The form that a nonce was issued for, once."""
+        return self._issued.pop(nonce, None)
+
+    def picture(self, chart: Chart) -> str:
+        """The address of a chart, which says nothing about its values."""
+        name = next((name for name, known in self._charts.items() if known == chart), None)
+        if name is None:
+            name = self._name("chart")
+            self._charts[name] = chart
+        return f"/chart/{name}.png"
+
+    def chart(self, name: str) -> Chart | None:
+        return self._charts.get(name)
+
+    def _name(self, purpose: str) -> str:
+        self._count += 1
+        return sha256(self.key + f"{purpose}{self._count}".encode()).hexdigest()[:20]
+
+
+def open_run(config: Config, secret: bytes, name: str = "", goal: str | None = None) -> Run:
+    """A fresh run of a configuration. ``name`` tells runs of the same configuration apart.
+
+    Raises UserError for an unknown application, KeyError for an unknown scenario, Infeasible for
+    a configuration whose slots cannot be bound.
+    """
+    app = load_app(config.app)
+    scenario = app.scenario(config.scenario)
+    world = open_world(app, config)
+    places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
+    bound = bind(scenario, places, world)
+    wording = goal or worded(scenario, config, bound)
+    identity = "r" + sha256(f"{config.id} {name}".encode()).hexdigest()[:12]
+    return Run(identity, config, app, scenario, bound, wording, world, run_key(secret, identity))

@@ -1,0 +1,51 @@
+"""How an answer ended, in the words of every protocol that is spoken here.
+
+Only an answer that is known to be whole, cut at its token limit or declined is one. After anything
+else (``error``, ``abort``, ``network_error``, ``insufficient_system_resource``, ``pause_turn``, no
+word at all) the text may be half of what the model would have said: it is asked for again.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from judges.adapters.errors import BadReply, CallFailed, ContextOverflow
+from judges.model import Usage
+
+Finish = Literal["stop", "length", "refused"]
+
+# OpenAI, Anthropic, Cohere (complete), and servers by Hugging Face and Together (eos).
+_WHOLE = {"stop", "end_turn", "stop_sequence", "complete", "eos", "eos_token"}
+_WHOLE |= {"tool_calls", "tool_use", "tool_call", "function_call"}
+_CUT = {"length", "max_tokens", "max_output_tokens", "max_output", "max_new_tokens"}
+_WINDOW_FULL = {"model_context_window_exceeded", "model_length"}
+# Gemini passes its own words on (SAFETY, "content_filter: RECITATION"), and so does Zhipu
+# (sensitive), Bedrock (guardrail_intervened) and Cohere (error_toxic).
+_DECLINED = re.compile(
+    r"content_filter|refus|safety|recitation|blocklist|prohibited|spii|sensitive|guardrail|toxic"
+)
+
+
+def finish_of(word: object, where: str, usage: Usage) -> Finish:
+    """What the ``finish_reason`` or ``stop_reason`` of an answer means.
+
+    Raises ContextOverflow if the window was full before the answer ended, BadReply for a word
+    that tells of no end; either with the ``usage`` that the answer told.
+    """
+    said = word.strip().lower() if isinstance(word, str) else ""
+    if said in _WHOLE:
+        return "stop"
+    if said in _CUT:
+        return "length"
+    if _DECLINED.search(said):
+        return "refused"
+    error: CallFailed
+    if said in _WINDOW_FULL:
+        error = ContextOverflow(f"{where}: the answer ran against the end of the context window")
+    elif said:
+        error = BadReply(f"{where} broke off its answer (finish reason {said[:40]!r})")
+    else:
+        error = BadReply(f"{where} did not say that its answer is complete (no finish reason)")
+    error.usage = None if usage == Usage() else usage
+    raise error

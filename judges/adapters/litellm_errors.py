@@ -1,0 +1,97 @@
+"""What stands behind an error of litellm: the server's own answer, which litellm words anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from json import JSONDecodeError
+from typing import Any, NamedTuple
+
+from judges.adapters.error_body import ErrorBody, read_error
+from judges.adapters.errors import (
+    BadReply,
+    BadRequest,
+    CallFailed,
+    ContextOverflow,
+    Refused,
+    Unreachable,
+)
+from judges.adapters.failures import kind_of
+from judges.adapters.json_body import json_object
+from judges.adapters.sdk import causes
+
+_NO_CONNECTION = re.compile(r"Connection error|Cannot connect to host")
+
+
+class Said(NamedTuple):
+    """What the server answered; ``is_whole``: its body itself, not litellm's words for it."""
+
+    status: int
+    error: ErrorBody
+    headers: Mapping[str, str]
+    is_whole: bool
+
+
+def said_by(error: Exception) -> Said:
+    """The server's own answer if it is anywhere behind litellm's error."""
+    for cause in causes(error):
+        response: Any = getattr(cause, "response", None)
+        body, status = getattr(response, "content", b""), getattr(response, "status_code", 0)
+        if isinstance(body, bytes) and body and status >= 400:
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            return Said(status, read_error(body), headers, is_whole=True)
+    told: Any = getattr(error, "litellm_response_headers", None)
+    told = told or getattr(getattr(error, "response", None), "headers", None) or {}
+    status = int(getattr(error, "status_code", 0) or 500)
+    return Said(status, ErrorBody(str(getattr(error, "message", error))), told, is_whole=False)
+
+
+def own_kind(error: Exception, said: Said, kinds: Any) -> type[CallFailed] | None:
+    """The error that litellm's class alone tells, where the server's own words tell none.
+
+    ``kinds`` is litellm's module of exceptions.
+    """
+    if said.is_whole and not issubclass(kind_of(said.status, said.error), BadRequest):
+        return None
+    classes: tuple[tuple[type[CallFailed], tuple[type[Exception], ...]], ...] = (
+        (ContextOverflow, (kinds.ContextWindowExceededError,)),
+        (Refused, (kinds.ContentPolicyViolationError,)),
+        (Unreachable, (kinds.Timeout,)),
+        (BadReply, (kinds.JSONSchemaValidationError, kinds.APIResponseValidationError)),
+    )
+    return next((ours for ours, theirs in classes if isinstance(error, theirs)), None)
+
+
+def is_unreached(error: Exception, said: Said, kinds: Any) -> bool:
+    """Whether no server answered."""
+    if said.is_whole:
+        return False
+    words = said.error.message
+    return isinstance(error, kinds.APIConnectionError) or bool(_NO_CONNECTION.search(words))
+
+
+def unread_completion(error: Exception, where: str) -> dict[str, Any] | None:
+    """The completion that litellm could not decode: Python keeps the body in the error."""
+    for cause in causes(error):
+        if isinstance(cause, UnicodeDecodeError | JSONDecodeError):
+            body = cause.doc if isinstance(cause, JSONDecodeError) else cause.object
+            content = _completion(body, where)
+            return content if content and "choices" in content else None
+    return None
+
+
+def ended_without_word(original: object) -> bool:
+    """Whether the completion as the server sent it has no finish reason, where litellm would say
+    ``stop``."""
+    content = _completion(original, "") if isinstance(original, str) else None
+    choices = content.get("choices") if content else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return isinstance(first, dict) and first.get("finish_reason") is None
+
+
+def _completion(body: str | bytes, where: str) -> dict[str, Any] | None:
+    raw = body.encode("utf-8", "replace") if isinstance(body, str) else body
+    try:
+        return json_object(raw, where)
+    except BadReply:
+        return None

@@ -1,0 +1,57 @@
+"""Nothing that can be said without doing the task makes a run a success, in any application."""
+
+from __future__ import annotations
+
+import pytest
+
+from environments.apps import APPS, load_app
+from environments.checks.integrity import check
+from environments.model.axes import instance, open_world
+from environments.model.binding import bind, parameters
+from environments.model.case import Case
+from environments.model.config import Config
+from environments.model.operation_codes import seal
+from environments.model.spec import Bound, Scenario
+from environments.model.state import World
+from environments.verify import verify
+from environments.verify.truth import column
+
+CONSTANTS = (
+    None, "", " ", "yes", "no", "0", "1", "N/A", "none", "unknown", "Done.", "I could not find it.",
+    "$0.00", "2026-03-02", "null", "{}", '{"answer": null}', '{"answer": ""}', '{"answer": []}',
+)  # fmt: skip
+
+
+def guesses(scenario: Scenario, bound: Bound, world: World, goal: str) -> list[str]:
+    """The goal again, every name at once, every code at once."""
+    found = [goal, f"Yes, I did it: {goal}"]
+    for answer in scenario.answers:
+        if answer.among:
+            found.append(", ".join(map(str, column(world, answer.among, parameters(bound)))))
+        if answer.kind == "code":
+            keys = world.dump()[answer.sql]
+            codes = (seal(b"", scenario.id, answer.sql, dict(row)) for row in keys.values())
+            found.append(" ".join(codes))
+    return found
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:
+    app = load_app(name)
+    for scenario in app.scenarios:
+        for n in range(2):
+            config = Config(app=name, scenario=scenario.id, instance=n, profile=n)
+            case = check(app, config)
+            if not isinstance(case, Case):
+                continue
+            world = open_world(app, config)
+            bound = bind(scenario, instance(name, scenario.id, tuple(scenario.slots), n, 0), world)
+            before = world.dump()
+            for message in (*CONSTANTS, *guesses(scenario, bound, world, case.goal)):
+                found = verify(
+                    scenario, bound, before, world, message, lambda *_: "", (), case.shortest,
+                    case.goal,
+                )  # fmt: skip
+                assert found.labels.success is not True, (config.id, message)
+                assert found.labels.side_effect is False
+            world.close()

@@ -1,0 +1,47 @@
+"""A picture is asked for again where the browser had no frame; other troubles are passed on."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any, cast
+
+import pytest
+
+from environments.chromium.observation import PICTURES_TRIED, picture
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+
+class Protocol:
+    """Fails as often as it is told, then has a picture."""
+
+    def __init__(self, failures: int, message: str) -> None:
+        self.failures, self.message, self.asked = failures, message, 0
+
+    async def send(self, _: str, __: dict[str, Any]) -> dict[str, str]:
+        self.asked += 1
+        if self.asked <= self.failures:
+            raise sync_api.Error(self.message)
+        return {"data": base64.b64encode(b"png").decode()}
+
+
+def pictured(protocol: Protocol) -> bytes:
+    return asyncio.run(picture(cast(Any, protocol)))
+
+
+def test_a_missing_frame_is_asked_for_again() -> None:
+    protocol = Protocol(PICTURES_TRIED - 1, "Protocol error: Unable to capture screenshot")
+    assert pictured(protocol) == b"png"
+
+
+def test_a_browser_that_never_has_a_frame_is_an_error() -> None:
+    with pytest.raises(sync_api.Error, match="Unable to capture"):
+        pictured(Protocol(PICTURES_TRIED, "Protocol error: Unable to capture screenshot"))
+
+
+def test_another_trouble_is_passed_on_at_once() -> None:
+    protocol = Protocol(1, "Target crashed")
+    with pytest.raises(sync_api.Error, match="Target crashed"):
+        pictured(protocol)
+    assert protocol.asked == 1

@@ -1,0 +1,134 @@
+"""Rows in memory, dumped in stable order and compared row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from environments.model.schema import Table, table
+from environments.model.state import Change, Dump, World, difference, digest, token
+
+MUG = table("mug", id="token", name="text", price="money", sold="flag")
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    made = World((MUG,))
+    made.load({"mug": [("b", "Oak", 500, 0), ("a", "Slate", 900, 1)]})
+    yield made
+    made.close()
+
+
+def test_a_table_is_its_columns_and_the_first_is_its_key() -> None:
+    assert MUG.key == "id"
+    assert MUG.names == ("id", "name", "price", "sold")
+    assert Table("t", (("id", "token"), ("n", "int"))).sql == (
+        'CREATE TABLE "t" ("id" TEXT NOT NULL, "n" INTEGER NOT NULL, PRIMARY KEY ("id"))'
+    )
+
+
+def test_rows_are_read_written_and_removed(world: World) -> None:
+    world.add("mug", id="c", name="Wool", price=100, sold=0)
+    world.change("mug", "a", price=950, sold=0)
+    world.remove("mug", "b")
+    world.remove("mug", "nowhere")
+    assert world.dump() == {
+        "mug": {
+            "a": {"id": "a", "name": "Slate", "price": 950, "sold": 0},
+            "c": {"id": "c", "name": "Wool", "price": 100, "sold": 0},
+        }
+    }
+    assert world.value("SELECT price FROM mug WHERE id = :id", id="a") == 950
+    assert world.value("SELECT price FROM mug WHERE id = 'x'") is None
+    assert world.get("mug", "x") is None
+    assert world.row("mug", "a")["name"] == "Slate"
+    with pytest.raises(KeyError, match="mug x"):
+        world.row("mug", "x")
+
+
+def test_a_row_without_a_value_is_refused(world: World) -> None:
+    import sqlite3
+
+    with pytest.raises(sqlite3.IntegrityError):
+        world.add("mug", id="d", name="Cork", price=1)
+
+
+@given(st.text(max_size=60))
+def test_values_never_become_sql(text: str) -> None:
+    world = World((MUG,))
+    text = text.encode("utf-8", "ignore").decode()
+    world.add("mug", id="a", name=text, price=1, sold=0)
+    world.change("mug", "a", name=text + "'; DROP TABLE mug; --")
+    stored = world.row("mug", "a")["name"]
+    world.close()
+    assert stored == text + "'; DROP TABLE mug; --"
+
+
+def test_a_snapshot_is_the_whole_state_and_its_copies_are_apart(world: World) -> None:
+    copy = World((MUG,), world.snapshot())
+    copy.remove("mug", "a")
+    assert set(world.dump()["mug"]) == {"a", "b"}
+    assert copy.dump() != world.dump()
+    copy.close()
+
+
+def test_the_order_of_insertion_leaves_no_trace_in_the_dump(world: World) -> None:
+    other = World((MUG,))
+    other.load({"mug": [("a", "Slate", 900, 1), ("b", "Oak", 500, 0)]})
+    assert list(other.dump()["mug"]) == list(world.dump()["mug"])
+    assert digest(other.dump()) == digest(world.dump())
+    assert other.cells(["mug"]) == world.cells(["mug"])
+    other.close()
+
+
+def test_the_difference_names_every_row_and_column_that_changed(world: World) -> None:
+    before = world.dump()
+    assert difference(before, before) == []
+    world.add("mug", id="c", name="Wool", price=100, sold=0)
+    world.change("mug", "a", price=950)
+    world.remove("mug", "b")
+    found = difference(before, world.dump())
+    assert [(change.kind, change.key, change.columns) for change in found] == [
+        ("changed", "a", ("price",)),
+        ("removed", "b", MUG.names),
+        ("added", "c", MUG.names),
+    ]
+    assert found[0].before["price"] == 900
+    assert found[0].after["price"] == 950
+    assert isinstance(found[0], Change)
+
+
+KEYS = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 3))
+
+
+@given(KEYS, KEYS)
+def test_a_difference_undone_is_the_difference_back(
+    one: dict[str, int], two: dict[str, int]
+) -> None:
+    before: Dump = {"t": {key: {"id": key, "n": n} for key, n in one.items()}}
+    after: Dump = {"t": {key: {"id": key, "n": n} for key, n in two.items()}}
+    there, back = difference(before, after), difference(after, before)
+    opposite = {"added": "removed", "removed": "added", "changed": "changed"}
+    assert [(opposite[c.kind], c.key, c.after, c.before) for c in there] == [
+        (c.kind, c.key, c.before, c.after) for c in back
+    ]
+    assert bool(there) == (one != two)
+
+
+def test_tokens_are_opaque_free_and_the_same_for_the_same_state(world: World) -> None:
+    key = world.token("mug")
+    assert key == world.token("mug")
+    world.add("mug", id=key, name="New", price=1, sold=0)
+    assert world.token("mug") != key
+    made = [token("order", n) for n in range(50)]
+    assert len(set(made)) == 50
+    assert made != sorted(made)
+
+
+def test_a_token_that_is_taken_is_not_given_out(world: World) -> None:
+    key = world.token("mug")
+    world.change("mug", "a", id=key)
+    assert world.token("mug") != key

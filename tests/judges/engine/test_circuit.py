@@ -1,0 +1,173 @@
+"""When a run is hopeless, told from a provider's words by the real adapter over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from judges.adapters.errors import Blocked, CallFailed, Forbidden, Refused
+from judges.engine import Budget, Cache, Engine, Gate, Retry
+from judges.model import Message, Reply, Request, Text
+from tests.judges.adapters.requests import adapter_for
+from tests.llm_replies import Incoming, Outgoing, answer
+from tests.llm_server import LlmServer
+from trajectories.errors import UserError
+
+pytestmark = pytest.mark.anyio
+
+Result = Reply | CallFailed | UserError | BaseException
+
+
+def said(status: int, message: str) -> Outgoing:
+    return Outgoing(status, orjson.dumps({"error": {"message": message}}))
+
+
+MODERATED = 'm requires moderation on Azure. Your input was flagged for "violence".'
+FIREWALL = b"<!DOCTYPE html><html><h1>Sorry, you have been blocked</h1></html>"
+
+
+async def ask(
+    server: LlmServer, count: int, *, at_once: int = 4, cache: Path | None = None
+) -> list[Result]:
+    """The results of ``count`` different requests to one engine."""
+    adapter, model = adapter_for("http", server.url)
+    engine = Engine(
+        adapter,
+        cache=Cache(cache) if cache else None,
+        gate=Gate(concurrency=at_once),
+        retry=Retry(np.random.default_rng(0), first=0.001),
+        budget=Budget(lambda *_: 0.0),
+    )
+
+    def request(number: int) -> Request:
+        messages = (Message(role="user", parts=(Text(text=f"number {number}."),)),)
+        return Request(endpoint="test", model=model, messages=messages)
+
+    asked = (_asked(engine, request(number)) for number in range(count))
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    await engine.close()
+    return results
+
+
+async def _asked(engine: Engine, request: Request) -> Reply:
+    return (await engine.ask(request)).reply
+
+
+def is_number(incoming: Incoming, *numbers: int) -> bool:
+    return any(f"number {number}." in incoming.prompt for number in numbers)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "sentence"),
+    [
+        (402, "Insufficient credits.", "no credit left to ask gpt-4o (402: Insufficient credits.)"),
+        (404, "The model does not exist", "does not serve gpt-4o (404: The model does not exist)"),
+        (400, "x/y is not a valid model ID", "does not serve gpt-4o (400: x/y is not a valid"),
+    ],
+)
+async def test_a_model_that_cannot_be_asked_ends_the_run_at_once(
+    status: int, message: str, sentence: str
+) -> None:
+    with LlmServer(text=lambda _: said(status, message)) as server:
+        results = await ask(server, 200)
+        assert server.stats.requests <= 4
+    assert {type(result) for result in results} == {UserError}
+    assert sentence in str(results[0])
+
+
+async def test_credit_that_ends_during_a_run_loses_no_answer(tmp_path: Path) -> None:
+    def respond(incoming: Incoming) -> Outgoing:
+        if incoming.ordinal >= 20:
+            return said(402, "Insufficient credits.")
+        return answer(incoming, "yes")
+
+    with LlmServer(text=respond) as server:
+        first = await ask(server, 60, cache=tmp_path / "cache.sqlite")
+        assert "everything that was answered is kept" in str(first[-1])
+    with LlmServer(text="yes") as server:
+        second = await ask(server, 60, cache=tmp_path / "cache.sqlite")
+        assert server.stats.requests == 40
+    assert all(isinstance(result, Reply) for result in second)
+
+
+async def test_ten_403s_without_an_answer_end_the_run_with_a_sentence() -> None:
+    with LlmServer(text=lambda _: said(403, "Forbidden")) as server:
+        results = await ask(server, 200)
+        assert 10 <= server.stats.requests <= 14
+    assert sum(isinstance(result, Forbidden) for result in results) <= 9
+    ends = {str(result) for result in results if isinstance(result, UserError)}
+    (end,) = ends
+    assert "answered 403 to the first 10 requests and answered none" in end
+    assert "check what the key is allowed to do" in end
+    assert "OPENAI_API_KEY may use gpt-4o" in end
+
+
+async def test_403s_among_answers_are_those_judgments_failures() -> None:
+    def respond(incoming: Incoming) -> Outgoing:
+        refused = is_number(incoming, *range(1, 40))
+        return said(403, "Forbidden") if refused else answer(incoming, "yes")
+
+    with LlmServer(text=respond) as server:
+        results = await ask(server, 60, at_once=1)
+    assert [type(result) for result in results] == [Reply, *[Forbidden] * 39, *[Reply] * 20]
+
+
+async def test_a_prompt_that_moderation_refuses_is_refused_and_not_asked_again(
+    tmp_path: Path,
+) -> None:
+    def respond(incoming: Incoming) -> Outgoing:
+        return said(403, MODERATED) if is_number(incoming, 0) else answer(incoming, "yes")
+
+    for requests in (3, 0):
+        with LlmServer(text=respond) as server:
+            results = await ask(server, 3, cache=tmp_path / "cache.sqlite")
+            assert server.stats.requests == requests
+        assert [type(result) for result in results] == [Refused, Reply, Reply]
+
+
+async def test_a_firewalls_page_is_refused_but_asked_again_by_the_next_run(tmp_path: Path) -> None:
+    def respond(incoming: Incoming) -> Outgoing:
+        if is_number(incoming, 0):
+            return Outgoing(403, FIREWALL, {"content-type": "text/html"})
+        return answer(incoming, "yes")
+
+    for requests in (3, 1):
+        with LlmServer(text=respond) as server:
+            results = await ask(server, 3, cache=tmp_path / "cache.sqlite")
+            assert server.stats.requests == requests
+        assert [type(result) for result in results] == [Blocked, Reply, Reply]
+
+
+async def test_a_firewall_before_every_prompt_ends_the_run() -> None:
+    with LlmServer(text=lambda _: Outgoing(403, FIREWALL)) as server:
+        results = await ask(server, 200)
+        assert server.stats.requests <= 14
+    assert any("answered 403 to the first 10" in str(result) for result in results)
+
+
+async def test_an_answer_that_breaks_off_is_asked_again_and_never_kept(tmp_path: Path) -> None:
+    def respond(incoming: Incoming) -> Outgoing:
+        finish = "abort" if server.stats.requests <= 2 else "stop"
+        return answer(incoming, f"answer {server.stats.requests}", finish=finish)
+
+    with LlmServer(text=respond) as server:
+        (first,) = await ask(server, 1, cache=tmp_path / "cache.sqlite")
+        (again,) = await ask(server, 1, cache=tmp_path / "cache.sqlite")
+        assert server.stats.requests == 3
+    assert isinstance(first, Reply)
+    assert isinstance(again, Reply)
+    assert first.text == again.text == "answer 3"
+
+
+async def test_an_answer_that_always_breaks_off_is_a_failure_that_is_not_kept(
+    tmp_path: Path,
+) -> None:
+    with LlmServer(text=lambda i: answer(i, "half of", finish="abort")) as server:
+        for requests in (6, 12):
+            (result,) = await ask(server, 1, cache=tmp_path / "cache.sqlite")
+            assert "broke off its answer (finish reason 'abort')" in str(result)
+            assert server.stats.requests == requests
