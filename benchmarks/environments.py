@@ -22,19 +22,20 @@ from threading import Thread
 from typing import Any
 
 from benchmarks.usage import resident, spent
+from environments.agents.protocol import Job
 from environments.agents.script import AGENTS, Behaviour
 from environments.agents.scripted import Scripted
 from environments.apps import APPS, load_app
-from environments.axes import PROFILES, STATES, THEMES, Config
-from environments.case import Case
+from environments.checks.integrity import check
 from environments.chromium import Browser, find_chromium, launch, open_session
-from environments.episode import Job, Recorded, play
 from environments.export import NotStatic, bundle, write_bundle
-from environments.integrity import check
 from environments.kit.html import Shell, render
-from environments.kit.page import Items, Link, Page, Row
 from environments.kit.theme import theme, wordings
-from environments.server import Server, serve
+from environments.model.case import Case
+from environments.model.config import PROFILES, STATES, THEMES, Config
+from environments.model.page import Items, Link, Page, Row
+from environments.recording.episode import Recorded, play
+from environments.serving.server import Server, serve
 
 ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 COPIED = 40  # pages of a static copy

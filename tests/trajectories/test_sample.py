@@ -12,7 +12,7 @@ from PIL import Image
 from annotations import store as annotation_store
 from annotations.model import Annotation
 from environments.agents.script import AGENTS, Behaviour, behaviour_of
-from environments.case import Case, read_cases
+from environments.model.case import Case, read_cases
 from environments.record import jobs_for
 from trajectories import store
 from trajectories.model import Trajectory, TrajectoryKey
