@@ -19,7 +19,13 @@ def percent(rate: float | None) -> str:
 
 def precision_cell(found: Score) -> str:
     """Without an accepted trajectory there is neither precision nor interval."""
-    return cell(found, "precision") if "precision" in found.intervals else UNDEFINED
+    return cell(found, "precision") if found.counts.accepted else UNDEFINED
+
+
+def design_effect_cell(found: Score) -> str:
+    """Precision's."""
+    effect = found.design_effects.get("precision")
+    return UNDEFINED if effect is None else f"{effect:.1f}"
 
 
 def cell(found: Score, rate: Rate | ScoreRate) -> str:

@@ -9,15 +9,17 @@ from eval.scores import ALL_AGENTS, LABEL_TITLES, OVERALL, Score, Scores
 from trajectories.terminal import one_line
 
 FEW_POSITIVES = 20
-FEW_TASKS = 10
 
-_METRICS = {"f1": "F1", "kappa": "κ", "mcc": "MCC", "roc_auc": "ROC-AUC"}
-# By whether several metrics are meant, and whether F1 is among them.
-_INSTEAD = {
-    (False, True): "its limits are Wilson's over tasks",
-    (True, True): "F1's limits are Wilson's over tasks, the others have none",
-    (False, False): "it has no limits",
-    (True, False): "they have no limits",
+_METRICS = {
+    "f1": "F1",
+    "npv": "NPV",
+    "tnr": "TNR",
+    "kappa": "κ",
+    "mcc": "MCC",
+    "roc_auc": "ROC-AUC",
+    "average_precision": "average precision",
+    "brier": "Brier",
+    "calibration_error": "calibration error",
 }
 
 SHOWN = 4  # warnings of one kind
@@ -69,35 +71,16 @@ def _few_positives(scores: Scores) -> list[str]:
         f"{FEW_POSITIVES}, for {', '.join(names)}: read the intervals, not the points"
         for (title, place, positives), names in judges.items()
     ]
-    return _first(lines, "warnings of few positives")
+    return _first(lines, "warnings of few positives", "positives")
 
 
 def _without_interval(scores: Scores) -> list[str]:
-    """Why F1s, or differences between judges, have no interval."""
+    """Why metrics, or differences between judges, have no interval."""
     if not any(map(is_labelled, scores.scores)):
         return []
+    lines = _reasons(scores, shown_benchmarks(scores))
     if not scores.resamples:
-        return ["no resamples: no intervals of F1, κ and MCC, and judges are not compared"]
-    shown = shown_benchmarks(scores)
-    names = {
-        benchmark_name(s.benchmark)
-        for s in scores.scores
-        if s.benchmark in shown and s.f1 is not None and "f1" not in s.intervals
-    }
-    lines = []
-    if names:
-        where = ", ".join(sorted(names))
-        lines.append(f"{where}: fewer than two tasks, so F1, κ and MCC have no interval")
-    few: dict[int, set[str]] = {}
-    for s in scores.scores:
-        if s.benchmark in shown and s.agent == ALL_AGENTS and 2 <= s.tasks < FEW_TASKS:
-            few.setdefault(s.tasks, set()).add(benchmark_name(s.benchmark))
-    lines += [
-        f"{', '.join(sorted(few[tasks]))}: {tasks} tasks only: the intervals of F1, κ and MCC, "
-        "which resample tasks, are likely too narrow"
-        for tasks in sorted(few)
-    ]
-    lines += _degenerate(scores, shown)
+        return [*lines, "no resamples: judges are not compared"]
     return [*lines, *_different_trajectories(scores), *_undefined_differences(scores)]
 
 
@@ -127,30 +110,31 @@ def _undefined_differences(scores: Scores) -> list[str]:
     ]
 
 
-def _degenerate(scores: Scores, shown: set[str]) -> list[str]:
-    """Of which metrics every resample has the same value, judges with the same ones together."""
-    cells: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+def _reasons(scores: Scores, shown: set[str]) -> list[str]:
+    """Which metrics have no interval and why, judges with the same ones together."""
+    cells: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for s in scores.scores:
-        if s.degenerate and s.benchmark in shown:
-            by = "" if s.agent == ALL_AGENTS else f" by {s.agent}"
-            place = f"{LABEL_TITLES[s.label]}, {benchmark_name(s.benchmark)}{by}"
-            names = tuple(_METRICS.get(rate, rate) for rate in s.degenerate)
-            name = f"rule-based beside {s.judge}" if s.baseline else s.judge
-            cells.setdefault((place, names), []).append(name)
+        if s.benchmark not in shown:
+            continue
+        by = "" if s.agent == ALL_AGENTS else f" by {s.agent}"
+        place = f"{LABEL_TITLES[s.label]}, {benchmark_name(s.benchmark)}{by}"
+        name = f"rule-based beside {s.judge}" if s.baseline else s.judge
+        for reason in dict.fromkeys(s.no_interval.values()):
+            names = tuple(_METRICS.get(r, r) for r, why in s.no_interval.items() if why == reason)
+            cells.setdefault((place, reason, names), []).append(name)
     lines = [
-        f"warning: {place}: every resample of {', '.join(judges)} has the same {', '.join(names)} "
-        "(degenerate): " + _INSTEAD[len(names) > 1, names[0] == "F1"]
-        for (place, names), judges in cells.items()
+        f"{place}: no interval of {', '.join(names)} for {', '.join(judges)}: {reason}"
+        for (place, reason, names), judges in cells.items()
     ]
-    return _first(lines, "warnings of degenerate intervals")
+    return _first(lines, "reasons for no interval", "no_interval")
 
 
-def _first(lines: list[str], what: str) -> list[str]:
+def _first(lines: list[str], what: str, column: str) -> list[str]:
     """The first few of many alike; what they say stands in every row of the results too."""
     if len(lines) <= SHOWN + 1:
         return lines
     rest = len(lines) - SHOWN
-    return [*lines[:SHOWN], f"and {rest} more {what}: see positives and degenerate in results.csv"]
+    return [*lines[:SHOWN], f"and {rest} more {what}: see {column} in results.csv"]
 
 
 def _left_out(found: Score, policy: str) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from eval.figures import benchmark_name
 from eval.observations import Observations
 from eval.scores import ALL_AGENTS, OVERALL, Limits, Score, Scores
-from eval.stats.binomial import wilson
+from eval.stats.clustered_rates import rates_by_cluster
 from eval.stats.profiles import performance_profile
 from trajectories.errors import MissingExtra, UserError
 
@@ -68,7 +68,7 @@ def _write(stem: Path, draw: Draw) -> list[Path]:
 
 
 def draw_precision(axes: Axes, scores: Scores) -> bool:
-    """Precision with Wilson's interval on every benchmark, judges beside each other."""
+    """Precision with its interval on every benchmark, judges beside each other."""
     found = _by_place(scores)
     if not found:
         return False
@@ -152,7 +152,7 @@ def draw_precision_recall(axes: Axes, scores: Scores, observed: Mapping[str, Obs
 
 
 def draw_calibration(axes: Axes, observed: Mapping[str, Observations]) -> bool:
-    """Share of real successes by the judge's score, with Wilson's intervals, ten equal bins."""
+    """Share of real successes by the judge's score, with intervals, ten equal bins."""
     drawn = False
     for name, seen in observed.items():
         here = seen.where(~np.isnan(seen.score))
@@ -161,10 +161,15 @@ def draw_calibration(axes: Axes, observed: Mapping[str, Observations]) -> bool:
         bins = np.minimum((here.score * _BINS).astype(int), _BINS - 1)
         points = []
         for number in np.unique(bins).tolist():
-            right = here.truth[bins == number]
-            limits = wilson(right.sum(), len(right))
-            mean = 100 * float(here.score[bins == number].mean())
-            points.append((mean, float(right.mean()), (float(limits.low), float(limits.high))))
+            inside = here.where(bins == number)
+            rate = rates_by_cluster(inside.truth, np.ones(()), inside.task, inside.benchmark)
+            value, low, high = (
+                float(part[0])
+                for part in (rate.interval.estimate, rate.interval.low, rate.interval.high)
+            )
+            # Of one task nothing is known of the next: the whole scale.
+            limits = (0.0, 1.0) if np.isnan(low) else (low, high)
+            points.append((100 * float(inside.score.mean()), value, limits))
         _errorbars(axes, points, name)
         drawn = True
     if not drawn:

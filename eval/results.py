@@ -16,7 +16,10 @@ COLUMNS = (
     *_NUMBERS,
     "degenerate",
     "missing_policy",
+    *(f"{rate}_design_effect" for rate in RATES if rate not in ("kappa", "mcc")),
+    "no_interval",
 )
+_NESTED = {"counts", "baseline", "intervals", "degenerate", "no_interval", "design_effects"}
 # A run that was interrupted ends with the same bytes.
 _EXECUTION: dict[str, Any] = {
     "spending": {"__all__": {"seconds": True, "stages": {"__all__": {"seconds"}}}}
@@ -41,9 +44,14 @@ def results_csv(scores: Scores) -> str:
 
 
 def _row(found: Score) -> dict[str, object]:
-    fields = found.model_dump(exclude={"counts", "baseline", "intervals", "degenerate"})
+    fields = found.model_dump(exclude=_NESTED)
     for rate, (low, high) in found.intervals.items():
         fields |= {f"{rate}_low": low, f"{rate}_high": high}
     evaluator = "rule-based" if found.baseline else "judge"
-    told = {"evaluator": evaluator, "degenerate": " ".join(found.degenerate)}
+    told = {
+        "evaluator": evaluator,
+        "degenerate": " ".join(found.degenerate),
+        "no_interval": " ".join(found.no_interval),
+        **{f"{rate}_design_effect": effect for rate, effect in found.design_effects.items()},
+    }
     return fields | found.counts.model_dump() | told

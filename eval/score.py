@@ -81,7 +81,7 @@ def _how(add: Callable[..., Any]) -> None:
         type=_whole,
         default=2_000,
         metavar="N",
-        help="of the bootstrap over tasks (default: 2000; 0: none)",
+        help="of the bootstrap over tasks that compares judges (default: 2000; 0: no comparison)",
     )
     add("--seed", type=_whole, default=0, metavar="N", help="of the bootstrap (default: 0)")
 

@@ -41,10 +41,11 @@ class Score(Record):
     fractions, None where undefined. The last four are those of the judge's scores, on ``scored``
     trajectories.
 
-    ``intervals`` holds the 95 % limits of what has them: Wilson's for single proportions
-    (precision, recall, accuracy, NPV, TNR), of the others the percentiles of a bootstrap that
-    resamples tasks. ``degenerate`` are those of which every resample has the same value, which
-    tells nothing of the next task: F1 then has Wilson's limits over tasks, the others none.
+    ``intervals`` holds the 95 % limits of what has them, all cluster-robust over tasks
+    (``eval.stats.clustered_rates``); ``no_interval`` says why a metric that is defined has none,
+    ``degenerate`` are those of which because nothing varies. ``design_effects``: how many times
+    larger a rate's variance is than that of independent trajectories. Results of earlier versions
+    hold Wilson's limits for independent trajectories, and a bootstrap's percentiles for the rest.
     """
 
     judge: str
@@ -74,6 +75,8 @@ class Score(Record):
     calibration_error: float | None = None
     intervals: dict[Rate | ScoreRate, Limits] = Field(default_factory=dict)
     degenerate: tuple[Rate | ScoreRate, ...] = ()
+    no_interval: dict[Rate | ScoreRate, str] = Field(default_factory=dict)
+    design_effects: dict[Rate, float] = Field(default_factory=dict)
 
     @property
     def precision_low(self) -> float | None:
@@ -87,8 +90,7 @@ class Score(Record):
 class SuccessRate(Record):
     """How often the agent succeeded: by the ``expert``, by the ``judge``'s verdicts, and by the
     mean of the official reward (not thresholded) of the ``rewarded`` among the ``n``
-    trajectories. Fractions with 95 % limits: Wilson's, and by tasks (cluster-robust t) for the
-    reward, which may be fractional."""
+    trajectories. Fractions with 95 % limits, cluster-robust over tasks."""
 
     judge: str
     benchmark: str
@@ -199,7 +201,7 @@ class Comparison(Record):
 
 class Scores(Record):
     """Everything that the tables show, in a stable order. ``resamples`` and ``seed`` are those
-    of the bootstrap."""
+    of the bootstrap that compares judges."""
 
     missing: Missing
     resamples: int

@@ -64,7 +64,7 @@ def score(
             missing=missing,
             resamples=bootstrap.resamples,
             seed=bootstrap.seed,
-            scores=tuple(with_intervals(rows.scored, bootstrap)),
+            scores=tuple(with_intervals(rows.scored)),
             success_rates=tuple(success_rates(rows.rates, missing)),
             comparison=compare(said, missing, bootstrap, by_benchmark=compare_by_benchmark),
             coverage=tuple(rows.coverage),
@@ -134,14 +134,14 @@ def _score_label(place: Mapping[str, object], seen: Observations, missing: Missi
         seen = seen.where(seen.answered)
     found = protocol_counts(seen.truth, seen.verdict)
     score = Score.model_validate({**place, "missing": failed, **_rates(found, missing)})
-    scored = [Scored(score, seen, found.missing_negative)]
+    scored = [Scored(score, seen)]
     if place["label"] == "success" and place["judge"] != RULE_BASED:
         rewarded = ~np.isnan(seen.reward)
         rule = seen.where(rewarded).ruled()
         counts = protocol_counts(rule.truth, rule.verdict)
         more = {"baseline": True, "without_reward": int((~rewarded).sum())}
         score = Score.model_validate({**place, **more, **_rates(counts, missing)})
-        scored.append(Scored(score, rule, 0))
+        scored.append(Scored(score, rule))
     return scored
 
 

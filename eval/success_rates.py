@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from eval.groups import Group
 from eval.observations import Observations
 from eval.protocol import success_rate
 from eval.scores import Missing, SuccessRate
-from eval.stats.binomial import wilson
-from eval.stats.cluster_bootstrap import sum_clusters
-from eval.stats.influence import delta_interval
-from eval.stats.interval import Floats
+from eval.stats.clustered_rates import rates_by_cluster
 
 
 class RateCells(NamedTuple):
@@ -43,12 +41,15 @@ def _success_rate(
     rates: dict[str, Any] = {name: _mean(array, missing) for name, array in values.items()}
     intervals: dict[str, tuple[float, float]] = {}
     if n:
-        limits = wilson([seen.truth.sum(), accepted.sum()], [n, n])
-        for i, name in enumerate(("expert", "judge_rate")):
-            intervals[name] = float(limits.low[i]), float(limits.high[i])
+        both = _limits(seen, np.column_stack([seen.truth, accepted]))
+        intervals = {
+            name: limits
+            for name, limits in zip(("expert", "judge_rate"), both, strict=True)
+            if limits is not None
+        }
     same = rewarded.place.tobytes()
     if same not in known:
-        known[same] = _reward_limits(rewarded) if len(rewarded) else None
+        known[same] = _limits(rewarded, rewarded.reward)[0] if len(rewarded) else None
     if found := known[same]:
         intervals["rule_based"] = found
     place = {"judge": cell.judge, **cell.group._asdict()}
@@ -62,14 +63,10 @@ def _mean(values: np.ndarray[Any, Any], missing: Missing) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _reward_limits(seen: Observations) -> tuple[float, float] | None:
-    """Inside [0, 1]; None where there are not two tasks."""
-    columns = np.column_stack([seen.reward, np.ones(len(seen))])
-    interval = delta_interval(sum_clusters(columns, seen.task, seen.benchmark), _ratio)
-    if np.isnan(interval.low[0]):
-        return None
-    return max(0.0, float(interval.low[0])), min(1.0, float(interval.high[0]))
-
-
-def _ratio(totals: Floats) -> Floats:
-    return totals[..., :1] / totals[..., 1:]
+def _limits(seen: Observations, values: ArrayLike) -> list[tuple[float, float] | None]:
+    """Of the mean of each column of ``values`` (N, L); None where there are not two tasks."""
+    found = rates_by_cluster(values, np.ones(()), seen.task, seen.benchmark).interval
+    return [
+        None if np.isnan(low) else (low, high)
+        for low, high in zip(found.low.tolist(), found.high.tolist(), strict=True)
+    ]

@@ -1,6 +1,6 @@
 """The scores as tables: ``renderable`` for a terminal through rich, ``plain`` as text.
 
-Precision comes first and never without its interval.
+Precision comes first and never without its interval, but where one task is all there is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from eval.figures import (
     agent_name,
     benchmark_name,
     cell,
+    design_effect_cell,
     number_cell,
     percent,
     precision_cell,
@@ -209,10 +210,11 @@ def _more(title: str, rows: list[Score]) -> list[Table]:
             cell(s, "recall"),
             *(cell(s, rate) for rate in ("accuracy", "npv", "tnr")),
             *(number_cell(s, rate) for rate in ("kappa", "mcc")),
+            design_effect_cell(s),
         )
         for s in whole
     ]
-    head = ("benchmark", "judge", "recall", *_MORE.values())
+    head = ("benchmark", "judge", "recall", *_MORE.values(), "design effect of precision")
     found = [Table(f"{title}, further metrics [95 %]", head, cells)]
     scored = [
         (*_score_row(s)[:2], *(number_cell(s, rate) for rate in _OF_SCORES), str(s.scored))

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from annotations.agentrewardbench import benchmark_of
 from eval.audit.facets import TaskFacets, group_by
-from eval.stats.binomial import wilson
+from eval.stats.clustered_rates import rates_by_cluster
 from trajectories.model import Record, TrajectoryKey
 
 Verdicts = Mapping[TrajectoryKey, bool]
 
 
 class Rate(Record):
-    """``hits`` of ``trials`` with Wilson's 95 % limits; all None without a trial."""
+    """``hits`` of ``trials`` with 95 % limits that are cluster-robust over tasks: None where there
+    are not two tasks, as ``rate`` is without a trial. ``design_effect``: how many times larger the
+    variance is than that of independent trajectories."""
 
     hits: int
     trials: int
     rate: float | None = None
     low: float | None = None
     high: float | None = None
+    design_effect: float | None = None
 
 
 class RuleErrors(Record):
@@ -38,17 +44,25 @@ class RuleErrors(Record):
     passed_failures: Rate
 
 
-def rate(hits: int, trials: int) -> Rate:
-    """A proportion with its interval."""
-    if trials == 0:
-        return Rate(hits=hits, trials=trials)
-    limits = wilson(hits, trials)
+def rate(keys: Sequence[TrajectoryKey], hits: Verdicts) -> Rate:
+    """The share of ``keys`` whose value in ``hits`` is true, with its interval."""
+    if not keys:
+        return Rate(hits=0, trials=0)
+    values = np.array([hits[key] for key in keys], dtype=float)
+    found = rates_by_cluster(
+        values, np.ones(()), [key.task_id for key in keys], [benchmark_of(key) for key in keys]
+    )
+    low, high, effect = (
+        float(part[0]) for part in (found.interval.low, found.interval.high, found.design_effect)
+    )
+    known = not np.isnan(low)
     return Rate(
-        hits=hits,
-        trials=trials,
-        rate=hits / trials,
-        low=float(limits.low),
-        high=float(limits.high),
+        hits=int(values.sum()),
+        trials=len(keys),
+        rate=float(values.mean()),
+        low=low if known else None,
+        high=high if known else None,
+        design_effect=effect if known else None,
     )
 
 
@@ -58,14 +72,13 @@ def rule_errors(
     """The rule against the expert on ``keys``, all of which have both verdicts."""
     passed = [key for key in keys if rule[key]]
     good = [key for key in keys if expert[key]]
-    both = sum(expert[key] for key in passed)
     return RuleErrors(
         facet=facet,
         value=value,
         n=len(keys),
-        precision=rate(both, len(passed)),
-        missed=rate(len(good) - both, len(good)),
-        passed_failures=rate(len(passed) - both, len(keys) - len(good)),
+        precision=rate(passed, expert),
+        missed=rate(good, {key: not rule[key] for key in good}),
+        passed_failures=rate([key for key in keys if not expert[key]], rule),
     )
 
 

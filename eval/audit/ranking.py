@@ -106,8 +106,7 @@ def _columns(
 
 
 def _rate(keys: Sequence[TrajectoryKey], verdicts: Verdicts, agent: str) -> Rate:
-    mine = [verdicts[key] for key in keys if key.agent == agent]
-    return rate(sum(mine), len(mine))
+    return rate([key for key in keys if key.agent == agent], verdicts)
 
 
 def _defined(value: float) -> float | None:

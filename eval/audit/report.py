@@ -96,7 +96,9 @@ def _order(found: Ranking) -> str:
 
 
 def _shown(rate: Rate) -> str:
-    if rate.rate is None or rate.low is None or rate.high is None:
+    if rate.rate is None:
         return "–"
-    limits = f"[{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
-    return f"{100 * rate.rate:.1f} {limits} {rate.hits}/{rate.trials}"
+    limits = ""
+    if rate.low is not None and rate.high is not None:
+        limits = f" [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    return f"{100 * rate.rate:.1f}{limits} {rate.hits}/{rate.trials}"

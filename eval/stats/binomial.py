@@ -20,14 +20,21 @@ NO_TRIALS = "no trials: a proportion of nothing is undefined"
 
 def wilson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
     """Score interval of Wilson (1927): equation 1 of section 4.2. Good from one trial on."""
-    k, n, p = _proportion(successes, trials)
-    z2 = normal_quantile(confidence) ** 2
-    centre = (k + z2 / 2) / (n + z2)
-    half = np.sqrt(z2 * (p * (1 - p) * n + z2 / 4)) / (n + z2)
-    # At 0 and n the end is 0 or 1 exactly; rounding must not exclude the estimate itself.
-    low = np.where(k == 0, 0.0, centre - half)
-    high = np.where(k == n, 1.0, centre + half)
+    _, n, p = _proportion(successes, trials)
+    low, high = wilson_limits(p, n, normal_quantile(confidence))
     return _interval(p, low, high, confidence)
+
+
+def wilson_limits(rate: Floats, trials: Floats, quantile: ArrayLike) -> tuple[Floats, Floats]:
+    """Ends of the score interval of ``rate`` over ``trials`` of any number, whole or effective, at
+    a two-sided ``quantile``; all of broadcastable shape."""
+    z2 = np.square(quantile)
+    centre = (rate * trials + z2 / 2) / (trials + z2)
+    half = np.sqrt(z2 * (rate * (1 - rate) * trials + z2 / 4)) / (trials + z2)
+    # At 0 and n the end is 0 or 1 exactly; rounding must not exclude the estimate itself.
+    low = np.where(rate == 0, 0.0 * centre, centre - half)
+    high = np.where(rate == 1, 1.0 + 0.0 * centre, centre + half)
+    return np.minimum(low, rate), np.maximum(high, rate)
 
 
 def wald(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:

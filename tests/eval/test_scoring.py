@@ -47,8 +47,10 @@ def test_verdicts_are_counted_against_labels_and_unsure_is_left_out() -> None:
     assert found.counts == Counts(tp=1, fp=1, fn=1, tn=1)
     assert (found.n, found.positives, found.unsure) == (4, 2, 1)
     assert (found.precision, found.recall, found.f1, found.kappa) == (0.5, 0.5, 0.5, 0.0)
+    low, high = found.intervals["precision"]
+    assert (low, high) == pytest.approx((1 - high, 1 - low))
     limits = wilson(1, 2)
-    assert (float(limits.low), float(limits.high)) == found.intervals["precision"]
+    assert low < float(limits.low)  # Student's quantile at one degree of freedom
 
 
 def test_a_trajectory_without_annotation_is_counted_as_such() -> None:

@@ -31,7 +31,7 @@ def test_precision_comes_first_with_its_interval_and_the_baseline_beside() -> No
     assert [row[1].strip() for row in rows[:2]] == ["judge", "rule-based"]
     for row in rows:
         assert re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", row[2])
-    assert rows[1][2] == "100.0 [77.2, 100.0]"
+    assert rows[1][2] == "100.0 [73.3, 100.0]"
 
 
 def test_without_an_accepted_trajectory_there_is_no_precision() -> None:
@@ -103,7 +103,7 @@ def test_a_narrow_terminal_folds_names_but_no_number() -> None:
     console = Console(width=80)
     with console.capture() as capture:
         console.print(renderable(scored(judge="judge-" * 8)))
-    assert "100.0 [77.2, 100.0]" in capture.get()
+    assert "100.0 [73.3, 100.0]" in capture.get()
 
 
 def test_markup_in_a_judges_name_is_text() -> None:

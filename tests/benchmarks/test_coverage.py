@@ -1,0 +1,57 @@
+"""A short sample of ``benchmarks.coverage``: truth known by design, or by all real tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.coverage import Coverage, coverage_of_scores, coverage_of_verdicts, tables
+from benchmarks.coverage_designs import Design, real_designs, score_designs, synthetic_designs
+from eval.rendering import render
+
+REPLICATES = 250
+
+
+def measured(designs: list[Design]) -> list[Coverage]:
+    return [
+        cell
+        for number, design in enumerate(designs)
+        if design.positives >= 20
+        for cell in coverage_of_verdicts(design, REPLICATES, np.random.default_rng(number))
+    ]
+
+
+def held(cells: list[Coverage]) -> None:
+    """Mean at least 94 %, each at least 91 %, but for Monte Carlo error."""
+    for metric in {cell.metric for cell in cells}:
+        shares = [cell.share for cell in cells if cell.metric == metric]
+        assert np.mean(shares) >= 0.94 - 3 * 0.014 / len(shares) ** 0.5, metric
+    assert [cell for cell in cells if cell.n > 50 and cell.share < 0.91 - 4 * cell.error] == []
+
+
+def test_intervals_cover_where_tasks_are_beta_binomial() -> None:
+    cells = measured([*synthetic_designs(every=59)])
+    raw = [cell.share for cell in cells if cell.metric == "precision, raw Wilson"]
+    assert min(raw) < 0.85  # trajectories of one task are not independent
+    held([cell for cell in cells if "raw" not in cell.metric])
+    assert "precision" in render(tables(cells), "table")
+
+
+def test_intervals_of_scores_cover() -> None:
+    designs = [design for design in score_designs(every=13) if design.tasks <= 100]
+    held([c for d in designs for c in coverage_of_scores(d, REPLICATES, np.random.default_rng(0))])
+
+
+@pytest.mark.real_data
+def test_intervals_cover_on_resampled_agentrewardbench(real_data: Path) -> None:
+    designs = [
+        design
+        for design in real_designs(real_data / "agentrewardbench")
+        if "webjudge-7b," in design.name and "Agent" not in design.name
+    ]
+    cells = measured(designs)
+    overall = {c.metric: c.share for c in cells if c.design.endswith("webjudge-7b, overall")}
+    assert overall["recall, raw Wilson"] < 0.91
+    held([cell for cell in cells if "raw" not in cell.metric])
