@@ -9,6 +9,7 @@ magic, the CRC-32 of what follows, MessagePack.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -25,6 +26,7 @@ from trajectories.safe_files import DataFolder
 NAME = ".index.msgpack"
 # A pipe among the files must not be waited for.
 _READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _MAGIC = b"TJX1"
 _MAX_BYTES = 2_000_000_000
 # File systems date a change to the tick of a clock: a file that changed this short before it was
@@ -72,7 +74,7 @@ class JudgmentIndex:
         path, within = f"{folder}/{name}", folder.removeprefix(self._root)
         entry = self._known.get(within, {}).get(name)
         if entry is None or not entry.fits(os.stat(path)):  # noqa: PTH116 - many times quicker
-            entry = _read(path, self._data)
+            entry = _read(folder, path, self._data)
             self._fresh += 1
             if max(entry.changed, entry.status_changed) > time.time_ns() - self._settled:
                 return entry.file
@@ -115,18 +117,30 @@ class JudgmentIndex:
 
 def read_unindexed(data: DataFolder, folder: str, name: str) -> JudgmentFile:
     """The fields of ``folder/name``, without an index. Raises as ``JudgmentIndex.read`` does."""
-    return _read(f"{folder}/{name}", data).file
+    return _read(folder, f"{folder}/{name}", data).file
 
 
-def _read(path: str, data: DataFolder) -> _Entry:
-    if not data.holds(path):
-        raise ValueError("it leads out of the data folder")
-    descriptor = os.open(path, _READING)
+def _read(folder: str, path: str, data: DataFolder) -> _Entry:
+    descriptor = _opened(folder, path, data)
     try:
         status = os.fstat(descriptor)
         return _Entry(*_identity(status), read_file(descriptor, status.st_size))
     finally:
         os.close(descriptor)
+
+
+def _opened(folder: str, path: str, data: DataFolder) -> int:
+    """A descriptor of the file in ``folder``. That it is a link is told by opening it, which costs
+    all the others nothing."""
+    if _NO_LINK and data.holds_folder(folder):
+        try:
+            return os.open(path, _READING | _NO_LINK)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+    if not data.holds(path):
+        raise ValueError("it leads out of the data folder")
+    return os.open(path, _READING)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int, int]:

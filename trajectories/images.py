@@ -137,7 +137,7 @@ def _check_whole(data: bytes, header: Header) -> None:
     """A PNG proves by its checksums that it is whole; other formats are decoded to see."""
     image = _opened(data)
     if header.media_type != "image/png":
-        with GATE.hold(needed(image, image.size)):
+        with GATE.hold(len(data) + needed(image, image.size)):
             _decode(image)
         return
     try:
@@ -173,7 +173,7 @@ def _fit(
     opened = _opened(data)
     width, height = opened.size
     scale = min(1.0, max_side / max(width, height), sqrt(max_pixels / (width * height)))
-    with GATE.hold(needed(opened, _scaled(opened.size, scale))):
+    with GATE.hold(len(data) + needed(opened, _scaled(opened.size, scale))):
         return _fitted(_decode(opened), scale, max_bytes, media_types)
 
 

@@ -61,10 +61,14 @@ class DataFolder:
         name = os.fspath(path)
         if os.path.islink(name):  # noqa: PTH114 - as below
             return self._inside(os.path.realpath(name))
-        folder = os.path.dirname(name)  # noqa: PTH120 - a run asks for hundreds of names
-        if folder not in self._known:
-            self._known[folder] = self._inside(os.path.realpath(folder))
-        return self._known[folder]
+        return self.holds_folder(os.path.dirname(name))  # noqa: PTH120 - hundreds of names a run
+
+    def holds_folder(self, folder: str) -> bool:
+        """Whether the folder, its links followed, lies inside; remembered."""
+        known = self._known.get(folder)
+        if known is None:
+            known = self._known[folder] = self._inside(os.path.realpath(folder))
+        return known
 
     def open(self, path: Path, max_bytes: int | None = None) -> BinaryIO:
         """The file, open for reading. Raises UnsafeFile, also for one outside, and OSError."""

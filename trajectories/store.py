@@ -25,12 +25,12 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from trajectories.errors import ImageUnreadable, UserError
 from trajectories.image_header import media_type
-from trajectories.images import is_image_file
+from trajectories.images import MAX_FILE_BYTES, is_image_file
 from trajectories.jsonl import read_lines
 from trajectories.loaders import Loaded, Want, accept_all
 from trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
 from trajectories.python_json import repaired
-from trajectories.safe_files import DataFolder
+from trajectories.safe_files import DataFolder, UnsafeFile, read_regular
 
 FORMAT = 1
 _MAX_FORMAT = 1000  # a larger number is damage, not a version
@@ -228,7 +228,11 @@ def _image_path(images: Path, name: str, data: DataFolder) -> Path | None:
 def _put(images: Path, ref: ImageRef) -> str:
     """Stores an image once and gives its hash."""
     try:
-        data = ref.data if ref.data is not None else cast(Path, ref.path).read_bytes()
+        data = ref.data
+        if data is None:
+            data = read_regular(cast(Path, ref.path), MAX_FILE_BYTES)
+    except UnsafeFile as error:
+        raise ImageUnreadable(str(error)) from error
     except OSError as error:
         raise ImageUnreadable(f"{ref.path} cannot be read ({error.strerror})") from error
     name = sha256(data).hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 import tracemalloc
@@ -51,6 +52,10 @@ def observed(data: bytes | None, path: Path | None = None) -> tuple[Step, ...]:
 
 def read_all(path: Path) -> list[Trajectory | Unreadable]:
     return list(store.read(path))
+
+
+def readable(path: Path) -> list[Trajectory]:
+    return [item for item in read_all(path) if isinstance(item, Trajectory)]
 
 
 def content(ref: ImageRef | None) -> bytes | None:
@@ -398,3 +403,35 @@ except UserError as error:
     )
     assert "cannot write" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["images"]
+
+
+def test_what_pythons_json_writes_is_read(tmp_path: Path) -> None:
+    """A byte-order mark, half a character, no number: the reward is then not known, not failed."""
+    path = store.write(tmp_path, [trajectory(official_reward=1.0), trajectory(goal="Tea")])
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    records[0] |= {"goal": "\ud83d tea", "official_reward": float("nan")}
+    text = "".join(f"{json.dumps(record)}\n" for record in records)
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    first, second = readable(tmp_path)
+    assert (first.goal, first.official_reward) == ("\ufffd tea", None)
+    assert second.goal == "Tea"
+
+
+def test_a_link_out_is_read_where_it_is_named_itself(tmp_path: Path) -> None:
+    path = store.write(tmp_path / "elsewhere", [trajectory()])
+    (tmp_path / "data").mkdir()
+    link = tmp_path / "data" / path.name
+    link.symlink_to(path)
+    assert len(read_all(link)) == 1
+    with pytest.raises(UserError, match=r"leads out of the data folder.*name the file itself"):
+        read_all(tmp_path / "data")
+
+
+def test_an_image_that_is_no_image_but_endless_is_left_out(tmp_path: Path) -> None:
+    endless = tmp_path / "endless.png"
+    endless.touch()
+    os.truncate(endless, 10 * 2**30)
+    store.write(tmp_path / "out", [trajectory(steps=observed(None, endless))])
+    (found,) = readable(tmp_path / "out")
+    assert found.final.screenshot is None
+    assert "larger than 64 MiB" in str(found.metadata["warnings"])
