@@ -30,25 +30,40 @@ def brute_force(
 ) -> float:
     """The specification, in loops."""
     total, variance, df = 0.0, 0.0, 0
+    sizes: list[int] = []
+    all_excess: list[float] = []
+    failing = 0
     for name in sorted(set(benchmark)):
         tasks = sorted(set(task[benchmark == name]))
         excess = []
         for each in tasks:
             here = (benchmark == name) & (task == each)
-            excess.append(hits[here].sum() - bound * trials[here].sum())
-            df += int(trials[here].sum() > 0)
+            sizes.append(int(trials[here].sum()))
+            excess.append(hits[here].sum() - bound * sizes[-1])
+            df += int(sizes[-1] > 0)
+            failing += int(sizes[-1] > 1 and not hits[here].any())
         df -= int(trials[benchmark == name].sum() > 0)
         total += sum(excess)
         m = len(tasks)
         middle = sum(excess) / m if m > 1 else 0.0
         variance += (m / (m - 1) if m > 1 else 1) * sum((e - middle) ** 2 for e in excess)
+        all_excess += excess
     n, k = int(trials.sum()), int(hits.sum())
     exact = float(stats.binom.sf(k - 1, n, bound))
     if df <= 0:
         return 1.0
-    if variance < 1e-12:
-        return max(exact, 0.0 if total > 0 else 1.0)
-    return max(exact, float(stats.t.sf(total / variance**0.5, df)))
+    if max(sizes) <= 1:
+        return exact
+    middle = sum(all_excess) / len(all_excess)
+    third = sum((e - middle) ** 3 for e in all_excess)
+    size = sum(each**2 for each in sizes) / n
+    failed, share = -bound * (size * (size - 1)) ** 0.5, 1 / 3 / (1 + failing)
+    total += share * failed
+    variance += share * failed**2
+    third += share * failed**3
+    t, g = total / variance**0.5, max(-0.5, min(0.5, third / variance**1.5))
+    t += g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
+    return max(exact, float(stats.t.sf(t, df)))
 
 
 @pytest.mark.parametrize("seed", range(30))
