@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 _TEXTS = {"message", "msg", "error", "detail", "details", "title", "raw", "error_message"}
-_TEXTS |= {"status_msg", "reasons"}
+_TEXTS |= {"error_msg", "status_msg", "reasons"}
 _CODES = {"code", "type", "status", "status_code", "error_type", "error_code", "reason"}
 _INSIDE = {"errors", "metadata", "innererror", "base_resp"}
 _MARKUP = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)

@@ -25,7 +25,7 @@ _OVERFLOW_CODE = _rule(
 )
 _OVERFLOW = _rule(
     r"(context|prompt|sequence) (length|size|window|limit)|maximum model length|model token limit",
-    rf"\b(prompt|inputs?(?! validation)|request|messages?|body)\b.{{0,60}}{_OVER}.{{0,40}}"
+    rf"\b(prompt|inputs?(?! validation)|request|messages?|body)(_\w+)?\b.{{0,60}}{_OVER}.{{0,40}}"
     r"(max|length|token|limit|process|size|model)",
     rf"\b(input|prompt|total|token) (token|count|length|number).{{0,60}}{_OVER}",
     r"(prompt|input|request|messages?|conversation|payload|body)s? (is|are|was) too (long|large)",
@@ -68,7 +68,8 @@ _CREDIT = _rule(
 )
 _CREDIT_ELSEWHERE = _rule(
     r"requires more credits|have (no|any) credits|no credits? (left|remaining|available)",
-    r"in good standing|overdue|\bunpaid\b|billing (is )?not",
+    r"(key|spend|usage) limit (exceeded|reached)|in good standing|overdue|\bunpaid\b",
+    r"billing (is )?not",
 )
 _IN_FLIGHT = _rule(r"in[_ ]flight|retry (in|after)")
 
@@ -144,7 +145,7 @@ def is_no_credit(status: int, error: ErrorBody) -> bool:
 
 def is_unknown_model(status: int, error: ErrorBody) -> bool:
     """Whether the server does not serve the model. Some say it with a 400 or a 403."""
-    if status == 404:
+    if status in {404, 410}:
         return True
     named = _MODEL_CODE.search(_codes(error)) or _MODEL.search(error.message)
     return status in {400, 403, 422} and bool(named)
