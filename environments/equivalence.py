@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 import orjson
-from rich.console import Console
 from rich.progress import track
 
 from environments.agents.protocol import Job
@@ -29,6 +28,7 @@ from eval.stats.pass_at_k import pass_at_k
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, Parser, user_errors
+from trajectories.terminal import terminal_console
 
 # Of the scripted agents the one whose success is a matter of chance.
 WANDERER = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.LOOPS)
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"{options.configs} holds no case")
     if options.attempts < 1 or options.seed < 0:
         raise UserError("--attempts needs a number from 1, --seed one from 0")
-    errors = Console(stderr=True)
+    errors = terminal_console(stderr=True)
     with recorder(options.seed) as here:
         found = [
             attempt
@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     title = f"Blind replay beside pass@k, {len(cases)} cases, {options.attempts} attempts each (%)"
     table = Table(title, ("k", "pass@k", "replay with k kept"), shown, names=1)
-    Console(soft_wrap=True).print(render([table], "table"), markup=False, highlight=False)
+    terminal_console(soft_wrap=True).print(render([table], "table"))
     return DONE
 
 

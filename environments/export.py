@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from rich.console import Console
 from rich.table import Table
 
 from environments.apps import load_app
@@ -43,7 +42,7 @@ from environments.model.spec import TODAY, App, Bound, Scenario
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajectories.terminal import one_line
+from trajectories.terminal import one_line, terminal_console
 
 PAGES = 600  # of a bundle; links beyond them lead to a page that says so
 START, BEYOND = "index.html", "beyond.html"
@@ -264,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not cases:
         raise UserError(f"{options.configs} holds no case")
     refused = export(cases, options.out, options.pages)
-    console = Console()
+    console = terminal_console()
     console.print(_table(cases, refused))
     console.print(f"share {options.out / 'bundles'}; keep {options.out / 'keys.jsonl'} to yourself")
     return DONE if len(refused) < len(cases) else FAILURES

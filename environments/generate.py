@@ -18,7 +18,6 @@ from typing import Any
 
 import orjson
 from pydantic import ValidationError
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -30,7 +29,7 @@ from environments.stages import Plan, Produced, Specification, plan, produce
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajectories.terminal import one_line
+from trajectories.terminal import one_line, terminal_console
 
 NEAREST = 5  # vectors that are named where the wanted one does not exist
 _MOST_SHOWN = 12  # lines of a table
@@ -218,24 +217,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     specification = specified(options)
     steps = planned(specification, options)
-    errors = Console(stderr=True)
+    errors = terminal_console(stderr=True)
     with Progress(console=errors, transient=True, disable=not errors.is_terminal) as bar:
         line = bar.add_task("generating", total=specification.count)
         produced = produce(specification, steps, lambda done: bar.update(line, completed=done))
     counted = summary(specification, steps, produced)
     _write(options.out, counted, produced)
-    console = Console()
+    console = terminal_console()
     for shown in tables(counted):
         console.print(shown)
     for remark in remarks(specification, steps, produced):
-        errors.print(one_line(remark), markup=False, highlight=False, soft_wrap=True)
+        errors.print(one_line(remark), soft_wrap=True)
     if not produced.cases:
         return FAILURES
     console.print(
         f"written to {options.out}; record agents with\n"
         f"  python -m environments.record --configs {options.out}",
-        markup=False,
-        highlight=False,
         soft_wrap=True,
     )
     return DONE if len(produced.cases) == specification.count else FAILURES

@@ -19,7 +19,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -39,7 +38,7 @@ from prompts.render import load_prompt
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors
 from trajectories.represent import Representation
-from trajectories.terminal import one_line
+from trajectories.terminal import one_line, terminal_console
 
 if TYPE_CHECKING:
     from eval.model_side import ModelSide
@@ -152,7 +151,7 @@ def record(plan: Plan, out: Path, workers: int = 1) -> Outcome:
     done = journal.done()
     missing = [job for job in jobs if named(job) not in done]
     failed: list[Failed] = []
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=terminal_console(stderr=True), transient=True) as progress:
         bar = progress.add_task("recording", total=len(jobs), completed=len(jobs) - len(missing))
 
         def keep(job: Job, recorded: Recorded) -> None:
@@ -223,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Halted as halted:
         sys.stderr.write(f"stopped: {one_line(str(halted))}; the same command goes on\n")
         return FAILURES
-    console = Console()
+    console = terminal_console()
     console.print(table(counts))
     if failed:
         for job, reason in failed:

@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
@@ -30,6 +29,7 @@ from eval.stats.binomial import wilson
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, Parser, user_errors
+from trajectories.terminal import terminal_console
 
 if TYPE_CHECKING:
     from environments.chromium import View
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = read_cases(options.configs)
     if not cases:
         raise UserError(f"{options.configs} holds no case")
-    errors = Console(stderr=True)
+    errors = terminal_console(stderr=True)
     with recorder(options.seed) as here:
         outcomes = [
             outcome
@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = summary(outcomes)
     content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
     write_bytes(options.out, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    Console().print(_shown(rows))
+    terminal_console().print(_shown(rows))
     return DONE
 
 

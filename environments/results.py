@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
-from rich.console import Console
 
 from annotations import store as annotation_store
 from environments.model.case import Case, read_cases
@@ -30,6 +29,7 @@ from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, Parser, user_errors
 from trajectories.model import Trajectory
+from trajectories.terminal import terminal_console
 
 AXES = ("instance", "profile", "theme", "ui")
 DIMENSIONS = ("depth", "breadth", "interaction", "visual", "information", "reasoning", "risk")
@@ -232,10 +232,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     content = results(_read(options.folders, options.configs), options.seed)
     write_bytes(options.out, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    console = Console(soft_wrap=True)
-    console.print(render(tables(content), "table"), markup=False, highlight=False)
+    console = terminal_console(soft_wrap=True)
+    console.print(render(tables(content), "table"))
     for note in sorted({note for entry in content.values() for note in entry["summary"]["notes"]}):
-        console.print(f"note: {note}", markup=False, highlight=False)
+        console.print(f"note: {note}")
     return DONE
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -28,6 +27,7 @@ from environments.recording.validation import ALL_CHECKS, CHECKS, Broken, valida
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajectories.terminal import terminal_console
 
 CHECKED = "checked.jsonl"
 
@@ -46,7 +46,7 @@ def validate_cases(
         Job(config=case.config, agent=ORACLE, goal=case.goal, shortest=case.shortest)
         for case in missing
     ]
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=terminal_console(stderr=True), transient=True) as progress:
         bar = progress.add_task("validating", total=len(cases), completed=len(cases) - len(jobs))
 
         def keep(job: Job, broken: Broken | None) -> None:
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_cases(options.out / "cases.jsonl", passed)
     write_bytes(options.out / "rejects.jsonl", lines)
     write_bytes(options.out / "summary.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))
-    Console().print(_table(rows))
+    terminal_console().print(_table(rows))
     return DONE if len(passed) == len(cases) else FAILURES
 
 

@@ -8,11 +8,11 @@ from collections import Counter
 from types import TracebackType
 from typing import TextIO
 
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from judges.model import Judgment, Status
+from trajectories.terminal import one_line, terminal_console
 
 PLAIN_EVERY = 10.0
 
@@ -34,7 +34,7 @@ class Progress:
         self.cached = 0
         self.cost = 0.0
         self.unpriced = False
-        self._console = Console(file=stream or sys.stderr)
+        self._console = terminal_console(file=stream or sys.stderr)
         self._live = (
             Live(console=self._console, refresh_per_second=4, transient=True)
             if self._console.is_terminal
@@ -55,7 +55,7 @@ class Progress:
     ) -> None:
         if self._live:
             self._live.stop()
-        self._console.print(self.line(), highlight=False, soft_wrap=True)
+        self._console.print(self.line(), soft_wrap=True)
 
     def add(self, judgment: Judgment) -> None:
         """Count one judgment; what it cost counts unless the cache answered."""
@@ -72,7 +72,7 @@ class Progress:
             self._live.update(Text(self.line()))
         elif time.monotonic() - self._shown >= PLAIN_EVERY:
             self._shown = time.monotonic()
-            self._console.print(self.line(), highlight=False, soft_wrap=True)
+            self._console.print(self.line(), soft_wrap=True)
 
     def line(self) -> str:
         """For example ``judged 40/120 (12 cached, 0 from before), none failed, $0.31, 9.8/s``."""
@@ -83,7 +83,7 @@ class Progress:
             for status, count in sorted(self.statuses.items())
             if status is not Status.OK
         ]
-        whose = f"{self.name}: " if self.name else ""
+        whose = f"{one_line(self.name)}: " if self.name else ""
         rate = fresh / max(time.monotonic() - self._started, 1e-9)
         money = f"${self.cost:.2f}" + (" + calls of unknown price" if self.unpriced else "")
         parts = [

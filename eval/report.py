@@ -15,6 +15,7 @@ from eval.scoring import score
 from eval.tables import plain, renderable
 from judges.model import Judgment
 from trajectories.model import TrajectoryKey
+from trajectories.terminal import terminal_console
 
 
 def write_results(
@@ -41,9 +42,7 @@ def missing_policy(options: argparse.Namespace) -> Missing:
 def show(scores: Scores, seconds: float, *, has_labels: bool) -> None:
     """The tables on standard output."""
     if sys.stdout.isatty():
-        from rich.console import Console  # noqa: PLC0415 - plain output needs none of it
-
-        Console().print(renderable(scores, seconds))
+        terminal_console().print(renderable(scores, seconds))
     else:
         sys.stdout.write(plain(scores, seconds))
     if not has_labels:

@@ -15,7 +15,7 @@ from eval.sources import Source, combine, read_published_folder, read_run
 from eval.uncertainty import Bootstrap
 from trajectories.errors import UserError
 from trajectories.exits import DONE
-from trajectories.terminal import one_line
+from trajectories.terminal import one_line, terminal_console
 
 
 def report(options: Namespace) -> int:
@@ -102,10 +102,10 @@ def _print(options: Namespace, scores: Scores, source: Source, kinds: Sequence[T
         sys.stdout.write(render(shown, options.format))
         sys.stderr.write("".join(note + "\n" for note in notes(scores)))
     elif sys.stdout.isatty():
-        from rich.console import Console, Group  # noqa: PLC0415
+        from rich.console import Group  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
-        Console().print(Group(*map(rich_table, shown), *map(Text, notes(scores))))
+        terminal_console().print(Group(*map(rich_table, shown), *map(Text, notes(scores))))
     else:
         sys.stdout.write("\n".join([render(shown, "table"), *notes(scores)]).rstrip("\n") + "\n")
 

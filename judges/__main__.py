@@ -45,12 +45,11 @@ def _list() -> None:
     if not sys.stdout.isatty():
         sys.stdout.writelines("\t".join(row) + "\n" for row in (HEAD, *rows()))
         return
-    from rich.console import Console  # noqa: PLC0415 - plain output needs none of it
-
     from trajectories.tables import Column, terminal_table  # noqa: PLC0415
+    from trajectories.terminal import terminal_console  # noqa: PLC0415
 
     columns = [Column(name, folded=True) for name in HEAD]
-    Console().print(terminal_table(None, columns, rows()))
+    terminal_console().print(terminal_table(None, columns, rows()))
 
 
 if __name__ == "__main__":

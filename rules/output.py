@@ -13,12 +13,11 @@ import msgspec
 
 from trajectories.errors import UserError
 from trajectories.tables import Column, terminal_table
+from trajectories.terminal import terminal_console
 
 
 def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table on standard output; numbers stand right and are never cut."""
-    from rich.console import Console  # noqa: PLC0415 - --help needs no table
-
     listed = [list(row) for row in rows]
     numeric = [
         bool(listed) and all(isinstance(row[index], int | float) for row in listed)
@@ -27,7 +26,7 @@ def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -
     made = [Column(name, figures=n, folded=not n) for name, n in zip(columns, numeric, strict=True)]
     table = terminal_table(title, made, [list(map(_cell, row)) for row in listed])
     # Not a terminal: as wide as the rows need, so that a program can read them.
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    terminal_console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
 def _cell(value: object) -> str:

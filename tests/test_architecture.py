@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -100,3 +101,10 @@ def _room(module: str) -> str:
 def test_a_folder_of_environments_is_taken_in_at_a_glance() -> None:
     for init in (ROOT / "environments").rglob("__init__.py"):
         assert len(list(init.parent.glob("*.py"))) - 1 <= 14, init.parent
+
+
+def test_text_reaches_a_terminal_as_it_is() -> None:
+    """One place makes rich's console: elsewhere, its markup would be read into names."""
+    made = re.compile(r"(?<![_\w])Console\(")
+    modules_ = [path for package in ALLOWED for path in modules(package)]
+    assert [p.name for p in modules_ if made.search(p.read_text())] == ["terminal.py"]

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from trajectories.hub import HubCopy
+from trajectories.terminal import terminal_console
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -53,10 +54,9 @@ class Progress:
 
     def _show_bar(self) -> None:
         if self._bar is None:
-            from rich.console import Console  # noqa: PLC0415 - only where somebody looks
-            from rich.progress import Progress as Bar  # noqa: PLC0415
+            from rich.progress import Progress as Bar  # noqa: PLC0415 - only where somebody looks
 
-            self._bar = Bar(console=Console(stderr=True), transient=True)
+            self._bar = Bar(console=terminal_console(stderr=True), transient=True)
             self._bar.add_task("fetching", total=self.total)
             self._bar.start()
         task = self._bar.task_ids[0]

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
-from rich.console import Console
 
 from environments.prism.own import own_report
 from environments.prism.report import Graded, Report, grade, read_report, satisfied
@@ -19,6 +18,7 @@ from eval.rendering import Table, render
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajectories.terminal import terminal_console
 
 
 def _table(name: str, graded: Sequence[Graded]) -> Table:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     content = [_content(*pair) for pair in pairs]
     write_bytes(options.out, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     tables = [_table(report.name, grades) for report, grades in pairs]
-    Console(soft_wrap=True).print(render(tables, "table"), markup=False, highlight=False)
+    terminal_console(soft_wrap=True).print(render(tables, "table"))
     return DONE if all(map(satisfied, graded)) else FAILURES
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from trajectories.errors import UserError
 from trajectories.exits import DONE, Parser, user_errors
+from trajectories.terminal import terminal_console
 
 if TYPE_CHECKING:
     from eval.audit.report import Audit
@@ -76,9 +77,7 @@ def _show(found: Audit) -> None:
     from trajectories.terminal import one_line  # noqa: PLC0415
 
     if sys.stdout.isatty():
-        from rich.console import Console  # noqa: PLC0415 - plain output needs none of it
-
-        Console().print(*map(rich_table, tables(found)), sep="\n")
+        terminal_console().print(*map(rich_table, tables(found)), sep="\n")
     else:
         sys.stdout.write(render(tables(found), "table") + "\n")
     sys.stdout.writelines(one_line(sentence) + "\n" for sentence in sentences(found))
