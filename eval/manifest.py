@@ -12,7 +12,7 @@ import orjson
 from pydantic import Field, JsonValue
 
 from eval.run_folder import JUDGMENTS, MANIFEST, read_manifest, write_manifest
-from trajectories.added import stable_dump
+from trajectories.added import added, stable_dump
 from trajectories.errors import UserError
 from trajectories.model import Record
 
@@ -20,7 +20,8 @@ from trajectories.model import Record
 class RunManifest(Record):
     """``judge`` is the judge's id, ``card`` what it is (paper, deviations, scale),
     ``prompt_hash`` over its templates. ``parameters`` are those of every call. ``data`` and
-    ``annotations`` are specifications, ``revision`` the data's where it is versioned.
+    ``annotations`` are specifications, ``revision`` the data's where it is versioned. ``sent`` is
+    what the calls turned out to be (``eval.effective``): endpoint, SDK, effective parameters.
 
     A field that is new since the first release is declared with ``trajectories.added.added``:
     folders recorded before it stay the same run, under the same name.
@@ -41,10 +42,11 @@ class RunManifest(Record):
     selection: dict[str, JsonValue] = Field(default_factory=dict)
     protocol: str = "default"
     version: str
+    sent: list[dict[str, JsonValue]] = added(default_factory=list)
 
 
 # What may differ between two sittings of the same run: how it is scored, and by which release.
-_FREE = {"protocol", "version", "card", "revision"}
+_FREE = {"protocol", "version", "card", "revision", "sent"}
 
 _WHY = {
     "prompt_hash": "the prompts have changed since, and one run never mixes two versions (what it "

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TextIO
 
@@ -15,6 +18,8 @@ from judges.model import Judgment, Status
 from trajectories.terminal import one_line, terminal_console
 
 PLAIN_EVERY = 10.0
+PLAIN_AT_LEAST = 1.0  # seconds between two plain lines, whatever happens
+TOLD_EVERY = 0.5
 
 
 class Progress:
@@ -34,6 +39,8 @@ class Progress:
         self.cached = 0
         self.cost = 0.0
         self.unpriced = False
+        self.waits = ""
+        self._waits_told = False
         self._console = terminal_console(file=stream or sys.stderr)
         self._live = (
             Live(console=self._console, refresh_per_second=4, transient=True)
@@ -67,11 +74,19 @@ class Progress:
         self.unpriced |= any(cost is None for cost in fresh)
         self._show()
 
-    def _show(self) -> None:
+    def tell(self, waits: str) -> None:
+        """Show why calls wait, "" if none does; soon where there was no such reason before."""
+        self.waits = waits
+        self._waits_told &= bool(waits)
+        rested = time.monotonic() - self._shown >= PLAIN_AT_LEAST
+        self._show(at_once=bool(waits) and not self._waits_told and rested)
+
+    def _show(self, *, at_once: bool = False) -> None:
         if self._live:
             self._live.update(Text(self.line()))
-        elif time.monotonic() - self._shown >= PLAIN_EVERY:
+        elif at_once or time.monotonic() - self._shown >= PLAIN_EVERY:
             self._shown = time.monotonic()
+            self._waits_told = bool(self.waits)
             self._console.print(self.line(), soft_wrap=True)
 
     def line(self) -> str:
@@ -94,7 +109,26 @@ class Progress:
         ]
         if fresh and done < self.total:
             parts.append(f"{_duration((self.total - done) / rate)} left")
+        if self.waits:
+            parts.append(self.waits)
         return ", ".join(parts)
+
+
+@asynccontextmanager
+async def telling(progress: Progress, waits: Callable[[], str] | None) -> AsyncIterator[None]:
+    """Show while the block runs why it waits, also when no judgment comes."""
+
+    async def tell() -> None:
+        while waits is not None:
+            await asyncio.sleep(TOLD_EVERY)
+            progress.tell(waits())
+
+    task = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        task.cancel()
+        progress.waits = ""
 
 
 def _duration(seconds: float) -> str:

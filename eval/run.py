@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from eval.effective import EffectiveParameters, earlier_sent, merged
 from eval.folder_lock import locked_folder
 from eval.grid import Cell
 from eval.jobs import Job, Reading, jobs_of, skipped
 from eval.journal import Journal, keys_in_order
 from eval.ledger import paid
 from eval.manifest import open_folder
-from eval.progress import Progress
+from eval.progress import Progress, telling
 from eval.report import write_results
 from eval.run_folder import REWARDS, read_rewards, write_labels, write_rewards
+from eval.run_log import run_log
 from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all, run_interruptible
 from judges.judging import RecordingAsk, judge_trajectory
 from judges.model import Judgment, Reply, Status
@@ -25,6 +28,8 @@ from trajectories.terminal import one_line
 if TYPE_CHECKING:
     from eval.scoring import Scores
     from judges.engine import Engines
+
+log = logging.getLogger(__name__)
 
 
 class Outcome(NamedTuple):
@@ -59,12 +64,13 @@ class Sitting:
         unreadable trajectory under ``--strict``, and what ends the run as a whole (no key, no
         server, a full disk). The journal keeps whatever was judged until then.
         """
-        with locked_folder(self.plan.folder):
+        with locked_folder(self.plan.folder), run_log(self.plan.folder):
             return self._execute()
 
     def _execute(self) -> Outcome:
         plan = self.plan
-        open_folder(plan.folder, plan.manifest)
+        sent = merged(earlier_sent(plan.folder))
+        open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
         write_labels(plan.folder, plan.annotations)
         if (plan.folder / REWARDS).is_file():
             self.reading.rewards.update(read_rewards(plan.folder))
@@ -85,24 +91,36 @@ class Sitting:
         jobs = jobs_of(plan, options.samples, done, self.reading, strict=options.strict)
         spent = sum({**self.elsewhere, **paid(journal.judgments.values())}.values())
         engines = self.model.open_engines(spent) if self.model else None
-        before = min(self.total, len(done))
         with self._graceful(engines):
             try:
-                with Progress(self.total, before, name=plan.judge_id) as progress:
-
-                    def record(judgment: Judgment) -> None:
-                        journal.add(judgment)
-                        progress.add(judgment)
-
-                    async def judge_one(job: Job) -> Judgment:
-                        earlier = journal.judgments.get((job.key, job.sample))
-                        return await self._judge_one(job, engines, to_refresh(earlier))
-
-                    width = options.concurrency
-                    await judge_all(jobs, judge_one, width=width, record=record, halt=self.halt)
+                await self._judge_with(engines, journal, jobs, min(self.total, len(done)))
             finally:
                 if engines:
                     await engines.close()
+
+    async def _judge_with(
+        self, engines: Engines | None, journal: Journal, jobs: Iterator[Job], before: int
+    ) -> None:
+        plan, width = self.plan, self.options.concurrency
+        effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
+        if engines:  # without a model there is nothing to wait for, and no log
+            log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)
+        with Progress(self.total, before, name=plan.judge_id) as progress:
+
+            def record(judgment: Judgment) -> None:
+                if effective:
+                    effective.update()
+                journal.add(judgment)
+                progress.add(judgment)
+
+            async def judge_one(job: Job) -> Judgment:
+                earlier = journal.judgments.get((job.key, job.sample))
+                return await self._judge_one(job, engines, to_refresh(earlier))
+
+            async with telling(progress, engines.waits if engines else None):
+                await judge_all(jobs, judge_one, width=width, record=record, halt=self.halt)
+        if engines:
+            log.info("%s", progress.line())
 
     async def _judge_one(
         self, job: Job, engines: Engines | None, refresh: frozenset[str]

@@ -41,6 +41,7 @@ class Budget:
         self.limit = limit
         self.spent = spent
         self.presumed = 0.0
+        self.waiting = 0
         self._price = price
         self._reserved = 0.0
         self._open = 0
@@ -72,7 +73,11 @@ class Budget:
             if not self._open or self._never_fits(reservation):
                 raise BudgetSpent(self._sentence(reservation))
             self._settled.clear()
-            await self._settled.wait()
+            self.waiting += 1
+            try:
+                await self._settled.wait()
+            finally:
+                self.waiting -= 1
         self._reserved += reservation.worst
         self._open += 1
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -27,8 +28,11 @@ from judges.engine.flight import Flight
 from judges.engine.gate import Gate, Ticket
 from judges.engine.leases import Claim
 from judges.engine.retry import Retry
+from judges.engine.sent import SentCalls
 from judges.model import Reply, Request, Usage
 from trajectories.errors import UserError
+
+log = logging.getLogger(__name__)
 
 FIRST_POLL, LONGEST_POLL = 0.01, 0.25  # seconds between looks at what another process is asking
 
@@ -57,6 +61,7 @@ class Counts:
     cached: int = 0
     refused: int = 0
     failed: int = 0
+    retried: int = 0
     waiting: int = 0
 
 
@@ -76,6 +81,7 @@ class Engine:
         self.retry = retry
         self.budget = budget
         self.counts = Counts()
+        self.sent = SentCalls()
         self._flight: Flight[Answer] = Flight()
         self._stopped: Exception | None = None
         self._circuit = Circuit(adapter.endpoint, retry.seconds)
@@ -98,14 +104,16 @@ class Engine:
         if self.cache is not None and not refresh:
             known = self.cache.get(request.hash)
             if known is not None:
-                return self._known(known)
+                return self._noted(request, self._known(known))
         fetch = partial(self._fetch, request, estimate, worst_case)
-        return await self._flight.join(
+        answer = await self._flight.join(
             request.hash, partial(self._leased, request, fetch, refresh=refresh)
         )
+        return self._noted(request, answer)
 
     def stop(self, error: Exception) -> None:
         """Send nothing any more: whoever waits gets ``error``, what is in flight is finished."""
+        log.info("stopped: %s", error)
         self._stopped = error
         self.gate.stop(error)
 
@@ -153,6 +161,11 @@ class Engine:
             cache.recover()
         is_new = not refresh or cache.created(request_hash) > asked_before
         return cache.get(request_hash) if is_new else None
+
+    def _noted(self, request: Request, answer: Answer) -> Answer:
+        sent = answer.reply.parameters
+        self.sent.note(self.adapter, request.model, sent, cached=answer.cached)
+        return answer
 
     def _known(self, known: Outcome) -> Answer:
         """An answer that is there already. Raises it if it is an error."""
@@ -203,6 +216,7 @@ class Engine:
         counted = self.gate.counts_tokens
         ticket = await self.gate.enter(tokens_of(expected()) if counted else 0, again=again)
         self.counts.sent += 1
+        self.counts.retried += again
         try:
             sent = await self.adapter.send(request)
         except CallFailed as error:
@@ -230,6 +244,7 @@ class Engine:
 
     def _failed(self, ticket: Ticket, error: CallFailed, expected: Expected) -> None:
         """Tell the gate what the failure says of the server, and end a run that is hopeless."""
+        log.info("%s: %s", type(error).__name__, error)
         now = asyncio.get_running_loop().time()
         hopeless = self._circuit.failed(error, ticket.at, now)
         if hopeless is not None:

@@ -11,6 +11,8 @@ from judges.engine.cache import Cache
 from judges.engine.engine import Engine
 from judges.engine.gate import Gate
 from judges.engine.retry import Retry
+from judges.engine.sent import SentCalls
+from judges.engine.waiting import reasons
 
 
 class Engines:
@@ -28,15 +30,16 @@ class Engines:
     ) -> None:
         """``adapters`` by the name of the model."""
         self.cache = cache
+        self.sent = SentCalls()
         self._adapters = tuple(adapters.values())
         self._engines: dict[tuple[str, str], Engine] = {}
         self._by_model: dict[str, Engine] = {}
         for model, adapter in adapters.items():
             place = (adapter.name, adapter.endpoint)
             if place not in self._engines:
-                self._engines[place] = Engine(
-                    adapter, cache=cache, gate=gate(), retry=retry, budget=budget
-                )
+                engine = Engine(adapter, cache=cache, gate=gate(), retry=retry, budget=budget)
+                engine.sent = self.sent
+                self._engines[place] = engine
             self._by_model[model] = self._engines[place]
 
     def __getitem__(self, model: str) -> Engine:
@@ -47,6 +50,15 @@ class Engines:
         """Send nothing any more: whoever waits gets ``error``, what is in flight is finished."""
         for engine in self._engines.values():
             engine.stop(error)
+
+    def waits(self) -> str:
+        """Why calls wait, for the progress line; "" if none does."""
+        several = len(self._engines) > 1
+        return ", ".join(
+            f"{engine.adapter.endpoint}: {reason}" if several else reason
+            for engine in self._engines.values()
+            for reason in reasons(engine)
+        )
 
     async def close(self) -> None:
         """End what is under way, commit what has arrived, close the connections."""

@@ -7,12 +7,15 @@ answer says of the server (a limit, a refusal, a pause that it asks for) holds f
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Collection, Iterable
 from typing import Final
 
 from judges.adapters.base import RateHeaders
 from judges.engine.limits import Pace, Window
+
+log = logging.getLogger(__name__)
 
 RECENT = 32  # requests whose fate decides between bad luck and trouble
 BAD_LUCK = 5  # refusals among them that are no sign of a limit
@@ -36,7 +39,8 @@ class Gate:
     """Admits at most ``concurrency`` requests at once, fewer where the server says so.
 
     ``rpm`` and ``tpm`` are requests and tokens a minute that the user fixes; limits that the
-    server tells come on top. Times are those of the running event loop's clock.
+    server tells come on top. Nobody is admitted before ``paused_until``, for ``pause_reason``.
+    Times are those of the running event loop's clock.
     """
 
     def __init__(
@@ -51,7 +55,8 @@ class Gate:
         self._ended: deque[Ticket] = deque(maxlen=RECENT)
         self._pause = 0.0
         self._paused_at = 0.0
-        self._paused_until = 0.0
+        self.paused_until = 0.0
+        self.pause_reason = ""
         self._alarm: asyncio.TimerHandle | None = None
         self._stopped: Exception | None = None
 
@@ -105,7 +110,8 @@ class Gate:
         else:
             self._shrink(ticket)
         if (retry_after is not None and _is_trouble(self._admitted)) or self.in_flight == 1:
-            self._pause_all(ticket, retry_after)
+            told = "" if retry_after is None else f", Retry-After {retry_after:g} s"
+            self._pause_all(ticket, retry_after, "429" + told)
         self.left(ticket)
 
     def failed(self, ticket: Ticket, retry_after: float | None = None) -> None:
@@ -114,7 +120,7 @@ class Gate:
         self._ended.append(ticket)
         if _is_trouble(self._ended):
             self._shrink(ticket)
-            self._pause_all(ticket, retry_after)
+            self._pause_all(ticket, retry_after, "the server is overloaded or out of reach")
         self.left(ticket)
 
     def left(self, ticket: Ticket) -> None:
@@ -148,9 +154,12 @@ class Gate:
 
     def _shrink(self, ticket: Ticket) -> None:
         alone = max(_troubled(self._admitted), _troubled(self._ended)) <= BAD_LUCK
+        before = self.window.size
         self.window.refused(ticket.level, self.in_flight - 1, alone=alone)
+        if self.window.size != before:
+            log.info("window %d of %d calls at once", self.window.size, self.window.cap)
 
-    def _pause_all(self, ticket: Ticket, retry_after: float | None) -> None:
+    def _pause_all(self, ticket: Ticket, retry_after: float | None, reason: str) -> None:
         """Admit nothing for as long as the server asks, or for twice as long as the last time."""
         now = self._now()
         is_new = ticket.at >= self._paused_at  # not one more of the wave that caused the last pause
@@ -159,7 +168,10 @@ class Gate:
             if retry_after is None:
                 self._pause = min(max(2 * self._pause, FIRST_PAUSE), LONGEST_PAUSE)
         wait = self._pause if retry_after is None else retry_after
-        self._paused_until = max(self._paused_until, now + wait)
+        if now + wait > self.paused_until:
+            self.paused_until, self.pause_reason = now + wait, reason
+            if is_new:
+                log.info("all calls pause for %.2f s: %s", wait, reason)
 
     def _pump(self) -> None:
         """Admit who may go now; set the alarm for the next one if only time is missing."""
@@ -171,7 +183,7 @@ class Gate:
                 continue
             if self.in_flight >= self.window.size:
                 return
-            wait = max(self._paused_until - now, self.requests.delay(now), self.tokens.delay(now))
+            wait = max(self.paused_until - now, self.requests.delay(now), self.tokens.delay(now))
             if wait > 0:
                 self._wake_in(wait)
                 return

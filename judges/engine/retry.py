@@ -34,6 +34,7 @@ class Retry:
         first: float = 0.25,
         longest: float = 30.0,
     ) -> None:
+        self.wakes: list[float] = []  # when calls that wait are tried again, by the loop's clock
         self.attempts = attempts
         self.seconds = seconds
         self._random = random
@@ -54,7 +55,7 @@ class Retry:
             first.append(error)
         course = _Course(self)
         trying = AsyncRetrying(
-            sleep=asyncio.sleep,
+            sleep=self._sleep,
             retry=retry_if_exception_type(Retryable),
             wait=course.wait,
             stop=course.is_over,
@@ -67,6 +68,14 @@ class Retry:
             return await attempt(True)
 
         return await trying(once)
+
+    async def _sleep(self, seconds: float) -> None:
+        wake = asyncio.get_running_loop().time() + seconds
+        self.wakes.append(wake)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self.wakes.remove(wake)
 
     def backoff(self, attempts: int) -> float:
         """Seconds before the next attempt, after so many."""

@@ -1,0 +1,157 @@
+"""Whether a reply that was received survives ``kill -9`` while the disk is slow.
+
+``python -m benchmarks.kills [--kills N] [--out FILE]``
+
+A process asks 16 questions at once of a loopback server over HTTP, which answers some and keeps
+silent on the others. Nothing can be committed in the meantime: another connection holds the
+cache's write lock, as a slow fsync does. Once the answers are read the process is killed. What a
+second round asks again although it had been answered is lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from judges.adapters.base import Sent
+from judges.adapters.http import HttpAdapter
+from judges.engine import Budget, Cache, Engine, Gate, Retry
+from judges.model import Message, Request, Text
+from tests.llm_replies import Incoming
+from tests.llm_server import LlmServer
+
+ROOT = Path(__file__).parents[1]
+QUESTIONS = 16
+SILENCE = 3600.0  # seconds
+READ = "read"
+
+
+class Round(NamedTuple):
+    """One kill: how many answers had been read, how many of them were asked for again."""
+
+    answered: int
+    lost: int
+
+
+class TellingAdapter(HttpAdapter):
+    """Says on standard output when a reply was read."""
+
+    async def send(self, request: Request) -> Sent:
+        sent = await super().send(request)
+        sys.stdout.write(READ + "\n")
+        sys.stdout.flush()
+        return sent
+
+
+async def ask_all(kind: type[HttpAdapter], url: str, cache: Path, kill: int) -> None:
+    """All questions of one round at once."""
+    adapter = kind("mock", base_url=f"{url}/v1")
+    engine = Engine(
+        adapter,
+        cache=Cache(cache),
+        gate=Gate(concurrency=QUESTIONS),
+        retry=Retry(np.random.default_rng(0)),
+        budget=Budget(lambda model, usage: None),
+    )
+    await asyncio.gather(
+        *(engine.ask(question(adapter.endpoint, kill, i)) for i in range(QUESTIONS))
+    )
+    await engine.close()
+
+
+def question(endpoint: str, kill: int, number: int) -> Request:
+    text = Text(text=f"Round {kill}, question {number}: did the agent succeed?")
+    return Request(endpoint=endpoint, model="mock", messages=(Message(role="user", parts=(text,)),))
+
+
+@contextmanager
+def slow_disk(cache: Path) -> Iterator[None]:
+    """No commit comes through."""
+    connection = sqlite3.connect(cache, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+        connection.close()
+
+
+class Answering:
+    """The server's latency: ``answered`` of the questions at once, silence for the others."""
+
+    def __init__(self) -> None:
+        self.answered = 0
+
+    def __call__(self, incoming: Incoming) -> float:
+        if self.answered <= 0:
+            return SILENCE
+        self.answered -= 1
+        return 0.0
+
+
+def kill_once(
+    server: LlmServer, answering: Answering, cache: Path, kill: int, rng: np.random.Generator
+) -> Round:
+    """One process, killed, and what a second round asks of what had been answered."""
+    answered = answering.answered = int(rng.integers(1, QUESTIONS + 1))
+    command = [sys.executable, "-m", "benchmarks.kills", "--client"]
+    with (
+        slow_disk(cache),
+        subprocess.Popen(
+            [*command, server.url, str(cache), str(kill)], cwd=ROOT, stdout=subprocess.PIPE
+        ) as process,
+    ):
+        assert process.stdout
+        for _ in range(answered):
+            assert process.stdout.readline().strip() == READ.encode()
+        time.sleep(float(rng.uniform(0.02, 0.06)))
+        process.kill()
+    again, answering.answered = server.stats.answered_again, QUESTIONS
+    asyncio.run(ask_all(HttpAdapter, server.url, cache, kill))
+    return Round(answered, server.stats.answered_again - again)
+
+
+def measure(kills: int, seed: int = 0) -> list[Round]:
+    """So many kills over one cache."""
+    rng = np.random.default_rng(seed)
+    answering = Answering()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LlmServer(latency=answering, record=0) as server,
+    ):
+        cache = Path(folder) / "replies.sqlite"
+        asyncio.run(Cache(cache).close())
+        return [kill_once(server, answering, cache, kill, rng) for kill in range(kills)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--kills", type=int, default=100, metavar="N")
+    parser.add_argument("--out", type=Path, help="write the rounds as JSON")
+    parser.add_argument("--client", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.client:
+        url, cache, kill = options.client
+        asyncio.run(ask_all(TellingAdapter, url, Path(cache), int(kill)))
+        return
+    rounds = measure(options.kills)
+    answered, lost = sum(r.answered for r in rounds), sum(r.lost for r in rounds)
+    print(f"{len(rounds)} kills, {answered} replies read before them, {lost} lost")
+    if options.out:
+        options.out.write_text(json.dumps([r._asdict() for r in rounds], indent=1))
+
+
+if __name__ == "__main__":
+    main()

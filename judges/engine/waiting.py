@@ -1,0 +1,42 @@
+"""Why an engine waits, in words, for the progress line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from judges.engine.engine import Engine
+
+SHORTEST = 1.0  # seconds: a shorter pause is over before it is read
+
+
+def reasons(engine: Engine) -> Iterator[str]:
+    """For example ``paused until 14:03:22 (429, Retry-After 30 s)``, ``window 12 of 64``,
+    ``37 retries``; nothing where all goes well."""
+    now = asyncio.get_running_loop().time()
+    gate, retry, counts = engine.gate, engine.retry, engine.counts
+    if gate.paused_until - now >= SHORTEST:
+        yield f"paused until {_clock(gate.paused_until - now)} ({gate.pause_reason})"
+    elif retry.wakes and min(retry.wakes) - now >= SHORTEST:
+        until = _clock(min(retry.wakes) - now)
+        yield f"{_calls(len(retry.wakes))} for another attempt, the first until {until}"
+    if gate.window.size < gate.window.cap:
+        yield f"window {gate.window.size} of {gate.window.cap}"
+    if counts.waiting:
+        yield f"{_calls(counts.waiting)} for another process that asks the same"
+    if engine.budget.waiting:
+        yield f"{_calls(engine.budget.waiting)} for what --max-cost reserves to be released"
+    if counts.retried:
+        yield f"{counts.retried} {'retry' if counts.retried == 1 else 'retries'}"
+
+
+def _calls(number: int) -> str:
+    return "1 call waits" if number == 1 else f"{number} calls wait"
+
+
+def _clock(seconds: float) -> str:
+    """The time of day, so many seconds from now."""
+    return f"{datetime.now() + timedelta(seconds=seconds):%H:%M:%S}"
