@@ -18,7 +18,7 @@ from eval.options import parse
 from eval.runner import Halt, judge_all
 from judges.judging import judge_trajectory
 from judges.model import Judgment, Status
-from judges.registry import make_judge
+from judges.registry import make_judge, needs_of
 from trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 
 PROMPT_BYTES = 20_000
@@ -71,12 +71,13 @@ async def through_judge(words: list[str], jobs: list[Job], concurrency: int) -> 
         judge_id, judge = make_judge(
             "simplified", {"max_prompt_tokens": model.max_prompt_tokens, "images": model.images}
         )
+        needs = needs_of("simplified")
         engines = model.open_engines(spent=0.0)
 
         async def judge_one(job: Job) -> Judgment:
             assert isinstance(job.item, Trajectory)
             ask = model.ask(engines, job.sample, refresh=())
-            return await judge_trajectory(judge_id, judge, job.item, ask, job.sample)
+            return await judge_trajectory(judge_id, judge, job.item, ask, job.sample, needs=needs)
 
         with Journal(folder) as journal:
             try:

@@ -30,7 +30,7 @@ from judges.adapters.openai import OpenAIAdapter
 from judges.engine import Asking, Budget, Cache, Engines, Gate, Retry
 from judges.judging import judge_trajectory
 from judges.model import Judgment, Status, Usage
-from judges.registry import make_judge
+from judges.registry import make_judge, needs_of
 from tests.llm_server import spawned
 from trajectories.loaders import open_source
 from trajectories.model import ImageRef, Observation, Trajectory
@@ -83,6 +83,7 @@ async def judge(url: str, trajectories: list[Trajectory], concurrency: int, fold
         budget=Budget(lambda model, usage: usage.input * 2.5e-6 + usage.output * 1e-5),
     )
     judge_id, webjudge = make_judge("webjudge")
+    needs = needs_of("webjudge")
     jobs: Iterator[Job] = (Job(run.key, run, 0) for run in trajectories)
 
     async def judge_one(job: Job) -> Judgment:
@@ -93,7 +94,7 @@ async def judge(url: str, trajectories: list[Trajectory], concurrency: int, fold
             {"temperature": 0, "max_tokens": 500},
             estimate=lambda request: Usage(input=2000, output=200),
         )
-        return await judge_trajectory(judge_id, webjudge, job.item, ask)
+        return await judge_trajectory(judge_id, webjudge, job.item, ask, needs=needs)
 
     try:
         with Journal(folder) as journal:

@@ -18,6 +18,7 @@ from judges.telemetry_training import fit, folds_of
 from trajectories.errors import UserError
 from trajectories.loaders import open_source
 from trajectories.model import Trajectory
+from trajectories.needs import NOTHING
 
 _RESAMPLES = 100
 ENDED = "ended by environment"
@@ -61,7 +62,7 @@ def read_labelled(data: str | None, annotations: str | None) -> Labelled:
     source = find_source(data, annotations)
     labels = primary_labels(source.annotations)
     found = []
-    for item in open_source(open_spec(source.spec), labels.__contains__):
+    for item in open_source(open_spec(source.spec), labels.__contains__, NOTHING):
         if not isinstance(item, Trajectory) or not any(step.action for step in item.steps):
             continue
         label = labels.get(item.key)

@@ -48,7 +48,7 @@ def jobs_of(
     read: set[TrajectoryKey] = set()
     if not wanted:
         return
-    for item in open_source(open_spec(plan.source.spec), wanted.__contains__):
+    for item in open_source(open_spec(plan.source.spec), wanted.__contains__, plan.needs):
         if isinstance(item, Unreadable):
             if strict:
                 raise UserError(f"{item.source}: {item.reason} (--strict stops here)")

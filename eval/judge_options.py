@@ -6,7 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from eval.composed import member_fields, member_options
-from judges.registry import Entry, check_representation, find_judge, named_options
+from judges.options import named_options
+from judges.registry import Entry, check_representation, find_judge
 from trajectories.errors import UserError
 
 if TYPE_CHECKING:

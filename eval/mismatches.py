@@ -13,6 +13,7 @@ from judges.model import Judgment
 from trajectories.errors import UserError
 from trajectories.loaders import open_source
 from trajectories.model import Record, Trajectory, TrajectoryKey
+from trajectories.needs import NOTHING
 
 LAST_STEPS = 3
 
@@ -100,7 +101,7 @@ def _wrong(judgments: Iterable[Judgment], labels: Labels) -> list[Judgment]:
 def _trajectories(keys: set[TrajectoryKey], data: Sequence[str]) -> dict[TrajectoryKey, Trajectory]:
     found: dict[TrajectoryKey, Trajectory] = {}
     for spec in data:
-        for item in open_source(open_spec(spec), keys.__contains__):
+        for item in open_source(open_spec(spec), keys.__contains__, NOTHING):
             if isinstance(item, Trajectory) and item.key in keys:
                 found.setdefault(item.key, item)
     return found

@@ -16,22 +16,25 @@ from eval.manifest import RunManifest, code_version, default_folder
 from eval.selection import Filters, select
 from eval.source import Source, find_source, open_spec
 from judges.model import Judge
-from judges.registry import find_judge, make_judge
+from judges.registry import find_judge, make_judge, needs_of
 from trajectories.added import stable_dump
 from trajectories.errors import UserError
 from trajectories.loaders import open_source
 from trajectories.model import TrajectoryKey
+from trajectories.needs import Needs
 
 
 @dataclass(frozen=True)
 class Plan:
-    """``keys`` are judged, in this order; ``labels`` and ``annotations`` are theirs."""
+    """``keys`` are judged, in this order; ``labels`` and ``annotations`` are theirs; ``needs`` is
+    what the judge must see of each."""
 
     source: Source
     keys: tuple[TrajectoryKey, ...]
     labels: Labels
     judge_id: str
     judge: Judge
+    needs: Needs
     manifest: RunManifest
     folder: Path
 
@@ -75,7 +78,8 @@ def make_plan(
     )
     folder = Path(options.out) if options.out else default_folder(manifest)
     kept = {key: labels[key] for key in keys if key in labels}
-    return Plan(source, tuple(keys), kept, judge_id, judge, manifest, folder)
+    needs = needs_of(options.judge, judge_options)
+    return Plan(source, tuple(keys), kept, judge_id, judge, needs, manifest, folder)
 
 
 def _split(asked: str | None, labels: Labels) -> str:

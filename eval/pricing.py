@@ -116,7 +116,9 @@ async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job], asked: set[s
             judged += 1
             if isinstance(job.item, Trajectory):
                 ask = model.dry_ask(cache, job.sample)
-                await judge_trajectory(plan.judge_id, plan.judge, job.item, ask, job.sample)
+                await judge_trajectory(
+                    plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
+                )
                 calls += ask.calls
     finally:
         await cache.close()

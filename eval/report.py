@@ -57,9 +57,10 @@ def _export(options: argparse.Namespace, plan: Plan, judgments: Sequence[Judgmen
     from eval.source import open_spec  # noqa: PLC0415
     from trajectories.loaders import open_source  # noqa: PLC0415
     from trajectories.model import Trajectory  # noqa: PLC0415
+    from trajectories.needs import NOTHING  # noqa: PLC0415
 
     keys = set(plan.keys)
-    read = open_source(open_spec(plan.source.spec), keys.__contains__)
+    read = open_source(open_spec(plan.source.spec), keys.__contains__, NOTHING)
     representation = plan.manifest.options.get("representation")
     settings = ExportSettings(
         model=options.model or options.judge,

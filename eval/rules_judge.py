@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from judges.model import Ask, Skipped, Verdict
 from trajectories.errors import UserError
 from trajectories.model import Record, Trajectory, TrajectoryKey
+from trajectories.needs import Needs
 
 if TYPE_CHECKING:
     from rules.verdict import Verdict as Found
@@ -41,12 +42,21 @@ class VerifiedOptions(Record):
     mode: Literal["sound", "release-1.2.3"] = "sound"
     config: Path | None = None
 
+    @property
+    def needs(self) -> Needs:
+        """Of the trajectory; the trace is a file of the judge's own."""
+        return Needs(answer=True)
+
 
 class WebArenaOptions(Record):
     """``tasks`` is the original task file; ``config`` gives the sites' addresses."""
 
     tasks: Path
     config: Path | None = None
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(answer=True)
 
 
 class Verified:

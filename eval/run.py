@@ -131,7 +131,9 @@ class Sitting:
         ask: RecordingAsk = NoModel()
         if self.model and engines:
             ask = self.model.ask(engines, job.sample, refresh=refresh)
-        return await judge_trajectory(plan.judge_id, plan.judge, job.item, ask, job.sample)
+        return await judge_trajectory(
+            plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
+        )
 
     @contextmanager
     def _graceful(self, engines: Engines | None) -> Iterator[None]:

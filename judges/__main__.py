@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "list":
         _list()
         return DONE
-    from judges.registry import named_options  # noqa: PLC0415 - --help needs none of these
+    from judges.options import named_options  # noqa: PLC0415 - --help needs none of these
     from judges.show import described  # noqa: PLC0415
     from trajectories.loaders import open_source  # noqa: PLC0415
     from trajectories.model import Trajectory  # noqa: PLC0415

@@ -15,6 +15,7 @@ from judges.reading import about, read, read_whole, some_text
 from prompts.render import Prompt, load_prompt
 from trajectories.ladder import View
 from trajectories.model import Observation, Record, Trajectory
+from trajectories.needs import FINAL, Needs
 from trajectories.represent import final_screenshot
 
 ASSUMED_CAPTION = "The page shows a list of results, its filters and a confirmation. " * 12
@@ -26,6 +27,12 @@ class AerOptions(Record):
 
     variant: Literal["agentrewardbench", "original"] = "agentrewardbench"
     max_prompt_tokens: int = 120_000
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(
+            screenshots=FINAL, answer=self.variant == "original", requires=("final screenshot",)
+        )
 
 
 class AerVOptions(AerOptions):

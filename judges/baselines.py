@@ -10,10 +10,15 @@ from collections.abc import Sequence
 
 from judges.model import Ask, Judge, Skipped, Verdict
 from trajectories.model import Record, Trajectory
+from trajectories.needs import Needs
 
 
 class RuleBasedOptions(Record):
     """None: the threshold is the benchmark's."""
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(requires=("official reward",))
 
 
 class HeuristicOptions(Record):
@@ -27,6 +32,10 @@ class HeuristicOptions(Record):
     cycle_length: int = 4
     cycle_repeats: int = 3
     commitments: int = 2
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(answer=True, requires=("step",))
 
 
 _GIVES_UP = re.compile(

@@ -16,8 +16,9 @@ from judges.judging import FAILURES
 from judges.model import Ask, Judge, Reply, Verdict
 from judges.parsing import ParseFailure
 from judges.reading import about, together
-from judges.registry import make_judge
+from judges.registry import make_judge, needs_of
 from trajectories.model import Record, Trajectory
+from trajectories.needs import Needs, union
 
 SECOND_ASKED = "second_asked"
 """In a cascade's ``scores``: 1 if the second member was asked, else 0."""
@@ -51,6 +52,11 @@ class ComposedOptions(Record):
     """``of``: two members or more, each of them once."""
 
     of: Members = Members()
+
+    @property
+    def needs(self) -> Needs:
+        """What all members need. One that lacks what it requires is absent."""
+        return union(needs_of(member.name, member.given) for member in self.of.members)
 
     @field_validator("of")
     @classmethod

@@ -14,6 +14,7 @@ from judges.reading import read
 from prompts.render import load_prompt
 from trajectories.ladder import Ladder, View, cut_middle
 from trajectories.model import Record, Trajectory
+from trajectories.needs import Needs, last
 from trajectories.represent import MissingObservation, Representation
 
 _SCORES = ("success", "efficiency", "self-correction")
@@ -27,6 +28,11 @@ class InstaOptions(Record):
     observations: int = Field(default=4, ge=1, le=50)
     threshold: float = Field(default=0.5, ge=0, le=1)
     max_prompt_tokens: int = 120_000
+
+    @property
+    def needs(self) -> Needs:
+        """A short run has fewer pages than ``observations``."""
+        return Needs(trees=last(self.observations), answer=True, requires=("tree",))
 
 
 class Insta:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from judges.parsing import ParseFailure
 from judges.reading import Unread
 from trajectories.errors import ImageUnreadable
 from trajectories.model import Trajectory
+from trajectories.needs import EVERYTHING, Needs, check_pictures, needed_pictures
 from trajectories.represent import MissingObservation
 
 
@@ -22,15 +24,25 @@ class RecordingAsk(Ask, Protocol):
 
 
 async def judge_trajectory(
-    judge_id: str, judge: Judge, trajectory: Trajectory, ask: RecordingAsk, sample: int = 0
+    judge_id: str,
+    judge: Judge,
+    trajectory: Trajectory,
+    ask: RecordingAsk,
+    sample: int = 0,
+    *,
+    needs: Needs = EVERYTHING,
 ) -> Judgment:
     """The judgment, with the status of what went wrong and the calls that were made.
 
-    ``ask`` is fresh for this trajectory. Errors that are neither the model's, the provider's nor
-    the trajectory's (a mistake in the judge's code, the user's interruption) are not caught.
+    A run of which a picture that the judge ``needs`` cannot be read is skipped before anything is
+    asked. ``ask`` is fresh for this trajectory. Errors that are neither the model's, the
+    provider's nor the trajectory's (a mistake in the judge's code, the user's interruption) are
+    not caught.
     """
     calls: Sequence[Call] = ()
     try:
+        if needed_pictures(trajectory, needs):
+            await asyncio.to_thread(check_pictures, trajectory, needs)
         verdict, status, detail = await judge(trajectory, ask), Status.OK, ""
         calls = ask.calls
     except FAILURES as error:

@@ -16,6 +16,7 @@ from judges.pictures import ImageLimits, picture
 from prompts.render import load_prompt
 from trajectories.ladder import View, views
 from trajectories.model import Record, Trajectory
+from trajectories.needs import Needs, page_needs
 from trajectories.represent import Representation, final_screenshot
 
 # The most that OpenAI gives; a quote or a blank may come before the word.
@@ -29,6 +30,10 @@ class LogprobOptions(Record):
     threshold: float = Field(default=0.5, ge=0, le=1)
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
+
+    @property
+    def needs(self) -> Needs:
+        return page_needs(self.representation)
 
 
 class Logprob:

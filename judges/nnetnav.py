@@ -16,6 +16,7 @@ from judges.trees import check_trees, two_trees
 from prompts.render import load_prompt
 from trajectories.ladder import View, cut_middle
 from trajectories.model import Record, Step, Trajectory
+from trajectories.needs import ALL, Needs
 
 SUCCESS = 4
 ACTION_TOKENS = 400
@@ -27,6 +28,10 @@ class NnetnavOptions(Record):
 
     describer: Reader = Reader()
     max_prompt_tokens: int = 120_000
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(trees=ALL, answer=True, requires=("every tree",))
 
 
 class Nnetnav:

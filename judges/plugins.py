@@ -2,8 +2,10 @@
 
 Either gives a module with ``judge``, an ``async def judge(trajectory, ask) -> Verdict``; or with
 ``Options`` (a ``trajectories.model.Record``) and ``judge`` a factory from these options. Beside it
-may stand ``needs_model`` (default True), ``summary`` and ``representations``. Such code is the
-user's own, and is run when it is named, never to list it.
+may stand ``needs_model`` (default True), ``summary``, ``representations`` and ``needs`` (a
+``trajectories.needs.Needs``; by default everything that was recorded; a property of ``Options``
+where it depends on them). Such code is the user's own, and is run when it is named, never to list
+it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from trajectories.errors import UserError
+from trajectories.needs import Needs
 
 if TYPE_CHECKING:
     from judges.registry import Entry
@@ -61,7 +64,18 @@ def describe(name: str, module: ModuleType, kind: type[Entry]) -> Entry:
         representations=tuple(getattr(module, "representations", ())),
         label=Path(name).stem if name.endswith(".py") else name,
         digest=getattr(module, "__digest__", ""),
+        needs=check_needs(name, module.needs) if hasattr(module, "needs") else None,
     )
+
+
+def check_needs(name: str, declared: object) -> Needs:
+    """What a judge says that it needs. Raises UserError for what says nothing of the kind."""
+    if not isinstance(declared, Needs):
+        raise UserError(
+            f"--judge {name}: needs = {declared!r}: make it a trajectories.needs.Needs, for "
+            "instance  Needs(screenshots=last(3))"
+        )
+    return declared
 
 
 def _from_file(path: Path) -> ModuleType:

@@ -5,18 +5,19 @@ A judge's module is imported when the judge is made, so that ``--help`` needs no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from pydantic import ValidationError
-
 from judges import plugins
 from judges.model import Judge
+from judges.options import read_options
+from judges.plugins import check_needs
 from judges.reader import Reader
 from trajectories.errors import UserError
 from trajectories.model import Record
+from trajectories.needs import EVERYTHING, Needs
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Entry:
     ``composed``: its members, other judges, are named with ``--of``.
     ``logprobs``: the model's endpoint must give token probabilities.
     ``prompt`` is the folder under ``prompts/``, where it is not named as the judge is.
+    ``needs`` is what a user's judge must see of a run; ours say so in their options' class
+    (``needs_of``).
     """
 
     module: str
@@ -49,6 +52,7 @@ class Entry:
     logprobs: bool = False
     label: str = ""
     digest: str = ""
+    needs: Needs | None = None
 
     @property
     def options_class(self) -> type[Record]:
@@ -246,17 +250,6 @@ def check_representation(name: str, representation: str) -> None:
         )
 
 
-def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:
-    """Options of a judge from ``NAME=VALUE`` on a command line. Raises UserError."""
-    given: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise UserError(f"{flag} {word}: write it as NAME=VALUE")
-        given[name.replace("-", "_")] = value
-    return given
-
-
 def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str, Judge]:
     """The judge's id (such as ``simplified-axtree``) and the judge.
 
@@ -269,23 +262,14 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
     return _id(entry.label or name, entry, made), judge
 
 
-def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> Record:
-    """``options`` as the judge's own class. Raises UserError for one that it does not take."""
-    for option in options:
-        if option not in kind.model_fields:
-            takes = ", ".join(kind.model_fields) or "none"
-            raise UserError(f"judge {name}: no option {option!r}; it takes {takes}")
-    try:
-        return kind.model_validate(options)
-    except ValidationError as error:
-        first = error.errors()[0]
-        option = ".".join(map(str, first["loc"]))
-        if first["type"] == "missing":
-            raise UserError(f"judge {name}: needs the option {option}=VALUE") from error
-        value = first["input"]
-        shown = "" if isinstance(value, Mapping | list) else f" = {value!r}"
-        why = first["msg"].removeprefix("Value error, ")
-        raise UserError(f"judge {name}: {option}{shown}: {why}; mend this option") from error
+def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:
+    """What the judge with these options must be able to see of a run: what its entry says, else
+    ``needs`` of its options, else everything. Raises UserError as ``make_judge`` does."""
+    entry = find_judge(name)
+    if entry.needs is not None:
+        return entry.needs
+    declared = getattr(read_options(name, entry.options_class, options or {}), "needs", EVERYTHING)
+    return check_needs(name, declared)
 
 
 def _id(name: str, entry: Entry, options: Record) -> str:

@@ -25,6 +25,7 @@ from judges.screenshots import Shot, first_that_fit, recorded
 from prompts.render import load_prompt
 from trajectories.ladder import Ladder, View, cut_middle
 from trajectories.model import Record, Trajectory
+from trajectories.needs import ALL, Needs
 from trajectories.represent import Representation
 
 _PICTURES_SHARE = 0.75
@@ -37,6 +38,13 @@ class RubricOptions(Record):
     per_criterion: int = Field(default=2, ge=1, le=10)
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
+
+    @property
+    def needs(self) -> Needs:
+        """Every screenshot is scored for every criterion."""
+        if self.representation == "none":
+            return Needs(answer=True)
+        return Needs(screenshots=ALL, answer=True, requires=("screenshot",))
 
 
 class Rubric:

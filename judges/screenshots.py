@@ -8,6 +8,7 @@ from typing import NamedTuple
 from judges.model import Picture
 from judges.pictures import ImageLimits, picture, picture_tokens
 from trajectories.model import ImageRef, Trajectory
+from trajectories.needs import spread
 from trajectories.represent import MissingObservation, final_screenshot
 
 
@@ -34,12 +35,7 @@ def evenly_spaced(trajectory: Trajectory, count: int) -> list[Shot]:
     """At most ``count`` screenshots at even distances: the final one always, the first one where
     ``count`` is above 1. Raises MissingObservation if there is no final one."""
     final_screenshot(trajectory)
-    shots = recorded(trajectory)
-    if count == 1:
-        return shots[-1:]
-    if count >= len(shots):
-        return shots
-    return [shots[round(place * (len(shots) - 1) / (count - 1))] for place in range(count)]
+    return spread(recorded(trajectory), count)
 
 
 def first_that_fit(

@@ -14,8 +14,9 @@ from judges.asked import Asked, Asker
 from judges.cards import card_of
 from judges.judging import FAILURES
 from judges.model import Judge, Message, Picture, Reply
+from judges.options import read_options
 from judges.plugins import installed
-from judges.registry import JUDGES, Entry, find_judge, make_judge, read_options
+from judges.registry import JUDGES, Entry, find_judge, make_judge
 from prompts.cards import Card
 from trajectories.model import Trajectory
 

@@ -16,6 +16,7 @@ from judges.reading import read
 from judges.screenshots import Shot, evenly_spaced
 from trajectories.ladder import views
 from trajectories.model import Record, Trajectory
+from trajectories.needs import Needs, Shown, page_needs
 from trajectories.represent import Representation
 
 
@@ -32,6 +33,17 @@ class SimplifiedOptions(Record):
     prompts: Literal["trajudge", "agentrewardbench"] = "trajudge"
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
+
+    @property
+    def needs(self) -> Needs:
+        """The published prompts show neither the answer nor the goal's pictures."""
+        needed, ours = page_needs(self.representation), self.prompts == "trajudge"
+        changed: dict[str, Any] = {"answer": ours}
+        if self.representation.shows_screenshot:
+            changed["goal_images"] = ours
+            if self.frames > 1:
+                changed["screenshots"] = (Shown(which="spread", count=self.frames),)
+        return needed.model_copy(update=changed)
 
     @model_validator(mode="after")
     def _published_form(self) -> SimplifiedOptions:

@@ -22,6 +22,7 @@ from judges.model import Ask, Skipped, Verdict
 from trajectories.actions import message_to_user
 from trajectories.errors import UserError
 from trajectories.model import Record, Trajectory
+from trajectories.needs import Needs
 
 # Named one by one: whatever else a loader keeps among the telemetry cannot come in.
 _TELEMETRY = {
@@ -141,6 +142,10 @@ class TelemetryOptions(Record):
     """``model``: a file that ``python -m eval.telemetry`` wrote."""
 
     model: Path | None = None
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(requires=("action",))
 
 
 class Telemetry:

@@ -18,6 +18,7 @@ from judges.screenshots import Shot, first_that_fit, recorded
 from prompts.render import load_prompt
 from trajectories.ladder import Ladder, View, cut_middle
 from trajectories.model import Record, Trajectory
+from trajectories.needs import ALL, Needs
 from trajectories.represent import Representation
 from trajectories.tokens import count_tokens
 
@@ -38,6 +39,11 @@ class WebJudgeOptions(Record):
     screenshots: int = Field(default=50, ge=1)
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
+
+    @property
+    def needs(self) -> Needs:
+        """Every screenshot is scored, however few of them the verdict shows."""
+        return Needs(screenshots=ALL, answer=True, requires=("screenshot",))
 
 
 class Note(NamedTuple):

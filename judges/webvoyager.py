@@ -13,6 +13,7 @@ from judges.screenshots import first_that_fit, recorded
 from prompts.render import load_prompt
 from trajectories.ladder import cut_middle
 from trajectories.model import Record, Trajectory
+from trajectories.needs import Needs, last
 
 
 class WebVoyagerOptions(Record):
@@ -21,6 +22,11 @@ class WebVoyagerOptions(Record):
     screenshots: int = Field(default=15, ge=1)
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
+
+    @property
+    def needs(self) -> Needs:
+        """A short run has fewer than ``screenshots``."""
+        return Needs(screenshots=last(self.screenshots), answer=True, requires=("screenshot",))
 
 
 class WebVoyager:

@@ -1,7 +1,8 @@
 """``python -m trajectories.fetch agentrewardbench``: the published benchmark, file by file.
 
 Only what is asked for is fetched: every path follows from a row of the dataset's annotations.csv,
-and of the screenshots (4 GB) only the last one of a trajectory unless told otherwise.
+and of the screenshots (4 GB) those come that a judge needs (``trajectories.needs``), or by the
+command line the last one of a trajectory unless told otherwise.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from trajectories.hub import HubCopy
 from trajectories.loaders import Loaded, Want, accept_all, agentrewardbench
 from trajectories.loaders.agentrewardbench_screenshots import Screenshots
 from trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajectories.needs import ALL, EVERYTHING, NOTHING, Needs, Shown, last
 from trajectories.progress import Progress
 from trajectories.terminal import one_line
 
@@ -33,7 +35,7 @@ R = TypeVar("R")
 
 REPO = "McGill-NLP/agent-reward-bench"
 WHAT = ("trajectories", "screenshots", "judgments", "annotations")
-SCREENSHOTS = ("last", "all", "none")
+LAST_ONE = last(1)
 # Enough to hide latency; the hub limits requests, not bandwidth.
 _WORKERS = 4
 
@@ -108,23 +110,24 @@ def fetched(
     want: Want = accept_all,
     *,
     copy: HubCopy | None = None,
-    screenshots: str = "last",
+    needs: Needs = EVERYTHING,
     progress: Progress | None = None,
 ) -> Loaded:
-    """The wanted trajectories, fetched a few ahead of the one that is being read.
+    """The wanted trajectories with the screenshots that are needed, fetched a few ahead of the one
+    that is being read.
 
     Raises UserError at once if the hub is needed and cannot be reached. A trajectory that the
     dataset lacks gives Unreadable.
     """
     copy = copy or HubCopy(folder(), REPO)
     wanted = [row for row in rows(copy) if want(row.key)]
-    return _fetched(copy, wanted, screenshots, progress or Progress(copy, len(wanted)))
+    return _fetched(copy, wanted, needs, progress or Progress(copy, len(wanted)))
 
 
-def _fetched(copy: HubCopy, wanted: list[Row], which: str, progress: Progress) -> Loaded:
+def _fetched(copy: HubCopy, wanted: list[Row], needs: Needs, progress: Progress) -> Loaded:
     found = Screenshots(copy.folder)
     with progress:
-        for row, path in _ahead(lambda row: _fetch_trajectory(copy, row, which), wanted):
+        for row, path in _ahead(lambda row: _fetch_trajectory(copy, row, needs), wanted):
             progress.advance()
             result: Trajectory | Unreadable | None
             if path is None:
@@ -137,23 +140,25 @@ def _fetched(copy: HubCopy, wanted: list[Row], which: str, progress: Progress) -
                 yield result
 
 
-def _fetch_trajectory(copy: HubCopy, row: Row, which: str) -> Path | None:
-    """Fetches the trajectory and its screenshots (``last``, ``all``, ``none``)."""
+def _fetch_trajectory(copy: HubCopy, row: Row, needs: Needs) -> Path | None:
+    """Fetches the trajectory and the screenshots that are needed of it."""
     path = copy.get(row.path)
-    if path is None or which == "none":
+    if path is None or not needs.screenshots:
         return path
-    for name in _screenshot_names(path)[-1 if which == "last" else 0 :]:
+    for name in _screenshot_names(path, needs):
         copy.get(f"screenshots/{row.benchmark}/{row.agent}/{row.task_id}/{name}")
     return path
 
 
-def _screenshot_names(path: Path) -> list[str]:
-    """File names of a trajectory's screenshots; none if it is damaged (its reader says so)."""
+def _screenshot_names(path: Path, needs: Needs) -> list[str]:
+    """File names of the needed screenshots; none if the trajectory is damaged (its reader says
+    so)."""
     try:
         shots = msgspec.json.decode(path.read_bytes(), type=_Shots).steps
     except msgspec.MsgspecError:
         return []
-    names = (shot.screenshot_path.rpartition("/")[2] for shot in shots if shot.screenshot_path)
+    named = [shot.screenshot_path or "" for shot in shots]
+    names = (named[step].rpartition("/")[2] for step in needs.screenshot_steps([*map(bool, named)]))
     return [name for name in names if name not in {"", ".", ".."}]
 
 
@@ -178,14 +183,14 @@ def download(
     wanted: Sequence[Row],
     what: Sequence[str] = WHAT[:2],
     *,
-    screenshots: str = "last",
+    screenshots: tuple[Shown, ...] = LAST_ONE,
     judges: Sequence[str] = (),
 ) -> None:
     """Fetches everything that ``what`` names for the rows; ``judges`` empty means all of them."""
-    which = screenshots if "screenshots" in what else "none"
+    needs = Needs(screenshots=screenshots) if "screenshots" in what else NOTHING
     jobs: list[Callable[[], object]] = []
     if {"trajectories", "screenshots"} & set(what):
-        jobs += [partial(_fetch_trajectory, copy, row, which) for row in wanted]
+        jobs += [partial(_fetch_trajectory, copy, row, needs) for row in wanted]
     if "judgments" in what:
         jobs += [partial(copy.get, path) for path in _judgment_paths(copy, wanted, judges)]
     with Progress(copy, len(jobs)) as progress:
@@ -206,6 +211,16 @@ def _judgment_paths(copy: HubCopy, wanted: Sequence[Row], judges: Sequence[str])
     return found
 
 
+def _screenshots(text: str) -> tuple[Shown, ...]:
+    """``last``, ``all``, ``none`` or a number of last ones."""
+    named = {"last": LAST_ONE, "all": ALL, "none": ()}
+    if text in named:
+        return named[text]
+    if text.isdecimal() and int(text) >= 1:
+        return last(int(text))
+    raise argparse.ArgumentTypeError(f"{text!r} is none of last, all, none or a number from 1 on")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m trajectories.fetch",
@@ -218,7 +233,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--what", default=",".join(WHAT[:2]), help=f"of {','.join(WHAT)} (default: %(default)s)"
     )
-    parser.add_argument("--screenshots", choices=SCREENSHOTS, default="last")
+    parser.add_argument(
+        "--screenshots",
+        type=_screenshots,
+        default=LAST_ONE,
+        metavar="last|all|none|N",
+        help="of a trajectory: the last one (default), all, none, or the last N",
+    )
     parser.add_argument("--judge", action="append", default=[], help="judgments of this judge only")
     parser.add_argument("--revision", help="branch, tag or commit (default: main, then pinned)")
     parser.add_argument("--dest", type=Path, help="folder (default: TRAJUDGE_DATA, or the cache)")

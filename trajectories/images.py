@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from io import BytesIO
@@ -61,6 +62,12 @@ def is_image_file(path: Path) -> str | None:
         return "is missing or cannot be opened"
 
 
+def check_picture(ref: ImageRef) -> None:
+    """Raises ImageUnreadable (one sentence) unless the image is there and whole."""
+    with _named(ref):
+        _check_whole(*_opened(ref))
+
+
 def load_picture(
     ref: ImageRef, *, max_side: int, max_pixels: int, max_bytes: int, media_types: frozenset[str]
 ) -> EncodedImage:
@@ -70,11 +77,8 @@ def load_picture(
     PNG, or as JPEG where PNG is not taken or too large; deterministic for one version of Pillow.
     Raises ImageUnreadable (one sentence) if the image cannot be used.
     """
-    name = str(ref.path) if ref.path is not None else "inline image"
-    try:
-        data = _read(ref)
-        header = read_header(data)
-        _check_size(header.width, header.height)
+    with _named(ref):
+        data, header = _opened(ref)
         fits = (
             header.media_type in media_types
             and max(header.width, header.height) <= max_side
@@ -85,10 +89,27 @@ def load_picture(
             _check_whole(data, header)
             return _encoded(data, header.media_type, header.width, header.height)
         return _fit(data, max_side, max_pixels, max_bytes, media_types)
+
+
+@contextmanager
+def _named(ref: ImageRef) -> Iterator[None]:
+    """Failures inside name the file."""
+    name = "inline image" if ref.data is not None else str(ref.path or "")
+    name = name and f"{name}: "
+    try:
+        yield
     except ImageUnreadable as error:
-        raise ImageUnreadable(f"{name}: {error}") from error
+        raise ImageUnreadable(f"{name}{error}") from error
     except MemoryError as error:
-        raise ImageUnreadable(f"{name}: image takes more memory than there is") from error
+        raise ImageUnreadable(f"{name}image takes more memory than there is") from error
+
+
+def _opened(ref: ImageRef) -> tuple[bytes, Header]:
+    """The file and what its header declares, which is of a size that may be decoded."""
+    data = _read(ref)
+    header = read_header(data)
+    _check_size(header.width, header.height)
+    return data, header
 
 
 def _check_size(width: int, height: int) -> None:
@@ -107,6 +128,8 @@ def _check_size(width: int, height: int) -> None:
 
 
 def _read(ref: ImageRef) -> bytes:
+    if ref.problem is not None:
+        raise ImageUnreadable(ref.problem)
     if ref.data is not None:
         data = ref.data
     else:

@@ -62,18 +62,21 @@ class TrajectoryKey(Record):
 class ImageRef(Record):
     """Where an image is, never its pixels: ``trajectories.images`` reads it when a prompt needs it.
 
-    Either ``path`` or ``data`` (the encoded file, for images that came inline) is set;
-    ``sha256`` of the encoded bytes, in hexadecimal, where it is already known.
+    One of ``path``, ``data`` (the encoded file, for images that came inline) and ``problem`` is
+    set: the last says why an image that the source names cannot be read, so that it is not taken
+    for one that was never recorded. ``sha256`` of the encoded bytes, in hexadecimal, where it is
+    already known.
     """
 
     path: Path | None = None
     data: bytes | None = Field(default=None, repr=False)
     sha256: str | None = None
+    problem: str | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> ImageRef:
-        if (self.path is None) == (self.data is None):
-            raise ValueError("an ImageRef has either a path or data")
+        if sum(value is not None for value in (self.path, self.data, self.problem)) != 1:
+            raise ValueError("an ImageRef has either a path or data, or a problem")
         return self
 
 

@@ -13,7 +13,8 @@ from trajectories.model import Trajectory
 from trajectories.store import FORMAT
 
 _IMAGE = {
-    "description": "SHA-256 of the image file images/<sha256>.<png|jpg|gif|webp|bin>",
+    "description": "SHA-256 of the image file images/<sha256>.<png|jpg|gif|webp|bin>; 64 zeros for "
+    "an image that the run had and that could not be read",
     "pattern": "^[0-9a-f]{64}$",
     "type": "string",
 }

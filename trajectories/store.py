@@ -37,6 +37,9 @@ _MAX_FORMAT = 1000  # a larger number is damage, not a version
 FILE_NAMES = tuple(f"trajectories.jsonl{suffix}" for suffix in ("", ".gz", ".zst"))
 Compression = Literal["", "gz", "zst"]
 
+# In place of the hash of an image that a run had and that could not be read when it was written.
+LOST = "0" * 64
+
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _EXTENSIONS = {
@@ -52,8 +55,8 @@ def write(folder: Path, trajectories: Iterable[Trajectory], *, compress: Compres
     """Writes the trajectories into ``folder`` and gives the file's path.
 
     The file appears under its name only when it is complete, and replaces an earlier one. Raises
-    UserError if the folder cannot be written, ImageUnreadable never: an image that has gone since
-    it was loaded is left out with a warning in that trajectory's metadata.
+    UserError if the folder cannot be written, ImageUnreadable never: an image that cannot be read
+    stays one that cannot be read (``LOST``), with a warning in that trajectory's metadata.
     """
     images = folder / "images"
     target = folder / (f"trajectories.jsonl.{compress}" if compress else "trajectories.jsonl")
@@ -95,8 +98,8 @@ def find_file(path: Path) -> Path | None:
 
 
 def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
-    """One line, without its newline. ``put`` stores an image and gives its hash; an image for
-    which it raises ImageUnreadable is left out with a warning."""
+    """One line, without its newline. ``put`` stores an image and gives its hash; in place of an
+    image for which it raises ImageUnreadable stands ``LOST``, with a warning."""
     lost: list[str] = []
 
     def stored(ref: ImageRef | None, what: str) -> str | None:
@@ -104,7 +107,7 @@ def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
             return put(ref) if ref is not None else None
         except ImageUnreadable as error:
             lost.append(f"{what}: {error}")
-            return None
+            return ref.sha256 or LOST if ref else None
 
     screenshot = {"observation": {"screenshot"}}
     record = trajectory.model_dump(exclude={"goal_images": True, "steps": {"__all__": screenshot}})
@@ -113,7 +116,7 @@ def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
             step.observation.screenshot, f"screenshot of step {step.index}"
         )
     hashes = (stored(ref, "goal image") for ref in trajectory.goal_images)
-    record["goal_images"] = [name for name in hashes if name is not None]
+    record["goal_images"] = list(hashes)
     if lost:
         _warn(record, lost)
     record = {"format": FORMAT, **record}
@@ -184,8 +187,9 @@ def _decode(record: dict[str, Any], images: Path, data: DataFolder) -> Trajector
             raise ValueError(f"{what} is not referred to by 64 hexadecimal digits: {name!r:.80}")
         path = _image_path(images, name, data)
         if path is None:
-            lost.append(f"{what}: no image {name} in {images}")
-            return None
+            problem = "it was lost before" if name == LOST else f"no image {name} in {images}"
+            lost.append(f"{what}: {problem}")
+            return ImageRef(problem=problem, sha256=None if name == LOST else name)
         return ImageRef(path=path, sha256=name)
 
     for at, step in enumerate(_list(record, "steps")):
@@ -227,6 +231,8 @@ def _image_path(images: Path, name: str, data: DataFolder) -> Path | None:
 
 def _put(images: Path, ref: ImageRef) -> str:
     """Stores an image once and gives its hash."""
+    if ref.problem is not None:
+        raise ImageUnreadable(ref.problem)
     try:
         data = ref.data
         if data is None:

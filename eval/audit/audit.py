@@ -21,6 +21,7 @@ from judges.model import Judgment
 from trajectories.errors import UserError
 from trajectories.loaders import open_source
 from trajectories.model import Trajectory, TrajectoryKey
+from trajectories.needs import NOTHING
 
 OFFICIAL = "the official reward"
 
@@ -127,6 +128,6 @@ def _evidence(cases: Sequence[Case], data: str | None) -> list[Case]:
     if data is None or not cases:
         return list(cases)
     wanted = {case.key for case in cases}
-    read = (t for t in open_source(data, wanted.__contains__) if isinstance(t, Trajectory))
-    known = {trajectory.key: trajectory for trajectory in read}
+    read = open_source(data, wanted.__contains__, NOTHING)
+    known = {item.key: item for item in read if isinstance(item, Trajectory)}
     return [with_evidence(case, known[case.key]) if case.key in known else case for case in cases]

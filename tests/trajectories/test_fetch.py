@@ -22,8 +22,10 @@ from trajectories.errors import UserError
 from trajectories.hub import HubCopy
 from trajectories.loaders import agentrewardbench
 from trajectories.model import Trajectory, Unreadable
+from trajectories.needs import ALL, FINAL, Needs, Shown, last
 
 HEADER = "annotator_name,benchmark,task_id,model_name,exp_name,trajectory_success\n"
+LAST = Needs(screenshots=FINAL)
 EXPERIMENT = f"{like.AGENT}_on_webarena"
 
 
@@ -74,20 +76,36 @@ def copy_of(hub: Hub, folder: Path, revision: str | None = None) -> HubCopy:
 
 def test_only_what_is_wanted_is_fetched(hub: Hub, tmp_path: Path) -> None:
     copy = copy_of(hub, tmp_path)
-    (found,) = fetch.fetched(lambda key: key.task_id == "webarena.1", copy=copy)
+    (found,) = fetch.fetched(lambda key: key.task_id == "webarena.1", copy=copy, needs=LAST)
     assert isinstance(found, Trajectory)
     assert found.raw_task_id == "webarena.1"
-    assert found.final.screenshot is not None
+    assert found.final.screenshot
+    assert found.final.screenshot.path
     assert set(hub.fetched()) == {"annotations.csv", json_path(1), shot(1, 2)}
 
 
-def test_all_screenshots_or_none_when_told(hub: Hub, tmp_path: Path) -> None:
-    (found, *_) = fetch.fetched(copy=copy_of(hub, tmp_path), screenshots="none")
+@pytest.mark.parametrize(
+    ("screenshots", "steps"),
+    [
+        ((), []),
+        (FINAL, [2]),
+        (last(2), [1, 2]),
+        ((Shown(which="spread", count=2),), [0, 2]),
+        ((*FINAL, Shown(which="spread", count=2)), [0, 2]),
+        (ALL, [0, 1, 2]),
+    ],
+)
+def test_exactly_the_needed_screenshots_are_fetched(
+    hub: Hub, tmp_path: Path, screenshots: tuple[Shown, ...], steps: list[int]
+) -> None:
+    needs = Needs(screenshots=screenshots)
+    (found, *_) = fetch.fetched(copy=copy_of(hub, tmp_path), needs=needs)
     assert isinstance(found, Trajectory)
-    assert found.final.screenshot is None
-    (found, *_) = fetch.fetched(copy=copy_of(hub, tmp_path), screenshots="all")
-    assert isinstance(found, Trajectory)
-    assert all(step.observation.screenshot for step in found.steps)
+    shots = [step.observation.screenshot for step in found.steps]
+    assert [index for index, shot in enumerate(shots) if shot and shot.path] == steps
+    assert {path for path in hub.fetched() if path.endswith(".png")} == {
+        shot(task, step) for task in range(3) for step in steps
+    }
 
 
 def test_a_complete_copy_works_offline_without_a_request(tmp_path: Path) -> None:
@@ -156,14 +174,14 @@ def test_a_file_that_the_hub_lacks_is_named_counted_and_not_asked_for_again(
     del hub.files[json_path(1)]
     del hub.files[shot(2, 2)]
     copy = copy_of(hub, tmp_path)
-    first, lacking, last = fetch.fetched(copy=copy)
+    first, lacking, rest = fetch.fetched(copy=copy)
     assert isinstance(first, Trajectory)
     assert isinstance(lacking, Unreadable)
     assert lacking.source == json_path(1)
     assert COMMIT in lacking.reason
-    assert isinstance(last, Trajectory)
-    assert last.final.screenshot is None
-    assert "missing" in str(last.metadata["warnings"])
+    assert isinstance(rest, Trajectory)
+    assert rest.final.screenshot
+    assert "missing" in (rest.final.screenshot.problem or "")
     assert sorted(copy.missing) == sorted([json_path(1), shot(2, 2)])
     asked = len(hub.requests)
     assert len(list(fetch.fetched(copy=copy_of(hub, tmp_path)))) == 3
@@ -295,7 +313,7 @@ def test_the_kind_alone_is_the_benchmark_fetched_as_it_is_read(hub: Hub, tmp_pat
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
     )
     assert done.stdout == "3\n"
-    assert "fetching: 3/3, 7 files" in done.stderr
+    assert "fetching: 3/3, 13 files" in done.stderr
 
 
 def test_a_fetch_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:

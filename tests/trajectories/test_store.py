@@ -210,8 +210,12 @@ def test_an_image_that_has_gone_is_a_warning(tmp_path: Path) -> None:
     store.write(tmp_path, [trajectory(steps=observed(None, tmp_path / "gone.png"))])
     (found,) = read_all(tmp_path)
     assert isinstance(found, Trajectory)
-    assert found.final.screenshot is None
+    assert found.final.screenshot == ImageRef(problem="it was lost before")
     assert "gone.png" in str(found.metadata["warnings"])
+    store.write(tmp_path / "again", [found])
+    (again,) = read_all(tmp_path / "again")
+    assert isinstance(again, Trajectory)
+    assert again.final.screenshot == found.final.screenshot
 
 
 def test_only_wanted_keys_are_read(tmp_path: Path) -> None:
@@ -276,7 +280,9 @@ def test_a_link_in_place_of_an_image_is_not_followed(tmp_path: Path) -> None:
     image.symlink_to(outside)
     (found,) = read_all(tmp_path / "set")
     assert isinstance(found, Trajectory)
-    assert found.final.screenshot is None
+    assert found.final.screenshot
+    assert found.final.screenshot.path is None
+    assert "no image" in (found.final.screenshot.problem or "")
 
 
 @pytest.mark.parametrize("compress", ["gz", "zst"])

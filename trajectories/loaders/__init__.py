@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from trajectories.errors import UserError
 from trajectories.model import Trajectory, TrajectoryKey, Unreadable
+
+if TYPE_CHECKING:
+    from trajectories.needs import Needs
 
 Want = Callable[[TrajectoryKey], bool]
 Loaded = Iterator[Trajectory | Unreadable]
@@ -48,11 +51,12 @@ def accept_all(key: TrajectoryKey) -> bool:
     return True
 
 
-def open_source(spec: str, want: Want = accept_all) -> Loaded:
+def open_source(spec: str, want: Want = accept_all, needs: Needs | None = None) -> Loaded:
     """Trajectories of ``KIND:PATH``, of a bare ``PATH`` (its kind is detected), or of ``KIND``.
 
-    ``agentrewardbench`` alone is the published benchmark, fetched as it is read. Raises UserError
-    at once (not at the first trajectory) if there is no such kind or path.
+    ``agentrewardbench`` alone is the published benchmark, fetched as it is read, with the
+    screenshots that ``needs`` names (None: all). Raises UserError at once (not at the first
+    trajectory) if there is no such kind or path.
     """
     kind, path = parse_source(spec)
     if path is not None:
@@ -60,7 +64,7 @@ def open_source(spec: str, want: Want = accept_all) -> Loaded:
     if kind == "agentrewardbench":
         from trajectories.fetch import fetched  # noqa: PLC0415 - most sources are on the disk
 
-        return fetched(want)
+        return fetched(want) if needs is None else fetched(want, needs=needs)
     raise UserError(f"--data {kind!r} says which format but not where: write {kind}:PATH")
 
 

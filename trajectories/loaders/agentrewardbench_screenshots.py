@@ -15,6 +15,12 @@ from trajectories.images import is_image_file
 from trajectories.model import ImageRef
 from trajectories.safe_files import DataFolder
 
+_MISSING = "is missing"
+_MEND = {
+    _MISSING: ": fetch it, for instance with  python -m trajectories.fetch agentrewardbench "
+    "--screenshots all"
+}
+
 
 class Screenshots:
     """Finds screenshots below the dataset's folder ``root``."""
@@ -26,15 +32,18 @@ class Screenshots:
     def find(
         self, paths: Iterable[str | None], benchmark: str, agent: str, task_id: str
     ) -> tuple[list[ImageRef | None], list[str]]:
-        """A reference, or None, for the path of each step, and sentences about those not found."""
+        """A reference for the path of each step, None where the file names none, and sentences
+        about those that are not there or not read: their references hold the same as a problem."""
         folder = self.root / "screenshots" / _name(benchmark) / _name(agent) / _name(task_id)
         refs = list[ImageRef | None]()
         missing = dict[str, list[int]]()
         for index, path in enumerate(paths):
             found, reason = self._one(path, folder) if path else (None, "")
-            refs.append(ImageRef(path=found) if found else None)
             if reason:
                 missing.setdefault(reason, []).append(index)
+                refs.append(ImageRef(problem=f"{_shown(path)} {reason}{_MEND.get(reason, '')}"))
+            else:
+                refs.append(ImageRef(path=found) if found else None)
         sentences = [
             f"The screenshot of step {_steps(indices)} {reason}."
             for reason, indices in missing.items()
@@ -42,7 +51,7 @@ class Screenshots:
         return refs, sentences
 
     def _one(self, path: str, folder: Path) -> tuple[Path | None, str]:
-        problem = "is missing"
+        problem = _MISSING
         # Plain strings: a run of 50 steps asks for 100 names, and pathlib would cost more than
         # decoding the file.
         for name in self._candidates(path, folder):
@@ -68,6 +77,11 @@ class Screenshots:
 def _name(part: str) -> str:
     """A single harmless path segment."""
     return PurePosixPath(part.replace("\0", "")).name or "_"
+
+
+def _shown(path: str | None) -> str:
+    """A path out of a file, in a sentence."""
+    return (path or "").encode("utf-8", "replace").decode()[-200:]
 
 
 def _steps(indices: list[int]) -> str:

@@ -142,6 +142,7 @@ def _steps(
 ) -> tuple[tuple[Step, ...], str | None]:
     """The steps, one file decoded at a time, and the run's answer."""
     steps, messages = [], None
+    has_shots = any(source.path.glob("screenshot_step_*"))
     for index, (step_number, path) in enumerate(files):
         info = mapping(_step_info(source, path))
         observation = mapping(info.get("obs"))
@@ -150,7 +151,9 @@ def _steps(
         steps.append(
             Step(
                 index=index,
-                observation=_observation(observation, source, step_number, warnings),
+                observation=_observation(
+                    observation, source, step_number, warnings, named=has_shots
+                ),
                 reasoning=text(thought),
                 action=text(info.get("action")),
             )
@@ -159,12 +162,13 @@ def _steps(
 
 
 def _observation(
-    observation: Any, source: Source, step_number: int, warnings: list[str]
+    observation: Any, source: Source, step_number: int, warnings: list[str], *, named: bool
 ) -> Observation:
+    """``named``: the run kept screenshots, so that one of a page that was seen is not missing."""
     return Observation(
         url=_url(observation),
         axtree=text(observation.get("axtree_txt")),
-        screenshot=_screenshot(source, step_number, warnings),
+        screenshot=_screenshot(source, step_number, warnings, named=named and bool(observation)),
         page_error=text(observation.get("last_action_error")),
     )
 
@@ -176,11 +180,13 @@ def _url(observation: Any) -> str | None:
     return text(urls[int(active)])
 
 
-def _screenshot(source: Source, step_number: int, warnings: list[str]) -> ImageRef | None:
+def _screenshot(
+    source: Source, step_number: int, warnings: list[str], *, named: bool
+) -> ImageRef | None:
     stem = f"screenshot_step_{step_number}"
     names = [f"{stem}{suffix}" for suffix in (".png", ".jpg", ".jpeg")]
     name = next((name for name in names if (source.path / name).exists()), names[0])
-    return screenshot(source.path / name, source.data, warnings)
+    return screenshot(source.path / name, source.data, warnings, named=named)
 
 
 def _answer(messages: object) -> str | None:

@@ -71,7 +71,8 @@ class Goals:
         first = step_files(folder)[:1] if not _texts(goal_object) else []
         observed = mapping(self._pickle(first[0][1])).get("obs") if first else None
         found, images = read_goal(goal_object, mapping(observed), warnings)
-        return Goal(found or "", images) if found or images else None
+        is_told = found or any(image.problem is None for image in images)
+        return Goal(found or "", images) if is_told else None
 
     def _pickle(self, path: Path) -> object:
         try:
@@ -105,7 +106,8 @@ def read_goal(
 ) -> tuple[str | None, tuple[ImageRef, ...]]:
     """Text and images of ``goal_object``, or of the first observation where that is missing.
 
-    Images count if they are base64 data URLs; nothing is fetched, and others leave a warning.
+    Images are read from base64 data URLs; nothing is fetched, and others leave a warning and a
+    reference that holds the problem.
     """
     parts = goal_object if goal_object else first.get("goal_object")
     if not isinstance(parts, list | tuple):
@@ -130,8 +132,10 @@ def _images(parts: list[object] | tuple[object, ...], warnings: list[str]) -> It
         head, _, data = url.partition(",") if isinstance(url, str) else ("", "", "")
         if not (head.startswith("data:image/") and head.endswith(";base64")):
             warnings.append("An image of the goal is not part of the files.")
+            yield ImageRef(problem="it is not part of the files")
             continue
         try:
             yield ImageRef(data=base64.b64decode(data, validate=True))
         except (binascii.Error, ValueError):
             warnings.append("An image of the goal is not valid base64.")
+            yield ImageRef(problem="it is not valid base64")

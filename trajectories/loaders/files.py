@@ -19,6 +19,7 @@ from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 T = TypeVar("T")
 MAX_JSON_BYTES = 256 * 2**20
 _LFS_POINTER = b"version https://git-lfs"
+_MISSING = "is missing"
 
 
 class Damaged(ValueError):
@@ -144,17 +145,22 @@ def number_attempts(sources: Iterable[Source]) -> list[Source]:
     return sorted(numbered, key=lambda source: source.key.order)
 
 
-def screenshot(path: Path, data: DataFolder, warnings: list[str]) -> ImageRef | None:
+def screenshot(
+    path: Path, data: DataFolder, warnings: list[str], *, named: bool = True
+) -> ImageRef | None:
     """A reference to an image file of the data, not decoded.
 
-    None, with a sentence added to ``warnings``, if it is missing, empty, no file, a git-LFS
-    pointer, or leads out of the data folder.
+    With a sentence added to ``warnings``, a reference that holds only the problem if it is missing,
+    empty, no file, a git-LFS pointer, or leads out of the data folder. None for a missing file that
+    is not ``named`` by the rest of the run: it was never recorded.
     """
     fault = _fault(path, data)
     if fault is None:
         return ImageRef(path=path)
     warnings.append(f"The screenshot {readable(path.name)} {fault}.")
-    return None
+    if fault == _MISSING and not named:
+        return None
+    return ImageRef(problem=f"{readable(str(path))} {fault}")
 
 
 def _fault(path: Path, data: DataFolder) -> str | None:
@@ -166,7 +172,7 @@ def _fault(path: Path, data: DataFolder) -> str | None:
     except UnsafeFile:
         return "is not a file"
     except OSError:
-        return "is missing"
+        return _MISSING
     if not head:
         return "is empty"
     return "is a git-LFS pointer, not an image" if head == _LFS_POINTER else None

@@ -3,10 +3,10 @@
 Screenshot N is what the agent saw after its action N, counted from 1 (0 is the page it started
 on), so step i, counted from 0, observes screenshot i, and the last one stands on a last step
 without an action. The format names no agent: it is the name of the folder that holds the task
-folders. A suffix on the task id (``<task_id>_110325``) tells repeated submissions apart; the key
-has the id without it, and the attempt counts submissions of one task in the order of their
-folders' names. There is no official reward; the experts' labels are read by
-``annotations.online_mind2web``.
+folders. A number that no file has was never recorded: published submissions leave some out. A
+suffix on the task id (``<task_id>_110325``) tells repeated submissions apart; the key has the id
+without it, and the attempt counts submissions of one task in the order of their folders' names.
+There is no official reward; the experts' labels are read by ``annotations.online_mind2web``.
 """
 
 from __future__ import annotations

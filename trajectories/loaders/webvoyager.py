@@ -1,9 +1,10 @@
 """WebVoyager's result folders ``task<Site>--<n>`` with ``interact_messages.json``.
 
 One step is one turn of the assistant: "Thought: … Action: …", seen on ``screenshot<turn>.png``
-(a turn after a badly formatted one saw no new screenshot). The format names neither agent nor
-attempt: the agent is the name of the folder that holds the task folders, so runs of several
-agents are told apart by it, and the attempt is 0. There is no official reward.
+(a turn after a badly formatted one saw no new screenshot). The user's turn before it says whether
+it saw one: a screenshot that was seen and is not there is one that cannot be read. The format names
+neither agent nor attempt: the agent is the name of the folder that holds the task folders, so runs
+of several agents are told apart by it, and the attempt is 0. There is no official reward.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from trajectories.safe_files import DataFolder
 KIND = "webvoyager"
 _MESSAGES = "interact_messages.json"
 _OPENING = "Now given a task:"
+_OBSERVATION = "Observation:"
 _START = re.compile(r"Please interact with\s+(\S+)\s+and get the answer")
 _THOUGHT = re.compile(r"\A\s*Thought:\s*")
 _ACTION = re.compile(r"^[ \t]*Action:[ \t]*", re.MULTILINE)
@@ -80,7 +82,10 @@ def _read(source: Source) -> Trajectory:
     goal, start_url = _goal(opening)
     turns = [_text(message) for message in messages if message.role == "assistant"]
     warnings: list[str] = []
-    steps = tuple(_step(source, index, turn, warnings) for index, turn in enumerate(turns))
+    seen = _seen(messages)
+    steps = tuple(
+        _step(source, index, turn, seen[index], warnings) for index, turn in enumerate(turns)
+    )
     answers = [match[1] for step in steps if (match := _ANSWER.match(step.action or ""))]
     return Trajectory(
         key=source.key,
@@ -105,13 +110,27 @@ def _goal(opening: str) -> tuple[str, str | None]:
     """What the first user turn asks for, and the page it starts on."""
     _, found, rest = opening.partition(_OPENING)
     start = _START.search(rest)
-    goal = rest[: start.start()].strip() if start else rest.partition("Observation:")[0].strip()
+    goal = rest[: start.start()].strip() if start else rest.partition(_OBSERVATION)[0].strip()
     if not found or not goal:
         raise Damaged(f"{_MESSAGES} holds no goal: its first user turn lacks {_OPENING!r}")
     return goal, start[1] if start else None
 
 
-def _step(source: Source, index: int, turn: str, warnings: list[str]) -> Step:
+def _seen(messages: list[_Message]) -> list[bool]:
+    """Whether each turn of the assistant was shown a screenshot: its picture stands in the user's
+    turn before it, or the words that took the picture's place."""
+    seen, shown = [], False
+    for message in messages:
+        if message.role == "assistant":
+            seen.append(shown)
+        content = message.content
+        parts = [] if isinstance(content, str) else content
+        is_picture = any(part.get("type") == "image_url" for part in parts)
+        shown = message.role == "user" and (is_picture or _OBSERVATION in _text(message))
+    return seen
+
+
+def _step(source: Source, index: int, turn: str, seen: bool, warnings: list[str]) -> Step:
     thought, action = turn, None
     if match := _ACTION.search(turn):
         # An agent that goes on by itself makes up the next observation, too.
@@ -119,7 +138,8 @@ def _step(source: Source, index: int, turn: str, warnings: list[str]) -> Step:
         thought = turn[: match.start()]
     else:
         warnings.append(f"Turn {index + 1} of the agent names no action.")
-    image = screenshot(source.path / f"screenshot{index + 1}.png", source.data, warnings)
+    path = source.path / f"screenshot{index + 1}.png"
+    image = screenshot(path, source.data, warnings, named=seen)
     return Step(
         index=index,
         observation=Observation(screenshot=image),

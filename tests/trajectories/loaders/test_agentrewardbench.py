@@ -229,8 +229,11 @@ def test_a_file_that_is_no_picture_is_a_warning(content: bytes, word: str, tmp_p
     shots(tmp_path, png(), png(), content)
     put(tmp_path)
     found = load_one(tmp_path)
-    assert found.final.screenshot is None
-    assert found.steps[0].observation.screenshot is not None
+    assert found.final.screenshot
+    assert word in (found.final.screenshot.problem or "")
+    first = found.steps[0].observation.screenshot
+    assert first
+    assert first.problem is None
     assert "step 2" in warnings(found)
     assert word in warnings(found)
 
@@ -263,12 +266,24 @@ def test_nothing_outside_the_dataset_is_referred_to(given: str, tmp_path: Path) 
     (root / "folder").symlink_to(tmp_path)
     (root / "screenshots").mkdir()
     found = load_one(root)
-    assert found.final.screenshot is None
+    assert found.final.screenshot
+    assert found.final.screenshot.path is None
+    assert "outside the dataset's folder" in (found.final.screenshot.problem or "")
     assert "outside the dataset's folder" in warnings(found)
 
 
-@pytest.mark.parametrize("given", ["a\0b.png", "", "/", "..", "x" * 5_000])
+@pytest.mark.parametrize("given", ["a\0b.png", "/", "..", "x" * 5_000])
 def test_a_strange_path_is_only_a_missing_picture(given: str, tmp_path: Path) -> None:
+    made = record(benchmark="webarena")
+    made["steps"][2]["screenshot_path"] = given
+    like.write(tmp_path, made)
+    shot = load_one(tmp_path).final.screenshot
+    assert shot
+    assert shot.problem
+
+
+@pytest.mark.parametrize("given", [None, ""])
+def test_a_step_that_names_no_picture_has_none(given: str | None, tmp_path: Path) -> None:
     made = record(benchmark="webarena")
     made["steps"][2]["screenshot_path"] = given
     like.write(tmp_path, made)

@@ -71,7 +71,11 @@ def test_a_goal_with_images(tmp_path: Path) -> None:
     browsergym(tmp_path / NAME, goal=goal)
     [run], [] = split(load(tmp_path))
     assert run.goal == "Find this:"
-    assert run.goal_images == (ImageRef(data=PNG), ImageRef(data=PNG))
+    assert run.goal_images == (
+        *(ImageRef(data=PNG), ImageRef(data=PNG)),
+        *(ImageRef(problem="it is not part of the files"),) * 2,
+        ImageRef(problem="it is not valid base64"),
+    )
     assert run.metadata["warnings"] == [
         "An image of the goal is not part of the files.",
         "An image of the goal is not part of the files.",
@@ -111,7 +115,12 @@ def test_missing_parts_are_told(tmp_path: Path) -> None:
     (folder / "summary_info.json").unlink()
     [run], [] = split(load(tmp_path))
     shots = [step.observation.screenshot for step in run.steps]
-    assert shots == [None, None, ImageRef(path=folder / "screenshot_step_2.jpg"), None]
+    assert shots == [
+        ImageRef(problem=f"{folder}/screenshot_step_0.png leads out of the folder"),
+        ImageRef(problem=f"{folder}/screenshot_step_1.png is empty"),
+        ImageRef(path=folder / "screenshot_step_2.jpg"),
+        ImageRef(problem=f"{folder}/screenshot_step_3.png is missing"),
+    ]
     assert run.official_reward is None
     assert run.metadata["warnings"] == [
         "summary_info.json is missing: the run's reward is not known.",
@@ -119,6 +128,14 @@ def test_missing_parts_are_told(tmp_path: Path) -> None:
         "The screenshot screenshot_step_1.png is empty.",
         "The screenshot screenshot_step_3.png is missing.",
     ]
+
+
+def test_a_run_that_kept_no_screenshot_misses_none(tmp_path: Path) -> None:
+    folder = browsergym(tmp_path / NAME, steps=2)
+    for path in folder.glob("screenshot_step_*"):
+        path.unlink()
+    [run], [] = split(load(tmp_path))
+    assert [step.observation.screenshot for step in run.steps] == [None, None]
 
 
 def test_unwanted_runs_are_not_opened(tmp_path: Path) -> None:

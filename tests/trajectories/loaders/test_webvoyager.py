@@ -28,7 +28,7 @@ def test_a_task_folder_gives_the_whole_trajectory(tmp_path: Path) -> None:
     assert [step.observation.screenshot for step in run.steps] == [
         ImageRef(path=folder / "screenshot1.png"),
         None,
-        None,
+        ImageRef(problem=f"{folder}/screenshot3.png is a git-LFS pointer, not an image"),
     ]
     assert (run.answer, run.terminated, run.official_reward) == (
         "Green tea,\n2 euros.",
@@ -43,6 +43,16 @@ def test_a_task_folder_gives_the_whole_trajectory(tmp_path: Path) -> None:
             "The screenshot screenshot3.png is a git-LFS pointer, not an image.",
         ],
     }
+
+
+def test_only_a_screenshot_that_was_seen_is_missing(tmp_path: Path) -> None:
+    folder = webvoyager(tmp_path / "taskTea--7")
+    (folder / "screenshot1.png").unlink()
+    (folder / "screenshot3.png").unlink()
+    [run], [] = split(load(folder))
+    problem = f"{folder}/screenshot1.png is missing"
+    shots = [step.observation.screenshot for step in run.steps]
+    assert shots == [ImageRef(problem=problem), None, None]
 
 
 def test_damaged_folders_are_named_and_unwanted_ones_not_opened(tmp_path: Path) -> None:

@@ -1,0 +1,41 @@
+"""A judge's options as a command line or a caller gives them, read as the judge's own class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from trajectories.errors import UserError
+from trajectories.model import Record
+
+
+def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:
+    """Options of a judge from ``NAME=VALUE`` on a command line. Raises UserError."""
+    given: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise UserError(f"{flag} {word}: write it as NAME=VALUE")
+        given[name.replace("-", "_")] = value
+    return given
+
+
+def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> Record:
+    """``options`` as the judge's own class. Raises UserError for one that it does not take."""
+    for option in options:
+        if option not in kind.model_fields:
+            takes = ", ".join(kind.model_fields) or "none"
+            raise UserError(f"judge {name}: no option {option!r}; it takes {takes}")
+    try:
+        return kind.model_validate(options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = ".".join(map(str, first["loc"]))
+        if first["type"] == "missing":
+            raise UserError(f"judge {name}: needs the option {option}=VALUE") from error
+        value = first["input"]
+        shown = "" if isinstance(value, Mapping | list) else f" = {value!r}"
+        why = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"judge {name}: {option}{shown}: {why}; mend this option") from error

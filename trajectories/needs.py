@@ -1,0 +1,142 @@
+"""What of a run a judge needs to see: declared as data, so that what fetches a run fetches exactly
+that, and a run of which it cannot be read is not judged with less.
+
+Goal, actions, reasoning and addresses are in every run and are not named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeVar
+
+from pydantic import Field
+
+from trajectories.errors import ImageUnreadable
+from trajectories.images import check_picture
+from trajectories.model import ImageRef, Record, Trajectory
+from trajectories.represent import Representation
+
+T = TypeVar("T")
+# fmt: off
+Requirement = Literal[
+    "final screenshot", "screenshot", "final tree", "tree", "every tree",
+    "step", "action", "official reward",
+]
+# fmt: on
+
+
+class Shown(Record):
+    """Which of the recorded screenshots (or trees) of a run: the ``final`` step's own, the
+    ``last`` ``count``, ``count`` of them ``spread`` evenly up to the final step's, or ``all``.
+
+    A short run has fewer than ``count``; a run whose final step has none has no ``final`` and no
+    ``spread`` one.
+    """
+
+    which: Literal["final", "last", "spread", "all"]
+    count: int = Field(default=1, ge=1)
+
+    def steps(self, recorded: Sequence[bool]) -> list[int]:
+        """The steps, counted from 0, out of whether each step has one."""
+        found = [index for index, is_there in enumerate(recorded) if is_there]
+        if self.which == "all":
+            return found
+        if self.which == "last":
+            return found[-self.count :]
+        if not (recorded and recorded[-1]):
+            return []
+        return found[-1:] if self.which == "final" else spread(found, self.count)
+
+    def __str__(self) -> str:
+        count = "" if self.which in ("final", "all") else f" {self.count}"
+        return f"{self.which}{count}"
+
+
+FINAL = (Shown(which="final"),)
+ALL = (Shown(which="all"),)
+
+
+def last(count: int) -> tuple[Shown, ...]:
+    """The last ``count`` that are recorded."""
+    return (Shown(which="last", count=count),)
+
+
+class Needs(Record):
+    """What a judge must be able to see of a run.
+
+    ``screenshots`` and ``trees`` together are what any of their parts names. What the source names
+    and cannot give makes the run ``skipped``. What was never recorded does so only if it is one of
+    ``requires``; otherwise the judge goes by what there is.
+    """
+
+    screenshots: tuple[Shown, ...] = ()
+    trees: tuple[Shown, ...] = ()
+    goal_images: bool = False
+    answer: bool = False
+    requires: tuple[Requirement, ...] = ()
+
+    def screenshot_steps(self, recorded: Sequence[bool]) -> list[int]:
+        """The steps, counted from 0, whose screenshot is needed, out of whether each has one."""
+        return sorted({step for shown in self.screenshots for step in shown.steps(recorded)})
+
+
+NOTHING = Needs()
+EVERYTHING = Needs(screenshots=ALL, trees=ALL, goal_images=True, answer=True)
+
+
+def union(needs: Iterable[Needs]) -> Needs:
+    """What all of them need. None of their requirements: who combines them says what a member that
+    lacks something means."""
+    every = list(needs)
+    return Needs(
+        screenshots=_distinct(shown for each in every for shown in each.screenshots),
+        trees=_distinct(shown for each in every for shown in each.trees),
+        goal_images=any(each.goal_images for each in every),
+        answer=any(each.answer for each in every),
+    )
+
+
+def page_needs(shown: Representation) -> Needs:
+    """What a judge needs that is shown the final page so, and the answer; without it a run is
+    skipped."""
+    requires: list[Requirement] = ["final screenshot"] if shown.shows_screenshot else []
+    requires += ["final tree"] if shown.shows_axtree else []
+    return Needs(
+        screenshots=FINAL if shown.shows_screenshot else (),
+        trees=FINAL if shown.shows_axtree else (),
+        answer=True,
+        requires=tuple(requires),
+    )
+
+
+def spread(items: Sequence[T], count: int) -> list[T]:
+    """At most ``count`` items at even distances: the last one always, the first one where
+    ``count`` is above 1."""
+    if count == 1:
+        return list(items[-1:])
+    if count >= len(items):
+        return list(items)
+    return [items[round(place * (len(items) - 1) / (count - 1))] for place in range(count)]
+
+
+def needed_pictures(trajectory: Trajectory, needs: Needs) -> list[tuple[str, ImageRef]]:
+    """What each needed picture is, and where; those that were never recorded are not among them."""
+    shots = [step.observation.screenshot for step in trajectory.steps]
+    wanted = needs.screenshot_steps([shot is not None for shot in shots])
+    found = [(f"screenshot of step {i + 1}", ref) for i in wanted if (ref := shots[i]) is not None]
+    if needs.goal_images:
+        found += [("picture of the goal", ref) for ref in trajectory.goal_images]
+    return found
+
+
+def check_pictures(trajectory: Trajectory, needs: Needs) -> None:
+    """Raises ImageUnreadable, naming the picture, if one that is needed cannot be read whole."""
+    for what, ref in needed_pictures(trajectory, needs):
+        try:
+            check_picture(ref)
+        except ImageUnreadable as error:
+            raise ImageUnreadable(f"{trajectory.key}: {what}: {error}") from error
+
+
+def _distinct(items: Iterable[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(items))
