@@ -16,9 +16,10 @@ from judges.judging import FAILURES
 from judges.model import Judge, Message, Picture, Reply
 from judges.options import read_options
 from judges.plugins import installed
-from judges.registry import JUDGES, Entry, find_judge, make_judge
+from judges.registry import JUDGES, Entry, find_judge, make_judge, needs_of
 from prompts.cards import Card
 from trajectories.model import Trajectory
+from trajectories.needs import Needs
 
 Row = tuple[str, str, str, str, str]
 HEAD: Row = ("judge", "sees", "calls", "answers", "paper")
@@ -51,6 +52,7 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
         lines += ["## Card", "", told]
     lines += ["## Options", "", *_options(name, entry, options), ""]
     if judge is not None:
+        lines += ["## Needs", "", *_needs(needs_of(name, options)), ""]
         lines += [f"## Prompts for {trajectory.key}", "", *_asked(judge, trajectory)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -71,6 +73,16 @@ def _options(name: str, entry: Entry, given: Mapping[str, Any]) -> Iterator[str]
         return
     values = read_options(name, kind, given).model_dump(mode="json")
     yield from (f"{key} = {value}" for key, value in values.items())
+
+
+def _needs(needs: Needs) -> Iterator[str]:
+    """What a run must show, and without what it is skipped."""
+    for name in ("screenshots", "trees"):
+        yield f"{name}: {', '.join(map(str, getattr(needs, name))) or 'none'}"
+    yield f"pictures of the goal: {'yes' if needs.goal_images else 'no'}"
+    yield f"answer: {'yes' if needs.answer else 'no'}"
+    if needs.requires:
+        yield f"skipped without: {', '.join(needs.requires)}"
 
 
 def _asked(judge: Judge, trajectory: Trajectory) -> list[str]:

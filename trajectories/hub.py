@@ -52,7 +52,7 @@ class HubCopy:
     ) -> None:
         self.folder = folder
         self.repo = repo
-        self.endpoint = endpoint
+        self.endpoint = endpoint or os.environ.get("HF_ENDPOINT") or None
         self.counts = Counts()
         self.missing = list[str]()
         self._lock = Lock()

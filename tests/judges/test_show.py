@@ -51,6 +51,12 @@ def test_every_judge_is_described_with_its_options(name: str) -> None:
     assert ("## Prompts for shop/scripted/shop.1" in text) == JUDGES[name].needs_model
 
 
+def test_what_a_judge_needs_is_told() -> None:
+    text = described("webvoyager", {"screenshots": "3"}, seen_run())
+    assert "## Needs\n\nscreenshots: last 3\ntrees: none\n" in text
+    assert "skipped without: screenshot\n" in text
+
+
 @pytest.mark.parametrize("name", [name for name in JUDGES if JUDGES[name].needs_model])
 def test_pictures_of_the_goal_are_shown_or_the_card_says_that_they_are_not(name: str) -> None:
     options = {"representation": "both"} if name == "simplified" else {}
