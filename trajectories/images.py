@@ -65,7 +65,7 @@ def is_image_file(path: Path) -> str | None:
 def check_picture(ref: ImageRef) -> None:
     """Raises ImageUnreadable (one sentence) unless the image is there and whole."""
     with _named(ref):
-        _check_whole(*_opened(ref))
+        _check_whole(*_with_header(ref))
 
 
 def load_picture(
@@ -78,7 +78,7 @@ def load_picture(
     Raises ImageUnreadable (one sentence) if the image cannot be used.
     """
     with _named(ref):
-        data, header = _opened(ref)
+        data, header = _with_header(ref)
         fits = (
             header.media_type in media_types
             and max(header.width, header.height) <= max_side
@@ -104,7 +104,7 @@ def _named(ref: ImageRef) -> Iterator[None]:
         raise ImageUnreadable(f"{name}image takes more memory than there is") from error
 
 
-def _opened(ref: ImageRef) -> tuple[bytes, Header]:
+def _with_header(ref: ImageRef) -> tuple[bytes, Header]:
     """The file and what its header declares, which is of a size that may be decoded."""
     data = _read(ref)
     header = read_header(data)
