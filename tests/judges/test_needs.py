@@ -211,7 +211,7 @@ def test_every_judge_of_ours_declares_what_it_needs() -> None:
 
 
 def test_a_composed_judge_needs_what_its_members_need() -> None:
-    members = [
+    members: list[dict[str, Any]] = [
         {"name": "webvoyager", "given": {"screenshots": 4}},
         {"name": "simplified", "given": {"representation": "both", "frames": 3}},
         {"name": "nnetnav"},
@@ -220,7 +220,7 @@ def test_a_composed_judge_needs_what_its_members_need() -> None:
     assert found.screenshots == (*last(4), Shown(which="spread", count=3))
     assert found.screenshot_steps([True] * 9) == [0, 4, 5, 6, 7, 8]
     assert found.goal_images
-    assert found == union(needs_of(m["name"], m.get("given")) for m in members)  # type: ignore[arg-type]
+    assert found == union(needs_of(m["name"], m.get("given")) for m in members)
 
 
 OWN = """
