@@ -31,7 +31,12 @@ from eval.scores import (
     Rate,
 )
 from eval.stats.cluster_bootstrap import sum_clusters
-from eval.stats.comparison import holm, mcnemar, paired_differences
+from eval.stats.comparison import (
+    holm,
+    mcnemar,
+    paired_differences,
+    probability_of_improvement,
+)
 from eval.stats.confusion import METRICS, confusion_columns, confusion_statistic
 from eval.stats.interval import Bools, Floats, Interval
 from eval.uncertainty import DEGENERATE, Bootstrap, is_degenerate, trajectories_of
@@ -234,9 +239,21 @@ def _discordances(arena: _Arena, pairs: Sequence[_Pair]) -> list[Discordance]:
             only_second_right=test.only_second,
             p=test.p_value,
             p_holm=float(p),
+            **_improvement(pair),
         )
         for pair, test, p in zip(pairs, tests, p_holm, strict=True)
     ]
+
+
+def _improvement(pair: _Pair) -> dict[str, float | None]:
+    """P(first > second) of being right, and its limits."""
+    names = ("improvement", "improvement_low", "improvement_high")
+    if not len(pair.one):
+        return dict.fromkeys(names)
+    one, other = (seen.verdict == seen.truth.astype(np.int8) for seen in (pair.one, pair.other))
+    found = probability_of_improvement(one, other, pair.one.task, pair.one.benchmark)
+    ends = np.stack([found.estimate, found.low, found.high])[:, 0]
+    return dict(zip(names, map(_defined, ends.tolist()), strict=True))
 
 
 def _ranking(metric: Rate, arena: _Arena, differences: Sequence[Difference]) -> Ranking:

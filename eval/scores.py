@@ -166,7 +166,9 @@ class Difference(Record):
 
 
 class Discordance(Record):
-    """McNemar's exact test of who is right more often (accuracy, trajectories independent)."""
+    """McNemar's exact test of who is right more often (accuracy, trajectories independent), and
+    ``improvement``, the probability that on a task drawn at random a verdict of ``first`` is better
+    than one of ``second`` (a tie counts half), with 95 % limits over tasks."""
 
     benchmark: str = OVERALL
     label: Label = "success"
@@ -177,6 +179,9 @@ class Discordance(Record):
     only_second_right: int
     p: float
     p_holm: float
+    improvement: float | None = None
+    improvement_low: float | None = None
+    improvement_high: float | None = None
 
 
 class Ranking(Record):
@@ -201,7 +206,8 @@ class Comparison(Record):
 
 class Scores(Record):
     """Everything that the tables show, in a stable order. ``resamples`` and ``seed`` are those
-    of the bootstrap that compares judges."""
+    of the bootstrap that compares judges. ``against_baseline``: every judge less the rule-based
+    baseline on the same trajectories, ``p_holm`` over the judges."""
 
     missing: Missing
     resamples: int
@@ -209,6 +215,7 @@ class Scores(Record):
     scores: tuple[Score, ...]
     success_rates: tuple[SuccessRate, ...] = ()
     comparison: Comparison = Comparison()
+    against_baseline: tuple[Difference, ...] = ()
     coverage: tuple[Coverage, ...]
     spending: tuple[Spending, ...]
     remarks: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotations.model import Labels
+from eval.against_baseline import against_baseline
 from eval.comparing import compare
 from eval.coverage import coverage_of, unsure
 from eval.garbage import collection_paused
@@ -66,6 +67,9 @@ def score(
             seed=bootstrap.seed,
             scores=tuple(with_intervals(rows.scored)),
             success_rates=tuple(success_rates(rows.rates, missing)),
+            against_baseline=tuple(
+                against_baseline(rows.rates, exclude_missing=missing == "exclude")
+            ),
             comparison=compare(said, missing, bootstrap, by_benchmark=compare_by_benchmark),
             coverage=tuple(rows.coverage),
             spending=tuple(spending(judge, mine) for judge, mine in by_judge.items()),

@@ -5,8 +5,10 @@ Precision comes first and never without its interval, but where one task is all 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from eval.comparison_tables import comparison_tables
 from eval.figures import (
     UNDEFINED,
     agent_name,
@@ -16,7 +18,6 @@ from eval.figures import (
     number_cell,
     percent,
     precision_cell,
-    probability,
     signed_cell,
 )
 from eval.notes import is_labelled, notes, shown_benchmarks
@@ -24,17 +25,11 @@ from eval.overview import overview
 from eval.rendering import Table, render, rich_table
 from eval.scores import (
     ALL_AGENTS,
-    ALPHA,
     LABEL_TITLES,
     LABELS,
-    OVERALL,
-    Comparison,
     Coverage,
     Difference,
-    Discordance,
-    Label,
     Ledger,
-    Ranking,
     Rate,
     Score,
     ScoreRate,
@@ -64,11 +59,6 @@ _SPENDING_HEAD = (
     *("judge", "calls", "input tokens", "cached", "images"),
     *("output tokens", "reasoning", "cost", "seconds"),
 )
-_DIFFERENCE_HEAD = ("first", "second", "difference [95 %]", "p (Holm)", "n")
-_MCNEMAR_HEAD = ("first", "second", "only first right", "only second right", "p (Holm)", "n")
-_RANKING_HEAD = ("label", "benchmark", "metric", "best first", "not told apart")
-_FEW_JUDGES = 4
-_METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
 def tables(scores: Scores) -> list[Table]:
@@ -83,7 +73,8 @@ def tables(scores: Scores) -> list[Table]:
     for label in LABELS:
         rows = [s for s in scores.scores if s.label == label and s.benchmark in shown]
         if any(map(is_labelled, rows)):
-            found.append(_label_table(LABEL_TITLES[label], rows, by_agent))
+            differences = scores.against_baseline if label == "success" else ()
+            found.append(_label_table(LABEL_TITLES[label], rows, by_agent, differences))
             found += _more(LABEL_TITLES[label], rows)
     coverage = [
         _coverage_row(c) for c in scores.coverage if c.benchmark in shown and c.agent == ALL_AGENTS
@@ -98,70 +89,6 @@ def tables(scores: Scores) -> list[Table]:
         )
     )
     return found
-
-
-def comparison_tables(comparison: Comparison) -> list[Table]:
-    """Differences with intervals for every pair, and the judges in order with their ties.
-
-    Of success over all benchmarks every pair is shown; elsewhere, where there are many, those
-    that are told apart.
-    """
-    found: list[Table] = []
-    for ranking in comparison.rankings:
-        place = (ranking.benchmark, ranking.label)
-        rows = [
-            _difference_row(d)
-            for d in comparison.differences
-            if (d.benchmark, d.label, d.metric) == (*place, ranking.metric)
-            and _shown(*place, comparison, (d.first, d.second) in ranking.apart)
-        ]
-        title = f"Difference in {_METRICS[ranking.metric]}{_where(*place)}"
-        found += [Table(title, _DIFFERENCE_HEAD, rows)] if rows else []
-    for place in dict.fromkeys((test.benchmark, test.label) for test in comparison.discordances):
-        rows = [
-            _discordance_row(test)
-            for test in comparison.discordances
-            if (test.benchmark, test.label) == place
-            and _shown(*place, comparison, test.p_holm <= ALPHA)
-        ]
-        title = f"Accuracy (McNemar's exact test){_where(*place)}"
-        found += [Table(title, _MCNEMAR_HEAD, rows)] if rows else []
-    ranked = [_ranking_row(ranking) for ranking in comparison.rankings]
-    if ranked:
-        found.append(Table("Who is told apart from whom", _RANKING_HEAD, ranked, names=5))
-    return found
-
-
-def _shown(benchmark: str, label: Label, comparison: Comparison, apart: bool) -> bool:
-    first = comparison.rankings[0]
-    few = len(first.judges) <= _FEW_JUDGES
-    return apart or few or (benchmark, label) == (first.benchmark, first.label)
-
-
-def _where(benchmark: str, label: Label) -> str:
-    place = "" if benchmark == OVERALL else f", {benchmark_name(benchmark)}"
-    return f", {LABEL_TITLES[label].lower()}{place}"
-
-
-def _discordance_row(test: Discordance) -> tuple[str, ...]:
-    return (
-        test.first,
-        test.second,
-        str(test.only_first_right),
-        str(test.only_second_right),
-        probability(test.p_holm),
-        str(test.n),
-    )
-
-
-def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
-    return (
-        LABEL_TITLES[ranking.label],
-        benchmark_name(ranking.benchmark),
-        _METRICS[ranking.metric],
-        " > ".join(ranking.judges),
-        "; ".join(" = ".join(tie) for tie in ranking.ties) or "all are told apart",
-    )
 
 
 def renderable(scores: Scores, wall_seconds: float | None = None) -> RenderableType:
@@ -180,10 +107,20 @@ def plain(scores: Scores, wall_seconds: float | None = None) -> str:
     return "\n".join(blocks).rstrip("\n") + "\n"
 
 
-def _label_table(title: str, rows: list[Score], by_agent: bool) -> Table:
+def _label_table(
+    title: str, rows: list[Score], by_agent: bool, differences: Sequence[Difference]
+) -> Table:
+    """Below a baseline its judge's difference from it, where there is one."""
+    paired = {(d.benchmark, d.first, d.metric): d for d in differences}
+    cells: list[tuple[str, ...]] = []
+    for s in rows:
+        shown = [_score_row(s)]
+        if s.baseline and s.agent == ALL_AGENTS and (s.benchmark, s.judge, "f1") in paired:
+            shown.append(_baseline_row(s, paired))
+        cells += [(row[0], agent_name(s.agent), *row[1:]) for row in shown]
     if not by_agent:
-        return Table(title, ("benchmark", *_HEAD), [_score_row(s) for s in rows])
-    cells = [(row[0], agent_name(s.agent), *row[1:]) for s in rows for row in [_score_row(s)]]
+        short = [(row[0], *row[2:]) for row in cells]
+        return Table(title, ("benchmark", *_HEAD), short)
     return Table(title, ("benchmark", "agent", *_HEAD), cells, names=3)
 
 
@@ -197,6 +134,24 @@ def _score_row(found: Score) -> tuple[str, ...]:
         cell(found, "f1"),
         str(found.n),
         str(found.positives),
+    )
+
+
+def _baseline_row(
+    found: Score, paired: Mapping[tuple[str, str, Rate], Difference]
+) -> tuple[str, ...]:
+    """The judge less the baseline, in percentage points, on the same trajectories."""
+    metrics: tuple[Rate, ...] = ("precision", "recall", "f1")
+    precision, recall, f1 = (paired[found.benchmark, found.judge, name] for name in metrics)
+    points = UNDEFINED if recall.difference is None else f"{100 * recall.difference:+.1f}"
+    return (
+        benchmark_name(found.benchmark),
+        "  difference",
+        signed_cell(precision.difference, precision.low, precision.high),
+        points,
+        signed_cell(f1.difference, f1.low, f1.high),
+        str(precision.n),
+        "",
     )
 
 
@@ -225,16 +180,6 @@ def _more(title: str, rows: list[Score]) -> list[Table]:
         head = ("benchmark", "judge", *_OF_SCORES.values(), "n")
         found.append(Table(f"{title}, scores [95 %]", head, scored))
     return found
-
-
-def _difference_row(found: Difference) -> tuple[str, ...]:
-    return (
-        found.first,
-        found.second,
-        signed_cell(found.difference, found.low, found.high),
-        UNDEFINED if found.p_holm is None else probability(found.p_holm),
-        str(found.n),
-    )
 
 
 def _coverage_row(found: Coverage) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ from eval.stats.cluster_bootstrap import (
     bootstrap_replicates,
     percentile_interval,
 )
-from eval.stats.interval import Bools, Floats, Interval, Ints
+from eval.stats.clustered_rates import between_clusters
+from eval.stats.interval import Bools, Floats, Interval, Ints, t_quantile
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +106,35 @@ def mcnemar(first_right: ArrayLike, second_right: ArrayLike) -> McNemar:
     exact = min(1.0, 2 * tail)
     mid = 1.0 if b == c else tail + at_most
     return McNemar(b, c, exact, mid)
+
+
+def probability_of_improvement(
+    first: ArrayLike,
+    second: ArrayLike,
+    cluster: ArrayLike,
+    stratum: ArrayLike | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """P(X > Y), shape (1,): over tasks of equal weight the chance that a run of ``first`` (N,) is
+    above one of ``second`` (N,), a tie counting half (Statistical Precipice, section 6.2; Agarwal
+    et al. 2021). ``cluster`` (N,) names the task within its ``stratum``.
+
+    The interval takes tasks for the units, with Student's quantile; undefined below two tasks.
+    """
+    x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    strata = np.zeros(len(x), dtype=int) if stratum is None else np.asarray(stratum)
+    names = np.unique(np.asarray(cluster), return_inverse=True)[1]
+    tasks = np.unique(np.stack([np.unique(strata, return_inverse=True)[1], names]), axis=1).T
+    code = np.unique(strata, return_inverse=True)[1]
+    wins = np.empty(len(tasks))
+    for place, (where, name) in enumerate(tasks):
+        here = (code == where) & (names == name)
+        wins[place] = (1 + np.sign(x[here][:, None] - y[here]).mean()) / 2
+    sizes = np.bincount(tasks[:, 0])
+    mean = wins.mean(keepdims=True)
+    half = np.sqrt(between_clusters(wins - mean, sizes)) / len(wins)
+    half = half * t_quantile(confidence, float(len(wins) - len(sizes)))
+    return Interval(mean, np.maximum(mean - half, 0), np.minimum(mean + half, 1), confidence)
 
 
 def holm(p_values: ArrayLike) -> Floats:

@@ -1,18 +1,23 @@
 """What choosing between two agents on too little data costs, app by app.
 
 Source: Statistical Precipice, section 6.2, figure 1c: the probability of selecting the inferior
-agent, from split halves at one configuration per scenario, times the gap on all the data.
+agent, from split halves at one configuration per scenario, times the gap on all the data. The text
+leaves open what is halved, so both readings are here, by name: "rollouts", half the rollouts of
+every scenario; "scenarios", all rollouts of half the scenarios, which varies by scenario too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from eval.stats.interval import Bools, Floats, Ints
 from eval.stats.streams import chunk_size
 from eval.stats.tree import Tree, app_rates
+
+Halves = Literal["rollouts", "scenarios"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +34,14 @@ class Regret:
 
 
 def expected_regret(
-    first: Tree, second: Tree, rng: np.random.Generator, n_splits: int = 500
+    first: Tree,
+    second: Tree,
+    rng: np.random.Generator,
+    n_splits: int = 500,
+    halves: Halves = "rollouts",
 ) -> Regret:
-    """Regret of selecting on half the rollouts (at least one) of one cell per scenario.
+    """Regret of selecting on half the data at one cell per scenario: half the rollouts of each (at
+    least one), or of every app half the scenarios (at least one) with all their rollouts.
 
     Both trees must hold the same cells. A tie selects either with equal chance.
     """
@@ -45,7 +55,10 @@ def expected_regret(
     for start in range(0, n_splits, step):
         n = min(step, n_splits - start)
         chosen = first.scenario_starts + rng.integers(0, cells, size=(n, len(cells)))
-        shown = _half_rates(first, chosen, rng) - _half_rates(second, chosen, rng)
+        if halves == "rollouts":
+            shown = _half_rates(first, chosen, rng) - _half_rates(second, chosen, rng)
+        else:
+            shown = (first.rates[chosen] - second.rates[chosen]) * _half(first.scenario_app, n, rng)
         sums = np.add.reduceat(shown, np.flatnonzero(np.diff(first.scenario_app, prepend=-1)), 1)
         lead = np.where(np.abs(sums) < 1e-12, 0, np.sign(sums))
         wrong += ((1 - np.sign(gap) * lead) / 2).sum(axis=0)
@@ -58,3 +71,12 @@ def _half_rates(tree: Tree, cells: Ints, rng: np.random.Generator) -> Floats:
     k, n = tree.successes[cells], tree.rollouts[cells]
     half = np.maximum(n // 2, 1)
     return np.asarray(rng.hypergeometric(k, n - k, half) / half)
+
+
+def _half(app: Ints, n: int, rng: np.random.Generator) -> Bools:
+    """Which scenarios are shown in each of ``n`` splits (n, S): half of every app's, which ``app``
+    (S,) names in order."""
+    sizes = np.bincount(app)
+    order = np.lexsort((rng.random((n, len(app))), np.broadcast_to(app, (n, len(app)))))
+    rank = np.argsort(order, axis=1) - (np.cumsum(sizes) - sizes)[app]
+    return np.asarray(rank < np.maximum(sizes // 2, 1)[app])
