@@ -56,7 +56,8 @@ def failure(
         UnknownModel: f"{where} does not serve {model} ({status}: {words}): check --model and "
         "--base-url",
         Forbidden: f"{said}: check that the key in {key_variable} may use {model}",
-        Blocked: f"{where} answered {status} with a firewall's page: {words}",
+        Blocked: f"{where} answered {status} with a firewall's page ({words}): check that "
+        "this network may reach it",
     }
     return kind(sentences.get(kind, said))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from judges.adapters.errors import (
+    BadReply,
     Blocked,
     CallFailed,
     Forbidden,
@@ -13,15 +14,16 @@ from judges.adapters.errors import (
 from trajectories.errors import UserError
 
 SILENT_ROUNDS = 3
-FORBIDDEN = 10
+WITHOUT_ANSWER = 10
 
 
 class Circuit:
     """Listens to how calls fail; ``error`` is set once the run is hopeless.
 
-    That is after the first NoAccess; after ten times 403 or three rounds of attempts (calls that
-    were under way together count as one) without a single answer ever; and when the server asks
-    for a longer wait than a call may take, as for a daily quota.
+    That is after the first NoAccess; after ten times 403, ten answers that cannot be used (which
+    are paid all the same) or three rounds of silence (calls that were under way together count as
+    one) without a single answer ever; and when the server asks for a longer wait than a call may
+    take, as for a daily quota.
     """
 
     def __init__(self, endpoint: str, patience: float) -> None:
@@ -29,8 +31,7 @@ class Circuit:
         self._endpoint = endpoint
         self._patience = patience
         self._reached = self._answered = False
-        self._forbidden = 0
-        self._rounds = 0
+        self._forbidden = self._unusable = self._rounds = 0
         self._last_round = float("-inf")
 
     def answered(self) -> None:
@@ -44,7 +45,13 @@ class Circuit:
                 kept = "; everything that was answered is kept" if self._answered else ""
                 self.error = self.error or UserError(f"{error}{kept}")
             case Forbidden() | Blocked() if not self._answered:
-                self._refuse_all(error)
+                self._forbidden += 1
+                self._end_at_ten(
+                    self._forbidden, f"requests were refused and none answered: {error}"
+                )
+            case BadReply() if not self._answered:
+                self._unusable += 1
+                self._end_at_ten(self._unusable, f"answers came and none can be used: {error}")
             case Unreachable() if not self._reached:
                 self._silent(error, sent_at, now)
             case RateLimited() if (error.retry_after or 0.0) > self._patience:
@@ -55,13 +62,11 @@ class Circuit:
         self._reached = self._reached or not isinstance(error, Unreachable)
         return self.error
 
-    def _refuse_all(self, error: Forbidden | Blocked) -> None:
-        """One 403 may be about one prompt; ten and no answer are about the key."""
-        self._forbidden += 1
-        if self._forbidden >= FORBIDDEN:
+    def _end_at_ten(self, count: int, what: str) -> None:
+        """One such failure may be about one prompt; ten and no answer are about all."""
+        if count >= WITHOUT_ANSWER:
             self.error = self.error or UserError(
-                f"{self._endpoint} answered 403 to the first {FORBIDDEN} requests and answered "
-                f"none ({error}): check what the key is allowed to do"
+                f"{count} {what}; when that is mended, start again with --retry-failed"
             )
 
     def _silent(self, error: Unreachable, sent_at: float, now: float) -> None:

@@ -101,9 +101,9 @@ async def test_ten_403s_without_an_answer_end_the_run_with_a_sentence() -> None:
     assert sum(isinstance(result, Forbidden) for result in results) <= 9
     ends = {str(result) for result in results if isinstance(result, UserError)}
     (end,) = ends
-    assert "answered 403 to the first 10 requests and answered none" in end
-    assert "check what the key is allowed to do" in end
-    assert "OPENAI_API_KEY may use gpt-4o" in end
+    assert end.startswith("10 requests were refused and none answered: 127.0.0.1:")
+    assert "answered 403: Forbidden: check that the key in OPENAI_API_KEY may use gpt-4o" in end
+    assert end.endswith("start again with --retry-failed")
 
 
 async def test_403s_among_answers_are_those_judgments_failures() -> None:
@@ -146,7 +146,7 @@ async def test_a_firewall_before_every_prompt_ends_the_run() -> None:
     with LlmServer(text=lambda _: Outgoing(403, FIREWALL)) as server:
         results = await ask(server, 200)
         assert server.stats.requests <= 14
-    assert any("answered 403 to the first 10" in str(result) for result in results)
+    assert any("10 requests were refused" in str(result) for result in results)
 
 
 async def test_an_answer_that_breaks_off_is_asked_again_and_never_kept(tmp_path: Path) -> None:
@@ -161,6 +161,18 @@ async def test_an_answer_that_breaks_off_is_asked_again_and_never_kept(tmp_path:
     assert isinstance(first, Reply)
     assert isinstance(again, Reply)
     assert first.text == again.text == "answer 3"
+
+
+async def test_a_server_that_never_says_that_it_has_finished_ends_the_run_after_ten_answers() -> (
+    None
+):
+    """Each of them is paid, and would be six times for every trajectory."""
+    with LlmServer(text=lambda i: answer(i, "yes", finish="unheard of")) as server:
+        results = await ask(server, 200)
+        assert server.stats.requests <= 14
+    ends = {str(result) for result in results if isinstance(result, UserError)}
+    assert any("10 answers came and none can be used" in end for end in ends)
+    assert any("finish reason 'unheard of'" in end for end in ends)
 
 
 async def test_an_answer_that_always_breaks_off_is_a_failure_that_is_not_kept(
