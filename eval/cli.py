@@ -12,6 +12,7 @@ COMMANDS = {
     "reparse": ("eval.reparse", "read the recorded replies of a run again, without a call"),
     "select": ("eval.select.command", "choose the judge and threshold that filter trajectories"),
     "accept": ("eval.accept", "keep the trajectories that a judge accepts, for fine-tuning"),
+    "recertify": ("eval.recertify", "certify a choice of judge again for other agents"),
     "audit": ("eval.audit.__main__", "where a rule-based evaluator is wrong, and what it changes"),
     "hard-subset": ("eval.hard_subset", "select a hard, category-balanced subset of tasks"),
     "judges": ("judges.__main__", "list the judges, or show one with its prompts"),

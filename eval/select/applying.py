@@ -33,7 +33,11 @@ def choice_of(decision: Decision, source: Path) -> Choice:
     found = decision.findings[decision.chosen]
     shown = frozenset(place.benchmark for place in found.places if place.rate.trials)
     caution = ""
-    if len(found.places) > 1 and not found.qualifies_everywhere:
+    if decision.recertified and decision.binding:
+        shown = frozenset(decision.binding.benchmarks)
+        mix = ", ".join(f"{name} {n}" for name, n in decision.binding.benchmarks.items())
+        caution = f"certified again on labels of {', '.join(decision.binding.agents)}: {mix}"
+    elif len(found.places) > 1 and not found.qualifies_everywhere:
         names = ", ".join(f"{place.benchmark} {place.labelled}" for place in found.places)
         caution = f"the target was shown to be met over this mix of benchmarks alone: {names}"
     return Choice(found.family, found.rule, found.threshold, shown, decision.plan_hash, caution)

@@ -79,11 +79,26 @@ class Finding(Record):
         return f"{self.family} at threshold {self.threshold:.4g}"
 
 
+class Recertified(Record):
+    """That the choice was tested again on other agents (``eval.recertify``): ``hits`` among
+    ``labels`` without the ``unsure``, the e-value for the target, and the lower limit of precision
+    that holds at any time."""
+
+    labels: int
+    unsure: int
+    hits: int
+    e_value: float
+    low: float
+    seed: int
+
+
 class Decision(Record):
     """``chosen`` and ``nearest`` are positions in ``findings``: the best candidate that qualifies,
     or where none does the one with the highest limit. Those ``tied`` with it could not be told
     from it: in ``compared``, paired over the same trajectories, Holm-corrected. ``binding`` is
-    what it was certified for; None: an earlier version did not record it."""
+    what it was certified for; None: an earlier version did not record it. Where it was
+    ``recertified`` it holds for the agents and benchmarks of ``binding`` alone; the findings are
+    those of the agents that it was chosen on."""
 
     plan: Plan
     plan_hash: str
@@ -97,3 +112,4 @@ class Decision(Record):
     transport: Transport | None
     notes: tuple[str, ...]
     binding: Binding | None = added(None)
+    recertified: Recertified | None = added(None)
