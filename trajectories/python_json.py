@@ -25,8 +25,11 @@ _ESCAPES = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
 _HALF = len(rb"\ud83d")
-# Strings as wholes; possessive, so that a string without an end costs no more than one with.
-_NUMBERS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|-?\bInfinity\b|\bNaN\b', re.DOTALL)
+# All up to the next word outside of a string, and the word. Strings are taken as wholes, and all
+# repeats are possessive, so that a string without an end costs no more than one with.
+_NUMBERS = re.compile(
+    rb'((?:[^"NI-]++|-(?!I)|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+)(-?\bInfinity\b|\bNaN\b|)', re.DOTALL
+)
 
 
 def decode(data: bytes | mmap.mmap, decoder: msgspec.json.Decoder[T], *, numbers: bool = True) -> T:
@@ -64,5 +67,4 @@ def _whole_character(match: re.Match[bytes]) -> bytes:
 
 
 def _number(match: re.Match[bytes]) -> bytes:
-    found = match[0]
-    return found if found.startswith(b'"') else b"null"
+    return match[1] + b"null" if match[2] else match[0]
