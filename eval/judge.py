@@ -48,7 +48,7 @@ def _may_spend(options: argparse.Namespace, cells: Sequence[Cell]) -> bool:
 
 def _execute(cells: Sequence[Cell]) -> int:
     """The runs one after the other, then one page of tables for all; the worst exit code."""
-    from eval.ledger import paid  # noqa: PLC0415
+    from eval.ledger import spent_in  # noqa: PLC0415
     from eval.report import missing_policy, show  # noqa: PLC0415
     from eval.run import Sitting  # noqa: PLC0415
     from eval.scoring import score  # noqa: PLC0415
@@ -57,7 +57,7 @@ def _execute(cells: Sequence[Cell]) -> int:
     spent: dict[str, float] = {}
     for cell in cells:
         outcomes.append(Sitting(cell, spent).execute())
-        spent |= paid(outcomes[-1].judgments)
+        spent |= spent_in(cell.plan.folder, outcomes[-1].judgments)
         if outcomes[-1].code == INTERRUPTED:
             break
     done = [judgment for outcome in outcomes for judgment in outcome.judgments]

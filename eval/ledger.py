@@ -13,6 +13,7 @@ import orjson
 from judges.model import Call, Judgment
 
 CALLS = "calls.jsonl"
+PAYMENTS = "payments.jsonl"
 
 
 def ledger_lines(judgment: Judgment) -> Sequence[bytes]:
@@ -42,6 +43,14 @@ def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
     """
     calls = (call for judgment in judgments for call in judgment.calls)
     return {call.request: call.cost for call in calls if call.cost and not call.cached}
+
+
+def spent_in(folder: Path, judgments: Iterable[Judgment]) -> dict[str, float]:
+    """Dollars by request that a run has spent in all of its sessions: ``paid``, and where its
+    sessions had a limit also what never came to a judgment."""
+    from judges.engine.payments import read_payments  # noqa: PLC0415 - scores need no engine
+
+    return paid(judgments) | read_payments(folder / PAYMENTS)
 
 
 def with_seconds(judgments: Iterable[Judgment], folder: Path) -> list[Judgment]:

@@ -19,7 +19,18 @@ from judges.adapters.base import Adapter
 from judges.adapters.capabilities import Capability, capability
 from judges.adapters.prices import Prices, load_prices
 from judges.adapters.routing import make_adapter
-from judges.engine import Asking, Budget, Cache, DryLine, DryRun, Engines, Gate, Line, Retry
+from judges.engine import (
+    Asking,
+    Budget,
+    Cache,
+    DryLine,
+    DryRun,
+    Engines,
+    Gate,
+    Line,
+    Payments,
+    Retry,
+)
 from judges.model import Picture, Request, Text, Usage
 from judges.pictures import ImageLimits
 from judges.reader import Reader
@@ -132,10 +143,11 @@ class ModelSide:
     def open_cache(self) -> Cache:
         return Cache(cache_path(self.options.cache))
 
-    def open_engines(self, spent: float) -> Engines:
-        """The engines of one sitting; ``spent`` dollars went to earlier ones."""
+    def open_engines(self, spent: float, payments: Payments | None = None) -> Engines:
+        """The engines of one session; ``spent`` dollars went to earlier ones, and ``payments``
+        takes down what this one pays."""
         options = self.options
-        budget = Budget(self.price, options.max_cost, spent)
+        budget = Budget(self.price, options.max_cost, spent, payments)
         for model in self.sides:
             budget.require_price(model)
         return Engines(

@@ -12,13 +12,14 @@ from eval.folder_lock import locked_folder
 from eval.grid import Cell
 from eval.jobs import Job, Reading, jobs_of, skipped
 from eval.journal import Journal, keys_in_order
-from eval.ledger import paid
+from eval.ledger import PAYMENTS, spent_in
 from eval.manifest import open_folder
 from eval.progress import Progress, telling
 from eval.report import write_results
 from eval.run_folder import REWARDS, read_rewards, write_labels, write_rewards
 from eval.run_log import run_log
 from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all, run_interruptible
+from judges.engine import Payments
 from judges.judging import RecordingAsk, judge_trajectory
 from judges.model import Judgment, Reply, Status
 from trajectories.exits import DONE, FAILURES, INTERRUPTED
@@ -45,7 +46,7 @@ class Outcome(NamedTuple):
 class Sitting:
     """Judges what the run's folder does not hold yet, then scores all of it.
 
-    ``elsewhere`` is what other runs of the same command paid, by request (``eval.ledger.paid``).
+    ``elsewhere`` is what other runs of the same command paid, by request (``eval.ledger``).
     """
 
     def __init__(self, cell: Cell, elsewhere: Mapping[str, float]) -> None:
@@ -89,14 +90,16 @@ class Sitting:
         options, plan = self.options, self.plan
         done = journal.done(retry_failed=options.retry_failed)
         jobs = jobs_of(plan, options.samples, done, self.reading, strict=options.strict)
-        spent = sum({**self.elsewhere, **paid(journal.judgments.values())}.values())
-        engines = self.model.open_engines(spent) if self.model else None
+        here = spent_in(plan.folder, journal.judgments.values())
+        spent, payments = sum({**self.elsewhere, **here}.values()), Payments(plan.folder / PAYMENTS)
+        engines = self.model.open_engines(spent, payments) if self.model else None
         with self._graceful(engines):
             try:
                 await self._judge_with(engines, journal, jobs, min(self.total, len(done)))
             finally:
                 if engines:
                     await engines.close()
+                payments.close()
 
     async def _judge_with(
         self, engines: Engines | None, journal: Journal, jobs: Iterator[Job], before: int

@@ -12,6 +12,7 @@ from judges.engine.cache import Cache
 from judges.engine.engine import Answer, Engine, Estimate
 from judges.engine.engines import Engines
 from judges.engine.gate import Gate
+from judges.engine.payments import Payments
 from judges.engine.retry import Retry
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Estimate",
     "Gate",
     "Line",
+    "Payments",
     "Price",
     "Retry",
 ]

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from judges.engine.payments import Payments
 from judges.model import Usage
 from trajectories.errors import UserError
 
@@ -29,20 +30,29 @@ class Reservation:
         self.model = model
         self.worst = worst
         self.cost = 0.0
+        self.attempt = ""
 
 
 class Budget:
     """What a run has spent and may still spend, in US dollars; ``limit`` None: only counted.
 
-    ``spent`` is what earlier sessions of the same run cost, if the limit is to hold for all.
+    ``spent`` is what earlier sessions of the same run cost, if the limit is to hold for all, and
+    ``payments`` where this one notes its own for those that follow.
     """
 
-    def __init__(self, price: Price, limit: float | None = None, spent: float = 0.0) -> None:
+    def __init__(
+        self,
+        price: Price,
+        limit: float | None = None,
+        spent: float = 0.0,
+        payments: Payments | None = None,
+    ) -> None:
         self.limit = limit
         self.spent = spent
         self.presumed = 0.0
         self.waiting = 0
         self._price = price
+        self._payments = payments if limit is not None else None
         self._reserved = 0.0
         self._open = 0
         self._correction = 1.0
@@ -84,6 +94,12 @@ class Budget:
             yield reservation
         finally:
             self._close(reservation)
+
+    def sending(self, reservation: Reservation, request_hash: str) -> None:
+        """Note, before the request goes out, what it may cost. Raises UserError."""
+        if self._payments is not None:
+            worst = reservation.worst * self._correction
+            reservation.attempt = self._payments.sent(request_hash, worst)
 
     def settle(self, reservation: Reservation, usage: Usage) -> None:
         """Count the usage that the attempt's answer tells."""
@@ -131,3 +147,5 @@ class Budget:
         self._reserved = self._reserved - reservation.worst if self._open else 0.0
         self.spent += reservation.cost
         self._settled.set()
+        if self._payments is not None and reservation.attempt:
+            self._payments.settled(reservation.attempt, reservation.cost)

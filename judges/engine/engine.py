@@ -218,6 +218,7 @@ class Engine:
         self.counts.sent += 1
         self.counts.retried += again
         try:
+            self.budget.sending(reservation, request.hash)
             sent = await self.adapter.send(request)
         except CallFailed as error:
             self._charge(reservation, error)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tests.eval.judge_command import SAMPLE, model, statuses
+from tests.eval.test_kill import Command
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
 
@@ -91,3 +93,22 @@ def test_a_server_that_is_not_there_costs_nothing(capsys: pytest.CaptureFixture[
         pass
     assert judge(gone, 0.2, 8) == 2
     assert "no answer from" in capsys.readouterr().err
+
+
+def test_what_was_in_flight_at_a_kill_is_counted_when_the_run_goes_on(tmp_path: Path) -> None:
+    """The server charges for answers that nobody was there to receive."""
+    till = Till()
+    with LlmServer(text=till, latency=60.0) as server:
+        words = ["--concurrency", "16", "--limit", "16", "--max-failures", "100%"]
+        words += ["--prices", str(tmp_path / "prices.toml"), "--max-tokens", str(LONG)]
+        Path("prices.toml").write_text(PRICES)
+        command = Command(server, tmp_path / "run", *words, "--max-cost", "0.5")
+        killed = command.start()
+        while till.bill < 0.4 and killed.poll() is None:
+            time.sleep(0.02)
+        killed.kill()
+        killed.communicate()
+        assert 0.4 < till.bill <= 0.5
+        _, told = command.start().communicate(timeout=60)
+    assert till.bill <= 0.5
+    assert b"is left of --max-cost 0.5" in told
