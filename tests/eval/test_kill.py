@@ -67,7 +67,7 @@ def kept(cache: Path) -> int:
 
 def wait_for(condition: int, server: LlmServer, process: subprocess.Popen[bytes]) -> None:
     """Until the server has seen so many requests, or the run has ended."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while server.stats.requests < condition:
         assert time.monotonic() < deadline
         try:

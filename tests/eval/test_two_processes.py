@@ -29,7 +29,7 @@ def shared(server: LlmServer, tmp_path: Path, name: str) -> Command:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
