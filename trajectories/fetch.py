@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from trajectories import python_json
 from trajectories.errors import UserError
 from trajectories.exits import DONE, Parser, user_errors
 from trajectories.hub import HubCopy
@@ -28,6 +29,7 @@ from trajectories.loaders.agentrewardbench_screenshots import Screenshots
 from trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajectories.needs import ALL, EVERYTHING, NOTHING, Needs, Shown, last
 from trajectories.progress import Progress
+from trajectories.safe_files import read_regular
 from trajectories.terminal import one_line
 
 T = TypeVar("T")
@@ -64,6 +66,9 @@ class _Shot(msgspec.Struct):
 
 class _Shots(msgspec.Struct):
     steps: list[_Shot]
+
+
+_SHOTS = msgspec.json.Decoder(_Shots)
 
 
 def folder() -> Path:
@@ -154,8 +159,9 @@ def _screenshot_names(path: Path, needs: Needs) -> list[str]:
     """File names of the needed screenshots; none if the trajectory is damaged (its reader says
     so)."""
     try:
-        shots = msgspec.json.decode(path.read_bytes(), type=_Shots).steps
-    except msgspec.MsgspecError:
+        content = read_regular(path, agentrewardbench.MAX_FILE_BYTES)
+        shots = python_json.decode(content, _SHOTS).steps
+    except (OSError, ValueError, RecursionError):
         return []
     named = [shot.screenshot_path or "" for shot in shots]
     names = (named[step].rpartition("/")[2] for step in needs.screenshot_steps([*map(bool, named)]))

@@ -108,6 +108,24 @@ def test_exactly_the_needed_screenshots_are_fetched(
     }
 
 
+@pytest.mark.parametrize(
+    "part", [rb'"\ud83d"', b"NaN", b'"\xff"', b"[" * 100_000], ids=["half", "NaN", "bytes", "deep"]
+)
+def test_what_pythons_json_writes_has_its_screenshots_and_damage_ends_no_run(
+    part: bytes, tmp_path: Path
+) -> None:
+    hub = published(2)
+    hub.files[json_path(0)] = b'{"extra": ' + part + b", " + hub.files[json_path(0)][1:]
+    with serve(hub):
+        first, second = fetch.fetched(copy=copy_of(hub, tmp_path), needs=LAST)
+    assert isinstance(second, Trajectory)
+    if b"[" in part:
+        assert isinstance(first, Unreadable)
+    else:
+        assert isinstance(first, Trajectory)
+        assert first.final.screenshot
+
+
 def test_a_complete_copy_works_offline_without_a_request(tmp_path: Path) -> None:
     with serve(published()) as hub:
         online = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
