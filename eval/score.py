@@ -103,6 +103,12 @@ def _output(group: Any) -> None:
     )
     add("--csv", action="store_true", help="print results.csv instead of tables")
     add("--json", action="store_true", help="print results.json instead of tables")
+    add(
+        "--calibration",
+        choices=("isotonic", "platt"),
+        help="fit judges' scores to the labels on the dev split, show their reliability on test",
+    )
+    add("--calibration-out", type=Path, metavar="FILE", help="write map and reliability as JSON")
     add("--plots", type=Path, metavar="DIR", help="write plots, PNG and SVG")
     add("--submission", type=Path, metavar="FILE", help="write the leaderboard's fields, hashed")
 

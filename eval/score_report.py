@@ -43,8 +43,8 @@ def _report(options: Namespace) -> int:
         write_submission(options.submission, scores, source.judgments, source.labels, options.split)
     if options.plots:
         _plots(options, source, scores)
-    kinds = _mismatches(options, source) if options.mismatches else []
-    _print(options, scores, source, kinds)
+    more = _mismatches(options, source) if options.mismatches else []
+    _print(options, scores, source, [*_calibration(options, source, missing), *more])
     return DONE
 
 
@@ -121,19 +121,41 @@ def _plots(options: Namespace, source: Source, scores: Scores) -> None:
         by_agent=True,
         bootstrap=Bootstrap(resamples=0),
     )
-    judges = sorted({j.judge for j in source.judgments})
-    observed: dict[str, Observations] = {
+    observed = _observed(source, scores.missing)
+    written = write_plots(options.plots, scores, detailed, observed)
+    sys.stderr.write(f"{len(written)} plots are in {options.plots}\n")
+
+
+def _observed(source: Source, missing: Missing) -> dict[str, Observations]:
+    """What each judge said of success."""
+    return {
         judge: observe(
             one_per_trajectory(j for j in source.judgments if j.judge == judge),
             "success",
             source.labels,
             source.rewards,
-            scores.missing,
+            missing,
         )
-        for judge in judges
+        for judge in sorted({j.judge for j in source.judgments})
     }
-    written = write_plots(options.plots, scores, detailed, observed)
-    sys.stderr.write(f"{len(written)} plots are in {options.plots}\n")
+
+
+def _calibration(options: Namespace, source: Source, missing: Missing) -> list[Table]:
+    """The reliability tables, where they are asked for; the maps are written."""
+    if options.calibration is None:
+        if options.calibration_out is not None:
+            raise UserError("--calibration-out needs --calibration isotonic or platt")
+        return []
+    from eval.calibration import (  # noqa: PLC0415 - only where it is asked for
+        calibrate,
+        calibration_tables,
+        write_calibrations,
+    )
+
+    found = calibrate(_observed(source, missing), source.labels, options.calibration)
+    if options.calibration_out is not None:
+        write_calibrations(options.calibration_out, found)
+    return calibration_tables(found)
 
 
 def _mismatches(options: Namespace, source: Source) -> list[Table]:

@@ -4,7 +4,7 @@ ROC-AUC, average precision and Brier's score are smooth functions of sums over c
 cluster-robust variance follows from influence values (as Obuchowski 1997 has it for the area under
 the curve), and their limits from Wilson's score interval on the number of trials that a rate of
 that variance has. The binned calibration error has no interval: it is biased upwards, so that none
-around it covers; ``eval.stats.reliability`` gives every bin its own.
+around it covers; ``eval.stats.calibration`` gives every bin its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from eval.stats.influence import STEP
 from eval.stats.interval import Floats, Interval, t_quantile
 from eval.stats.score_metrics import BINS, score_statistic
 
-BIASED = "a binned calibration error is biased upwards: see the reliability table (--calibration)"
+BIASED = "a binned calibration error is biased upwards: --calibration shows every bin"
 
 
 def clustered_scores(
