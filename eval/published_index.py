@@ -1,4 +1,5 @@
-"""A side file with the needed fields of published judgments, so that they are read once.
+"""A file in the user's cache with the needed fields of published judgments, so that they are read
+once.
 
 One file holds them for all judgments of a folder. An entry counts for a file whose size, time of
 change and status-change time are those it was read at: the last one cannot be set by an archive
@@ -8,7 +9,6 @@ magic, the CRC-32 of what follows, MessagePack.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import os
@@ -64,7 +64,7 @@ class JudgmentIndex:
         self.notes: list[str] = []
         self._settled = settled
         self._root = str(root)
-        self._places = _places(root)
+        self._place = _place(root)
         self._known = self._load()
         self._seen: _Folders = {}
         self._fresh = 0
@@ -92,27 +92,28 @@ class JudgmentIndex:
             self.notes.append(f"the judgments' index was not written: {error}")
             return
         content = _MAGIC + zlib.crc32(body).to_bytes(4, "big") + body
-        failures = []
-        for place in self._places:
-            try:
-                _replace(place, content)
-                return
-            except OSError as error:
-                failures.append(f"{place}: the judgments' index was not written ({error.strerror})")
-        self.notes += failures
+        if self._place is None:
+            return
+        try:
+            _replace(self._place, content)
+        except OSError as error:
+            self.notes.append(
+                f"{self._place}: the judgments' index was not written ({error.strerror})"
+            )
 
     def _load(self) -> _Folders:
-        for place in self._places:
-            try:
-                status = place.stat()
-                if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
-                    raise ValueError(f"no file, or one larger than {_MAX_BYTES} bytes")
-                return _decode(place.read_bytes())
-            except FileNotFoundError:
-                continue
-            except (OSError, ValueError, RecursionError) as error:
-                self.notes.append(f"{place}: is not a readable index and is made anew ({error})")
-        return {}
+        if self._place is None:
+            return {}
+        try:
+            status = self._place.stat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
+                raise ValueError(f"no file, or one larger than {_MAX_BYTES} bytes")
+            return _decode(self._place.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError) as error:
+            self.notes.append(f"{self._place}: is not a readable index and is made anew ({error})")
+            return {}
 
 
 def read_unindexed(data: DataFolder, folder: str, name: str) -> JudgmentFile:
@@ -147,20 +148,17 @@ def _identity(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _places(root: Path) -> list[Path]:
-    """Beside the folder where that may be written, else (and then) in the user's cache."""
-    root = root.resolve()
-    name = hashlib.sha256(os.fsencode(root)).hexdigest()[:32] + NAME
-    places = [root.with_name(root.name + NAME)] if _writable(root.parent) else []
-    with contextlib.suppress(RuntimeError):  # a user without a home has no cache
+def _place(root: Path) -> Path | None:
+    """In the user's cache, never beside the data: where the cached replies are (``TRAJUDGE_CACHE``
+    names their file), else ``~/.cache/trajudge``. None for a user without a home."""
+    name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:32] + NAME
+    if replies := os.environ.get("TRAJUDGE_CACHE"):
+        return Path(replies).expanduser().absolute().parent / name
+    try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-        places.append(cache / "trajudge" / name)
-    return places
-
-
-def _writable(folder: Path) -> bool:
-    """Whether one may write there and is meant to: root may where the mode forbids it to all."""
-    return os.access(folder, os.W_OK) and bool(folder.stat().st_mode & 0o222)
+    except RuntimeError:
+        return None
+    return cache / "trajudge" / name
 
 
 def _decode(content: bytes) -> _Folders:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from judges.model import Judge, Judgment
     from judges.replay import ReplyOf
     from trajectories.model import Trajectory, TrajectoryKey
+    from trajectories.needs import Needs
 
 _DESCRIPTION = """\
 Read the replies that a run recorded again, as this version of trajudge reads them, and write the
@@ -65,9 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     manifest = read_manifest(options.run)
     if (options.out / JUDGMENTS).exists():
         raise UserError(f"--out {options.out}: holds judgments already: choose another folder")
-    judge = _judge(manifest, options.judge)
+    judge, needs = _judge(manifest, options.judge)
     before = read_judgments(options.run)
-    trajectories = _trajectories(options.data or str(manifest["data"]), before)
+    trajectories = _trajectories(options.data or str(manifest["data"]), before, needs)
     found = asyncio.run(_read_again(before, judge, trajectories, _reply_of(options.cache)))
     copy_run(options.run, options.out)
     write_judgments(options.out, [reparsed.judgment for reparsed in found])
@@ -75,9 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return DONE
 
 
-def _judge(manifest: dict[str, object], named: str | None) -> Judge:
-    """The judge with the run's options. Raises UserError where the manifest does not name it."""
-    from judges.registry import JUDGES, make_judge  # noqa: PLC0415
+def _judge(manifest: dict[str, object], named: str | None) -> tuple[Judge, Needs]:
+    """The judge with the run's options, and what it needs to see. Raises UserError where the manifest does not name it."""
+    from judges.registry import JUDGES, make_judge, needs_of  # noqa: PLC0415
     from trajectories.errors import UserError  # noqa: PLC0415
 
     judge_id = str(manifest.get("judge"))
@@ -86,11 +87,12 @@ def _judge(manifest: dict[str, object], named: str | None) -> Judge:
     if name is None:
         raise UserError(f"{judge_id}: is no judge of trajudge: name its file with --judge FILE")
     options = manifest.get("options")
-    return make_judge(name, options if isinstance(options, dict) else {})[1]
+    given = options if isinstance(options, dict) else {}
+    return make_judge(name, given)[1], needs_of(name, given)
 
 
 def _trajectories(
-    data: str, judgments: Sequence[Judgment]
+    data: str, judgments: Sequence[Judgment], needs: Needs
 ) -> dict[TrajectoryKey, Trajectory | None]:
     """The run's trajectories that the data still holds."""
     from eval.source import open_spec  # noqa: PLC0415
@@ -98,7 +100,7 @@ def _trajectories(
     from trajectories.model import Trajectory  # noqa: PLC0415
 
     wanted = {judgment.key for judgment in judgments}
-    items = open_source(open_spec(data), wanted.__contains__)
+    items = open_source(open_spec(data), wanted.__contains__, needs)
     return {item.key: item for item in items if isinstance(item, Trajectory) and item.key in wanted}
 
 
@@ -141,6 +143,7 @@ async def _reparse(
     from judges.judging import judge_trajectory  # noqa: PLC0415
     from judges.model import Status  # noqa: PLC0415
     from judges.replay import NotRecorded, Replay  # noqa: PLC0415
+    from trajectories.needs import NOTHING  # noqa: PLC0415
 
     if judgment.status in (Status.PROVIDER_ERROR, Status.SKIPPED):
         return Reparsed(judgment, f"no whole set of replies ({judgment.status})")
@@ -148,7 +151,10 @@ async def _reparse(
         return Reparsed(judgment, "the data no longer holds the trajectory")
     replay = Replay(judgment, reply_of)
     try:
-        found = await judge_trajectory(judgment.judge, judge, trajectory, replay, judgment.sample)
+        # What was shown is told by the recorded requests, pictures by their hash.
+        found = await judge_trajectory(
+            judgment.judge, judge, trajectory, replay, judgment.sample, needs=NOTHING
+        )
     except NotRecorded as error:
         return Reparsed(judgment, str(error))
     if not replay.is_complete:

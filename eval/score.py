@@ -45,8 +45,8 @@ def _what(group: Any) -> None:
     add(
         "--no-index",
         action="store_true",
-        help="read every file of --judgments; without it what is needed of them is kept in a side "
-        "file (beside the folder, or in the user's cache) and only changed files are read again",
+        help="read every file of --judgments; without it what is needed of them is kept in the "
+        "user's cache and only changed files are read again",
     )
     add(
         "--annotations",

@@ -12,10 +12,12 @@ schema.md, and what it does not hold (a page, a judge model's decision) makes a 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from rules import webarena
@@ -65,7 +67,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
     add("--runs", type=Path, required=True, metavar="PATH", help="the folder or file of runs")
     add("--kind", choices=tuple(KINDS), help="of the tasks (default: told by the file)")
-    add("--out", type=Path, metavar="DIR", help="where results go (default: beside the runs)")
+    add("--out", type=Path, metavar="DIR", help="where results go (default: below evaluated/)")
     add("--mode", choices=(*Mode, ORIGINAL), help="default: sound; original tasks: original")
     add("--task", action="append", metavar="ID", help="only this one; may be repeated")
     add("--subset", type=Path, metavar="FILE", help="only the tasks of this subset file")
@@ -94,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     results, missing = _original(options) if kind == "webarena" else _verified(options)
     seconds = time.perf_counter() - start
     summary = summarise(options.mode, results, missing=missing, seconds=seconds)
-    out = options.out or _beside(options.runs, options.mode)
+    out = options.out or _default_out(options)
     for result in results:
         write_json(out / "tasks" / f"{result.task_id}.json", result)
     write_json(out / "summary.json", summary)
@@ -105,9 +107,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return FAILURES if summary.not_judged else DONE
 
 
-def _beside(runs: Path, mode: str) -> Path:
-    """Where results go unless ``--out`` says so."""
-    return runs / f"results-{mode}" if runs.is_dir() else runs.parent / f"{runs.stem}-{mode}"
+def _default_out(options: argparse.Namespace) -> Path:
+    """Where results go unless ``--out`` says so: the same for the same tasks, runs and mode, and
+    never into what is read. Raises UserError if it would lie there."""
+    runs, tasks = options.runs.resolve(), options.tasks.resolve()
+    names = "\0".join(map(str, (runs, tasks, options.mode)))
+    digest = sha256(os.fsencode(names)).hexdigest()[:8]
+    out = Path("evaluated") / f"{runs.stem}-{options.mode}-{digest}"
+    if out.resolve().is_relative_to(runs):
+        raise UserError(f"--runs {options.runs}: results would be written into it: name --out DIR")
+    return out
 
 
 def _original(options: argparse.Namespace) -> tuple[list[TaskResult], int]:

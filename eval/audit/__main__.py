@@ -20,7 +20,7 @@ Where is a rule-based evaluator wrong, and what does it change? Reads the offici
 --rule, a judge's verdicts) of runs or published judgments, and compares them with expert labels
 and with the judges.
 
-  python -m eval.audit RUN
+  python -m eval.audit runs/*
   python -m eval.audit --judgments DIR --split test --templates test.raw.json
 """
 
@@ -38,7 +38,11 @@ def parser() -> argparse.ArgumentParser:
     add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the run)")
     add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
     add("--rule", metavar="JUDGE", help="audit this judge instead of the official reward")
-    add("--data", metavar="KIND:PATH", help="trajectories, for goals and last steps of the cases")
+    add(
+        "--data",
+        metavar="KIND:PATH",
+        help="trajectories, for goals and last steps of the cases (default: those of the runs)",
+    )
     add("--tasks", type=Path, metavar="DIR", help="folder with webarena.csv and the like")
     add("--templates", type=Path, metavar="FILE", help="WebArena's tasks, for their templates")
     add("--seed", type=int, default=0, help="of the resampled tasks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,11 @@ from eval.audit.facets import TABLES, read_facets
 from eval.audit.ranking import Ranking, ranking
 from eval.audit.report import Audit
 from eval.scoring import OVERALL, one_per_trajectory
+from eval.source import open_spec
 from eval.sources import Source, combine, read_published_folder, read_run
 from judges.model import Judgment
 from trajectories.errors import UserError
-from trajectories.loaders import open_source
+from trajectories.loaders import open_source, parse_source
 from trajectories.model import Trajectory, TrajectoryKey
 from trajectories.needs import NOTHING
 
@@ -46,7 +48,7 @@ def audit(options: argparse.Namespace) -> Audit:
         without_verdict=sum(key not in rule for key in expert),
         errors=tuple(errors_by_facet(rule, expert, keys, facets)),
         rankings=tuple(_rankings(evaluators, expert, rng)),
-        cases=tuple(_evidence(cases, options.data)),
+        cases=tuple(_evidence(cases, _data(options.data, source))),
     )
 
 
@@ -123,11 +125,25 @@ def _rankings(
     return found
 
 
-def _evidence(cases: Sequence[Case], data: str | None) -> list[Case]:
-    """Goals and last steps where ``data`` is named and has the trajectory."""
-    if data is None or not cases:
-        return list(cases)
+def _data(named: str | None, source: Source) -> list[str]:
+    """Where the trajectories are: as named, else where the runs say, as far as that is on this
+    machine still."""
+    if named is not None:
+        return [named]
+    found = []
+    for spec in map(open_spec, source.data):
+        with suppress(UserError):
+            if parse_source(spec)[1] is not None:
+                found.append(spec)
+    return found
+
+
+def _evidence(cases: Sequence[Case], data: Sequence[str]) -> list[Case]:
+    """Goals and last steps where ``data`` has the trajectory."""
     wanted = {case.key for case in cases}
-    read = open_source(data, wanted.__contains__, NOTHING)
-    known = {item.key: item for item in read if isinstance(item, Trajectory)}
+    known: dict[TrajectoryKey, Trajectory] = {}
+    for spec in data if wanted else ():
+        for item in open_source(spec, wanted.__contains__, NOTHING):
+            if isinstance(item, Trajectory):
+                known.setdefault(item.key, item)
     return [with_evidence(case, known[case.key]) if case.key in known else case for case in cases]

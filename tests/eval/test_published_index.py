@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -58,7 +59,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def beside(folder: Path) -> Path:
-    return folder / f"judgments{NAME}"
+    """Where the index of the judgments of a folder is: in the user's cache."""
+    root = os.fsencode((folder / "judgments").resolve())
+    cache = Path(os.environ["XDG_CACHE_HOME"]) / "trajudge"
+    return cache / f"{hashlib.sha256(root).hexdigest()[:32]}{NAME}"
 
 
 def read(folder: Path, index: JudgmentIndex | None = None) -> list[PublishedJudgment]:
@@ -163,31 +167,29 @@ def test_a_spoiled_index_is_ignored_with_a_note_and_made_anew(folder: Path, spoi
     assert beside(folder).read_bytes() == good
 
 
-def test_of_a_folder_that_may_not_be_written_it_is_in_the_users_cache(folder: Path) -> None:
-    folder.chmod(0o555)
-    try:
-        plain = with_index(folder)
-        assert with_index(folder) == plain
-        assert not beside(folder).exists()
-    finally:
-        folder.chmod(0o755)
-    assert list((Path(os.environ["XDG_CACHE_HOME"]) / "trajudge").glob(f"*{NAME}"))
+def test_nothing_is_written_beside_the_judgments(folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    with_index(folder)
+    assert sorted(folder.rglob("*")) == before
 
 
-def test_where_it_cannot_be_written_at_all_the_judgments_are_read_and_a_note_says_so(
-    folder: Path, tmp_path: Path
+def test_it_lies_where_the_cached_replies_are(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "mine" / "replies.sqlite"))
+    with_index(folder)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == [beside(folder).name]
+
+
+def test_where_it_cannot_be_written_the_judgments_are_read_and_a_note_says_so(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = tmp_path / "taken"
     taken.write_text("a file, where a folder is needed")
-    home, os.environ["XDG_CACHE_HOME"] = os.environ["XDG_CACHE_HOME"], str(taken)
-    folder.chmod(0o555)
-    try:
-        index = opened(folder)
-        assert read(folder, index) == read(folder)
-        assert any("was not written" in note for note in index.notes)
-    finally:
-        folder.chmod(0o755)
-        os.environ["XDG_CACHE_HOME"] = home
+    monkeypatch.setenv("XDG_CACHE_HOME", str(taken))
+    index = opened(folder)
+    assert read(folder, index) == read(folder)
+    assert any("was not written" in note for note in index.notes)
 
 
 def test_a_file_that_changed_a_moment_ago_is_not_kept(folder: Path) -> None:
@@ -215,6 +217,7 @@ def test_a_link_out_of_the_folder_is_not_followed(folder: Path) -> None:
 
 def test_a_pipe_where_a_file_is_expected_is_not_waited_for(folder: Path) -> None:
     os.mkfifo(place(folder, 9))
+    beside(folder).parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(beside(folder))
     index = opened(folder)
     found = {item.raw_task_id: item.judgment.status for item in read(folder, index)}

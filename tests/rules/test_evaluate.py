@@ -52,7 +52,7 @@ def _write(folder: Path, runs: list[dict[str, Any]]) -> None:
 
 def _evaluate(folder: Path, *more: str) -> int:
     words = ["--tasks", str(folder / "tasks.json"), "--runs", str(folder / "runs.jsonl")]
-    return main([*words, *more])
+    return main([*words, "--out", str(folder / "runs-original"), *more])
 
 
 def _outcomes(out: Path) -> dict[str, str]:
@@ -122,7 +122,24 @@ def test_a_run_that_belongs_nowhere_is_named(
 def test_the_published_tasks_are_told_by_their_file(tmp_path: Path, real_data: Path) -> None:
     tasks = real_data / "webarena/test.raw.json"
     (tmp_path / "runs.json").write_text(json.dumps({str(n): "N/A" for n in range(812)}))
-    assert main(["--tasks", str(tasks), "--runs", str(tmp_path / "runs.json")]) == DONE
-    summary = json.loads((tmp_path / "runs-original/summary.json").read_text())
+    words = ["--tasks", str(tasks), "--runs", str(tmp_path / "runs.json")]
+    assert main([*words, "--out", str(tmp_path / "out")]) == DONE
+    summary = json.loads((tmp_path / "out/summary.json").read_text())
     assert summary["overall"]["runs"] == 812
     assert summary["overall"]["passed"] == 36
+
+
+def test_results_go_into_a_folder_of_their_own_and_never_among_the_runs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "elsewhere").mkdir()
+    monkeypatch.chdir(folder / "elsewhere")
+    words = ["--tasks", str(folder / "tasks.json"), "--runs", str(folder / "runs.jsonl")]
+    assert main(words) == DONE
+    (out,) = Path("evaluated").iterdir()
+    assert out.name.startswith("runs-original-")
+    assert str(out) in capsys.readouterr().out
+    assert main(words) == DONE
+    assert list(Path("evaluated").iterdir()) == [out]
+    verified = ["--tasks", str(folder / "tasks.json"), "--kind", "verified", "--runs", "."]
+    assert main(verified) == MISTAKE

@@ -18,6 +18,7 @@ from eval.audit.facets import TaskFacets, read_facets
 from eval.audit.ranking import ranking, tau_of
 from eval.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest, write_rewards
 from judges.model import Judgment, Status
+from trajectories import store
 from trajectories.model import Step, Trajectory, TrajectoryKey
 
 AGENTS = ("a", "b", "c")
@@ -215,3 +216,19 @@ def test_the_experts_rates_of_table_3(real_data: Path) -> None:
 
 def test_without_tables_every_trajectory_has_its_benchmark_and_agent() -> None:
     assert TaskFacets({}).of(key(1)) == {"benchmark": ("webarena",), "agent": ("a",)}
+
+
+def test_goals_of_the_cases_come_from_the_data_that_the_runs_name(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep = tmp_path / "data"
+    steps = (Step(index=0, action="click('1')"),)
+    store.write(
+        keep, [Trajectory(key=k, raw_task_id="r", goal=f"Buy {k}", steps=steps) for k in KEYS]
+    )
+    write_manifest(run, {"judge": "j", "protocol": "default", "data": f"trajudge:{keep}"})
+    assert main([str(run), "--out", str(tmp_path / "audit")]) == 0
+    lines = (tmp_path / "audit" / "cases.jsonl").read_text().splitlines()
+    assert all(json.loads(line)["goal"].startswith("Buy webarena/") for line in lines)
+    write_manifest(run, {"judge": "j", "protocol": "default", "data": "trajudge:/no/such/folder"})
+    assert main([str(run), "--out", str(tmp_path / "audit")]) == 0

@@ -51,11 +51,15 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def _judge(runs: tuple[Path, Path], *more: str) -> int:
-    return main(["--tasks", str(runs[0]), "--runs", str(runs[1]), *more])
+    mode = more[more.index("--mode") + 1] if "--mode" in more else "sound"
+    out = ["--out", str(runs[1].parent / f"results-{mode}")]
+    return main(["--tasks", str(runs[0]), "--runs", str(runs[1]), *out, *more])
 
 
 def _summary(runs: tuple[Path, Path]) -> dict[str, Any]:
-    summary: dict[str, Any] = json.loads((runs[1] / "results-sound/summary.json").read_text())
+    summary: dict[str, Any] = json.loads(
+        (runs[1].parent / "results-sound/summary.json").read_text()
+    )
     return summary
 
 
@@ -76,7 +80,7 @@ def test_a_batch_writes_a_result_a_task_and_a_summary(
         "parse_failure.no_object": 1,
     }
     assert summary["missing"] == 1
-    result = json.loads((runs[1] / "results-sound/tasks/3.json").read_text())
+    result = json.loads((runs[1].parent / "results-sound/tasks/3.json").read_text())
     failed = [it for it in result["assertions"] if it["outcome"] == "fail"]
     assert [(it["expected"], it["found"]) for it in failed] == [(["a"], ["b"])]
     assert (failed[0]["expected_normalised"], failed[0]["found_normalised"]) == (["a"], ["b"])
@@ -171,11 +175,11 @@ def test_an_answer_of_50_mb_is_one_parse_failure(runs: tuple[Path, Path]) -> Non
         file.truncate(50_000_000)
     assert _judge(runs) == 0
     assert _summary(runs)["parse_failures"] == {"no_object": 1, "too_large": 1}
-    result = json.loads((runs[1] / "results-sound/tasks/1.json").read_text())
+    result = json.loads((runs[1].parent / "results-sound/tasks/1.json").read_text())
     said = "the answer has 50,000,000 bytes, more than the 4,194,304 read"
     assert result["reasons"] == [f"parse_failure.too_large: {said}"]
     assert _judge(runs, "--mode", "release-1.2.3") == 0
-    result = json.loads((runs[1] / "results-release-1.2.3/tasks/1.json").read_text())
+    result = json.loads((runs[1].parent / "results-release-1.2.3/tasks/1.json").read_text())
     assert "an answer of 50,000,000 bytes" in result["reasons"][0]
 
 
