@@ -77,7 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _judge(manifest: dict[str, object], named: str | None) -> tuple[Judge, Needs]:
-    """The judge with the run's options, and what it needs to see. Raises UserError where the manifest does not name it."""
+    """The judge with the run's options, and what it needs to see. Raises UserError where the
+    manifest does not name it."""
     from judges.registry import JUDGES, make_judge, needs_of  # noqa: PLC0415
     from trajectories.errors import UserError  # noqa: PLC0415
 
