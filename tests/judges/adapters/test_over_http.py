@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -170,18 +170,18 @@ async def test_how_an_answer_ended(name: str, fault: str, finish: str) -> None:
     assert sent.reply.finish == finish
 
 
-def ending(word: str | None) -> Callable[[Incoming], Outgoing]:
-    """An answer that ends with the protocol's field saying ``word``."""
+class Ending:
+    """Answers that end with the protocol's field saying ``word``."""
 
-    def respond(incoming: Incoming) -> Outgoing:
+    word: str | None = "stop"
+
+    def __call__(self, incoming: Incoming) -> Outgoing:
         content = orjson.loads(answer(incoming, "<success>Successful</success>").body)
         if incoming.protocol == "anthropic":
-            content["stop_reason"] = word
+            content["stop_reason"] = self.word
         else:
-            content["choices"][0]["finish_reason"] = word
+            content["choices"][0]["finish_reason"] = self.word
         return Outgoing(200, orjson.dumps(content))
-
-    return respond
 
 
 # vLLM and SGLang (abort), vLLM, Mistral, Cohere and OpenRouter (error), DeepSeek
@@ -198,14 +198,14 @@ BROKEN_OFF += ["pause_turn", "a word of tomorrow", "", None]
 
 @every_adapter
 async def test_an_answer_that_broke_off_is_asked_for_again(name: str) -> None:
-    for word in BROKEN_OFF:
-        with (
-            LlmServer(text=ending(word)) as server,
-            pytest.raises(errors.BadReply, match="answer") as caught,
-        ):
-            await send(name, server)
-        assert server.stats.requests == 1
-        assert caught.value.usage is not None, "what was billed is known"
+    ending = Ending()
+    with LlmServer(text=ending) as server:
+        async with opened(name, server.url) as (adapter, model):
+            for number, ending.word in enumerate(BROKEN_OFF, start=1):
+                with pytest.raises(errors.BadReply, match="answer") as caught:
+                    await adapter.send(request(model))
+                assert server.stats.requests == number
+                assert caught.value.usage is not None, "what was billed is known"
 
 
 @every_adapter
@@ -217,17 +217,16 @@ async def test_how_other_servers_word_a_whole_a_cut_and_a_declined_answer(name: 
         "length": ["MAX_TOKENS", "max_tokens", "length"],
         "refused": ["SAFETY", "content_filter: RECITATION", "sensitive", "guardrail_intervened"],
     }
-    for finish, named in words.items():
-        for word in named:
-            with LlmServer(text=ending(word)) as server:
-                assert (await send(name, server)).reply.finish == finish, word
-
-
-@every_adapter
-async def test_an_answer_against_the_end_of_the_window_is_an_overflow(name: str) -> None:
-    for word in ("model_context_window_exceeded", "model_length"):
-        with LlmServer(text=ending(word)) as server, pytest.raises(errors.ContextOverflow):
-            await send(name, server)
+    ending = Ending()
+    with LlmServer(text=ending) as server:
+        async with opened(name, server.url) as (adapter, model):
+            for finish, named in words.items():
+                for ending.word in named:
+                    sent = await adapter.send(request(model))
+                    assert sent.reply.finish == finish, ending.word
+            for ending.word in ("model_context_window_exceeded", "model_length"):
+                with pytest.raises(errors.ContextOverflow):
+                    await adapter.send(request(model))
 
 
 ODD_BODIES: list[tuple[bytes, str]] = [
