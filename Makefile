@@ -3,13 +3,19 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: judge test bench clean
+SEED ?= 0
+MINUTES ?= 10
+
+.PHONY: judge test fuzz bench clean
 
 judge: $(VENV)/.run
 	$(BIN)/python -m eval.judge --judge heuristic --data sample
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
+
+fuzz: $(VENV)/.test
+	$(BIN)/python -m tests.fuzz --seed $(SEED) --minutes $(MINUTES)
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.judge_throughput

@@ -8,12 +8,20 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
-# A loaded machine, or a slow reference library's import, is no failure.
+# A loaded machine, or a slow library, is no failure. The search is the same every
+# time, so that a commit passes or fails always; ``make fuzz`` searches anew (``tests/fuzz.py``).
 settings.register_profile(
-    "no-deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("no-deadline")
+settings.register_profile(
+    "fuzz",
+    deadline=None,
+    database=DirectoryBasedExampleDatabase(os.environ.get("TRAJUDGE_FUZZ", ".fuzz")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("fuzz" if "TRAJUDGE_FUZZ" in os.environ else "repeatable")
 
 REQUIRED = {part.strip() for part in os.environ.get("TRAJUDGE_REQUIRE", "").split(",")} - {""}
 
