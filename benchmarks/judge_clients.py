@@ -16,6 +16,7 @@ from eval.journal import Journal
 from eval.model_side import make_model_side
 from eval.options import parse
 from eval.runner import Halt, judge_all
+from eval.settings import JudgeConfig
 from judges.judging import judge_trajectory
 from judges.model import Judgment, Status
 from judges.registry import make_judge, needs_of
@@ -65,9 +66,8 @@ async def through_judge(words: list[str], jobs: list[Job], concurrency: int) -> 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         always = ["--model", "gpt-4o", "--max-tokens", "500", "--cache", str(folder / "cache")]
-        options = parse([*always, "--concurrency", str(concurrency), *words])
-        (options.model,), (options.judge,) = options.model, options.judge
-        model = make_model_side(options)
+        asked = parse([*always, "--concurrency", str(concurrency), *words])
+        model = make_model_side(JudgeConfig(model=asked.models[0]), asked.calls)
         judge_id, judge = make_judge(
             "simplified", {"max_prompt_tokens": model.max_prompt_tokens, "images": model.images}
         )

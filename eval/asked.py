@@ -110,7 +110,7 @@ async def ask_all(audit: Audit, side: ModelSide, spent: float = 0.0) -> Asked:
 
     with graceful_interrupt(halt, engines.stop):
         try:
-            width = side.options.concurrency
+            width = side.calls.concurrency
             await judge_all(iter(audit.tasks), one, width=width, record=record, halt=halt)
         finally:
             await engines.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +10,18 @@ from trajectories.errors import UserError
 
 if TYPE_CHECKING:
     from eval.model_side import ModelSide
+    from eval.settings import JudgeConfig
 
 MEMBER = "member "
 """Before a model's name in ``ModelSide.others``: a model that a member asks."""
 
 
-def named_members(options: argparse.Namespace) -> list[tuple[str, str | None]]:
+def named_members(config: JudgeConfig) -> list[tuple[str, str | None]]:
     """(judge, model) of every member. Raises UserError for one that cannot be a member."""
-    if not options.of:
-        raise UserError(
-            f"--judge {options.judge} needs its members: --of NAME[:MODEL],NAME[:MODEL]"
-        )
+    if not config.of:
+        raise UserError(f"--judge {config.judge} needs its members: --of NAME[:MODEL],NAME[:MODEL]")
     members = []
-    for text in options.of.split(","):
+    for text in config.of.split(","):
         name, model = split_model(text.strip())
         entry = find_judge(name)
         if entry.composed:
@@ -34,42 +32,42 @@ def named_members(options: argparse.Namespace) -> list[tuple[str, str | None]]:
     return members
 
 
-def models_of(options: argparse.Namespace, models: Sequence[str]) -> Sequence[str | None]:
+def models_of(config: JudgeConfig, models: Sequence[str]) -> Sequence[str | None]:
     """With which models a composed judge is run: ``--model``, for members that name none; without
     such a member, once."""
-    asking = [model for name, model in named_members(options) if find_judge(name).needs_model]
+    asking = [model for name, model in named_members(config) if find_judge(name).needs_model]
     if None not in asking:
         return [next(iter(asking), None)]
     if not models:
         raise UserError(
-            f"--judge {options.judge} --of {options.of}: a member asks a model: name it with "
+            f"--judge {config.judge} --of {config.of}: a member asks a model: name it with "
             "--model, or as NAME:MODEL"
         )
     return models
 
 
-def member_models(options: argparse.Namespace) -> list[str]:
+def member_models(config: JudgeConfig) -> list[str]:
     """The models beside ``--model`` that members ask."""
-    if not find_judge(options.judge).composed:
+    if not find_judge(config.judge).composed:
         return []
-    named = (model for _, model in named_members(options) if model)
-    return [model for model in dict.fromkeys(named) if model != options.model]
+    named = (model for _, model in named_members(config) if model)
+    return [model for model in dict.fromkeys(named) if model != config.model]
 
 
-def member_fields(options: argparse.Namespace) -> set[str]:
+def member_fields(config: JudgeConfig) -> set[str]:
     """The options that any member takes."""
-    members = (name for name, _ in named_members(options))
+    members = (name for name, _ in named_members(config))
     return {field for name in members for field in find_judge(name).options_class.model_fields}
 
 
 def member_options(
-    options: argparse.Namespace, model: ModelSide | None, given: Mapping[str, Any]
+    config: JudgeConfig, model: ModelSide | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """``of`` for the judge: every member with what its model's window and eyes allow, and with
     those of the ``given`` options that it takes. Raises UserError for a model that lacks what its
     member needs."""
     members = []
-    for name, named in named_members(options):
+    for name, named in named_members(config):
         entry = find_judge(name)
         side = model and model.others.get(f"{MEMBER}{named}", model)
         facts: dict[str, Any] = {}

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 
 from eval.mismatches import Explanation, Mismatch
-from eval.model_side import make_model_side
+from eval.model_side import ModelSide
 from eval.rendering import Table
 from judges.adapters.errors import CallFailed
 from judges.engine.budget import BudgetSpent
@@ -33,10 +32,9 @@ _KIND = re.compile(r"<kind>\s*([a-z_ ]+?)\s*</kind>", re.IGNORECASE)
 _REASON = re.compile(r"<reasoning>(.*?)</reasoning>", re.IGNORECASE | re.DOTALL)
 
 
-def explain(cases: Sequence[Mismatch], options: Namespace) -> list[Mismatch]:
-    """The cases with their explanations, in order. ``options`` are those of ``eval.judge`` that
-    name the model. Raises UserError for a model that cannot be asked."""
-    side = make_model_side(options)
+def explain(cases: Sequence[Mismatch], side: ModelSide) -> list[Mismatch]:
+    """The cases with their explanations, in order. ``side`` is the model that sorts them.
+    Raises UserError for a model that cannot be asked."""
 
     async def run() -> list[Mismatch]:
         engines = side.open_engines(0.0)

@@ -6,18 +6,15 @@ is asked for once, and they share the budget of ``--max-cost``.
 
 from __future__ import annotations
 
-import argparse
-import copy
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval.composed import member_fields, models_of
 from eval.judge_options import judge_options
-from eval.options import ROLES
 from eval.plan import Plan, make_plan
+from eval.settings import ROLES, CallConfig, DataConfig, JudgeConfig, RunConfig, RunRequest
 from judges.registry import find_judge
 from trajectories.errors import UserError
 
@@ -29,16 +26,21 @@ if TYPE_CHECKING:
 class Cell:
     """One judge with one model (None: it needs none), planned."""
 
-    options: argparse.Namespace
+    config: JudgeConfig
+    data: DataConfig
+    calls: CallConfig
+    run: RunConfig
     plan: Plan
     model: ModelSide | None
 
 
-def make_cells(options: argparse.Namespace) -> list[Cell]:
-    """The runs that the command line asks for, in its order. Raises UserError for any that cannot
-    work, before the first is begun."""
-    wanted = list(_pairs(options))
-    cells = [_cell(_for_one(options, judge, model), len(wanted) > 1) for judge, model in wanted]
+def make_cells(request: RunRequest) -> list[Cell]:
+    """Plan the runs that are asked for, in order. Raises UserError for any that cannot work, before
+    the first is begun."""
+    wanted = list(_pairs(request))
+    cells = [
+        _cell(request, _for_one(request, judge, model), len(wanted) > 1) for judge, model in wanted
+    ]
     folders = [cell.plan.folder for cell in cells]
     for folder in folders:
         if folders.count(folder) > 1:
@@ -46,11 +48,11 @@ def make_cells(options: argparse.Namespace) -> list[Cell]:
     return cells
 
 
-def _pairs(options: argparse.Namespace) -> Iterator[tuple[str, str | None]]:
-    models: Sequence[str] = options.model
-    for judge in options.judge:
+def _pairs(request: RunRequest) -> Iterator[tuple[str, str | None]]:
+    models: Sequence[str] = request.models
+    for judge in request.judges:
         if find_judge(judge).composed:
-            one = _for_one(options, judge, None)
+            one = _for_one(request, judge, None)
             yield from ((judge, model) for model in models_of(one, models))
         elif not find_judge(judge).needs_model:
             yield judge, None
@@ -63,41 +65,46 @@ def _pairs(options: argparse.Namespace) -> Iterator[tuple[str, str | None]]:
             yield from ((judge, model) for model in models)
 
 
-def _for_one(options: argparse.Namespace, judge: str, model: str | None) -> argparse.Namespace:
-    """The options of one cell: what only other judges of the grid take is left out."""
-    one = copy.copy(options)
-    one.judge, one.model = judge, model
-    entries = [find_judge(name) for name in options.judge]
+def _for_one(request: RunRequest, judge: str, model: str | None) -> JudgeConfig:
+    """The settings of one cell: what only other judges of the grid take is left out."""
+    entries = [find_judge(name) for name in request.judges]
     mine = find_judge(judge)
+    mended: dict[str, object] = {"judge": judge, "model": model}
     for role in ROLES:
         if role not in mine.models and any(role in entry.models for entry in entries):
-            setattr(one, f"{role}_model", None)
+            mended[f"{role}_model"] = None
     if not mine.representations and any(entry.representations for entry in entries):
-        one.representation = None
+        mended["representation"] = None
+    one = request.judge.model_copy(update=mended)
     takes = {name for entry in entries for name in entry.options_class.model_fields}
     foreign = takes - set(mine.options_class.model_fields)
     if mine.composed:
         foreign -= member_fields(one)
-    one.judge_option = [text for text in options.judge_option if _name(text) not in foreign]
-    one.prompts = None if "prompts" in foreign else options.prompts
-    one.success_last = options.success_last and "success" not in foreign
-    return one
+    options = {name: value for name, value in one.options.items() if name not in foreign}
+    mended = {"options": options, "success_last": one.success_last and "success" not in foreign}
+    if "prompts" in foreign:
+        mended["prompts"] = None
+    return one.model_copy(update=mended)
 
 
-def _name(judge_option: str) -> str:
-    return judge_option.partition("=")[0].replace("-", "_")
-
-
-def _cell(options: argparse.Namespace, is_one_of_many: bool) -> Cell:
+def _cell(request: RunRequest, config: JudgeConfig, is_one_of_many: bool) -> Cell:
+    data, calls, run = request.data, request.calls, request.run
     model = None
-    if options.model is not None:
+    if config.model is not None:
         from eval.model_side import make_model_side  # noqa: PLC0415 - baselines need no model
 
-        model = make_model_side(options)
-    plan = make_plan(options, judge_options(options, model), model.manifest if model else {})
-    if is_one_of_many and options.out:
-        plan = plan.below(Path(options.out))
-    return Cell(options, plan, model)
+        model = make_model_side(config, calls)
+    plan = make_plan(
+        config,
+        data,
+        run,
+        seed=calls.seed,
+        judge_options=judge_options(config, model),
+        calls=model.manifest if model else {},
+    )
+    if is_one_of_many and run.out:
+        plan = plan.below(run.out)
+    return Cell(config, data, calls, run, plan, model)
 
 
 def say_sources(cells: Sequence[Cell]) -> None:

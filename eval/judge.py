@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -13,21 +12,22 @@ from trajectories.exits import DONE, INTERRUPTED, user_errors
 
 if TYPE_CHECKING:
     from eval.grid import Cell
+    from eval.settings import RunRequest
 
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; the exit code (``trajectories.exits``)."""
-    options = parse(sys.argv[1:] if arguments is None else arguments)
+    request = parse(sys.argv[1:] if arguments is None else arguments)
     from eval.grid import make_cells, say_sources  # noqa: PLC0415 - --help needs none of these
 
-    cells = make_cells(options)
+    cells = make_cells(request)
     say_sources(cells)
-    if options.dry_run:
+    if request.calls.dry_run:
         from eval.pricing import dry_run  # noqa: PLC0415
 
         return dry_run(cells)
-    if not _may_spend(options, cells):
+    if not _may_spend(request, cells):
         sys.stderr.write("not started: nothing was asked\n")
         return INTERRUPTED
     from eval.runner import terminate_as_interrupt  # noqa: PLC0415
@@ -36,8 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _execute(cells)
 
 
-def _may_spend(options: argparse.Namespace, cells: Sequence[Cell]) -> bool:
-    if options.yes or options.max_cost is not None:
+def _may_spend(request: RunRequest, cells: Sequence[Cell]) -> bool:
+    if request.yes or request.calls.max_cost is not None:
         return True
     if all(cell.model is None for cell in cells):
         return True
@@ -63,7 +63,7 @@ def _execute(cells: Sequence[Cell]) -> int:
     done = [judgment for outcome in outcomes for judgment in outcome.judgments]
     rewards = {key: reward for outcome in outcomes for key, reward in outcome.rewards.items()}
     labels = {key: label for cell in cells for key, label in cell.plan.labels.items()}
-    missing = missing_policy(cells[0].options)
+    missing = missing_policy(cells[0].run.protocol)
     scores = score(done, labels, rewards=rewards, missing=missing)
     show(scores, time.monotonic() - started, has_labels=bool(labels))
     for outcome in outcomes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from collections.abc import Container, Mapping
@@ -14,7 +13,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from eval.composed import MEMBER, member_models
-from eval.options import ROLES
+from eval.settings import ROLES, CallConfig, JudgeConfig
 from judges.adapters.base import Adapter
 from judges.adapters.capabilities import Capability, capability
 from judges.adapters.prices import Prices, load_prices
@@ -51,7 +50,7 @@ class ModelSide:
     known: Capability
     parameters: Mapping[str, JsonValue]
     prices: Prices
-    options: argparse.Namespace
+    calls: CallConfig
     others: Mapping[str, ModelSide] = field(default_factory=dict)
 
     @property
@@ -91,7 +90,7 @@ class ModelSide:
 
     @property
     def max_prompt_tokens(self) -> int:
-        reserved: int = self.options.max_tokens
+        reserved: int = self.calls.max_tokens
         return max(1, self.known.context - reserved)
 
     def reader(self, role: str) -> Reader:
@@ -115,7 +114,7 @@ class ModelSide:
     def estimate(self, request: Request) -> Usage:
         """The usage to expect of a request: its tokens by our count, an assumed reply."""
         tokens = sum(MESSAGE_OVERHEAD + self._tokens(message.parts) for message in request.messages)
-        return Usage(input=tokens, output=min(EXPECTED_OUTPUT, self.options.max_tokens))
+        return Usage(input=tokens, output=min(EXPECTED_OUTPUT, self.calls.max_tokens))
 
     def _tokens(self, parts: tuple[Text | Picture, ...]) -> int:
         return sum(
@@ -141,20 +140,20 @@ class ModelSide:
         return Usage(input=tokens, output=limit if isinstance(limit, int) else self.known.output)
 
     def open_cache(self) -> Cache:
-        return Cache(cache_path(self.options.cache))
+        return Cache(cache_path(self.calls.cache))
 
     def open_engines(self, spent: float, payments: Payments | None = None) -> Engines:
         """The engines of one session; ``spent`` dollars went to earlier ones, and ``payments``
         takes down what this one pays."""
-        options = self.options
-        budget = Budget(self.price, options.max_cost, spent, payments)
+        calls = self.calls
+        budget = Budget(self.price, calls.max_cost, spent, payments)
         for model in self.sides:
             budget.require_price(model)
         return Engines(
             {model: side.adapter for model, side in self.sides.items()},
             cache=self.open_cache(),
-            gate=lambda: Gate(concurrency=options.concurrency, rpm=options.rpm, tpm=options.tpm),
-            retry=Retry(np.random.default_rng(options.seed)),
+            gate=lambda: Gate(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm),
+            retry=Retry(np.random.default_rng(calls.seed)),
             budget=budget,
         )
 
@@ -193,42 +192,44 @@ class ModelSide:
         )
 
 
-def make_model_side(options: argparse.Namespace) -> ModelSide:
+def make_model_side(config: JudgeConfig, calls: CallConfig) -> ModelSide:
     """From ``--model`` and the options beside it. Raises UserError for what cannot work."""
-    named = {role: getattr(options, f"{role}_model") for role in ROLES}
+    named = {role: getattr(config, f"{role}_model") for role in ROLES}
     others = {
-        role: single_side(model, options)
+        role: single_side(model, calls)
         for role, model in named.items()
-        if model is not None and model != options.model
+        if model is not None and model != config.model
     }
-    others |= {MEMBER + model: single_side(model, options) for model in member_models(options)}
-    return replace(single_side(options.model, options), others=others)
+    others |= {MEMBER + model: single_side(model, calls) for model in member_models(config)}
+    if config.model is None:
+        raise ValueError("a model side has a model")
+    return replace(single_side(config.model, calls), others=others)
 
 
-def single_side(named: str, options: argparse.Namespace) -> ModelSide:
+def single_side(named: str, calls: CallConfig) -> ModelSide:
     """One model, from the options of its calls. Raises UserError for what cannot work."""
     adapter, model = make_adapter(
         named,
-        adapter="scripted" if options.script and not options.adapter else options.adapter,
-        base_url=options.base_url,
-        timeout=options.timeout,
-        max_connections=options.concurrency,
-        script=options.script,
-        dry_run=options.dry_run,
+        adapter="scripted" if calls.script and not calls.adapter else calls.adapter,
+        base_url=calls.base_url,
+        timeout=calls.timeout,
+        max_connections=calls.concurrency,
+        script=calls.script,
+        dry_run=calls.dry_run,
     )
     parameters: dict[str, JsonValue] = {
-        "max_tokens": options.max_tokens,
-        "temperature": options.temperature,
-        "seed": options.seed,
+        "max_tokens": calls.max_tokens,
+        "temperature": calls.temperature,
+        "seed": calls.seed,
     }
     prices = load_prices(
-        Path(options.prices) if options.prices else None,
+        Path(calls.prices) if calls.prices else None,
         built_in=not adapter.endpoint.startswith("http"),
     )
     known = capability(model)
-    if options.context is not None:
-        known = known.model_copy(update={"context": options.context})
-    return ModelSide(model, adapter, known, parameters, prices, options)
+    if calls.context is not None:
+        known = known.model_copy(update={"context": calls.context})
+    return ModelSide(model, adapter, known, parameters, prices, calls)
 
 
 def cache_path(named: str | None) -> Path:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.options import call_options
+from eval.options import call_config, call_options
 from trajectories.exits import DONE, FAILURES, INTERRUPTED, Parser, user_errors
 from trajectories.terminal import one_line
 
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise UserError(f"--limit {options.limit}: must be at least 1: leave it out for all tasks")
     audit = opened(options)
     audit = audit._replace(tasks=audit.tasks[: options.limit])
-    side = single_side(options.model, options)
+    side = single_side(options.model, call_config(options))
     if options.dry_run:
         found = asyncio.run(predict(audit, side))
         sys.stdout.write(described(f"model:{side.model}", found, "tasks") + "\n")

@@ -9,13 +9,14 @@ import argparse
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trajectories.errors import UserError
 from trajectories.exits import Parser
 
-# Models beside the judge's own; each is named with --ROLE-model.
-ROLES = ("captioner", "describer")
+if TYPE_CHECKING:
+    from eval.settings import CallConfig, RunRequest
+    from trajectories.model import Record
 
 DESCRIPTION = """\
 Ask a judge whether web agents succeeded, caused side effects or went round in circles, and
@@ -195,8 +196,8 @@ def _run_options(group: Any) -> None:
     add("--config", metavar="FILE", help="options from a YAML file; the command line wins")
 
 
-def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """Options from the command line, and from ``--config`` for those it does not name.
+def parse(argv: Sequence[str]) -> RunRequest:
+    """Read the settings from the command line, and from ``--config`` what it does not name.
 
     Raises UserError for what the parser refuses, and for a config file that cannot be read or
     names an unknown option.
@@ -206,9 +207,49 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     words = _config_words(made, Path(config), argv) if config else []
     options = made.parse_args([*words, *argv])
     options.judge = options.judge or ["simplified"]
-    options.model = options.model or []
     _check(options)
-    return options
+    return _request(options)
+
+
+def _request(options: argparse.Namespace) -> RunRequest:
+    """The typed settings of parsed options."""
+    from eval.settings import (  # noqa: PLC0415 - --help needs none of these
+        DataConfig,
+        JudgeConfig,
+        RunConfig,
+        RunRequest,
+    )
+    from judges.options import named_options  # noqa: PLC0415
+
+    judge = {
+        **settings_of(options, JudgeConfig),
+        "judge": options.judge[0],
+        "model": None,
+        "options": named_options("--judge-option", options.judge_option),
+    }
+    return RunRequest(
+        judges=tuple(options.judge),
+        models=tuple(options.model or ()),
+        judge=JudgeConfig(**judge),
+        data=DataConfig(**settings_of(options, DataConfig)),
+        calls=call_config(options),
+        run=RunConfig(**settings_of(options, RunConfig)),
+        yes=options.yes,
+    )
+
+
+def call_config(options: argparse.Namespace) -> CallConfig:
+    """The calls' settings, for every command that has ``call_options``."""
+    from eval.settings import CallConfig  # noqa: PLC0415
+
+    return CallConfig(**settings_of(options, CallConfig))
+
+
+def settings_of(options: argparse.Namespace, kind: type[Record]) -> dict[str, Any]:
+    """The options that a settings record takes, without those that were left open."""
+    given = vars(options)
+    names = {field.alias or name for name, field in kind.model_fields.items()}
+    return {name: given[name] for name in sorted(names) if given.get(name) is not None}
 
 
 def _config_of(argv: Sequence[str]) -> str | None:

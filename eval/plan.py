@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from annotations import Annotation, Labels, primary_labels
 from annotations.agentrewardbench import benchmark_of
 from eval.manifest import RunManifest, code_version, default_folder
 from eval.selection import Filters, select
+from eval.settings import DataConfig, JudgeConfig, RunConfig
 from eval.source import Source, find_source, open_spec
 from judges.model import Judge
 from judges.registry import find_judge, make_judge, needs_of
@@ -52,33 +52,39 @@ class Plan:
 
 
 def make_plan(
-    options: argparse.Namespace, judge_options: Mapping[str, Any], calls: Mapping[str, Any]
+    config: JudgeConfig,
+    data: DataConfig,
+    run: RunConfig,
+    *,
+    seed: int,
+    judge_options: Mapping[str, Any],
+    calls: Mapping[str, Any],
 ) -> Plan:
     """Settle everything. ``judge_options`` come from the model's capabilities, ``calls`` is what
     the manifest says of the model (model, endpoint, parameters). Raises UserError."""
-    source = find_source(options.data, options.annotations)
+    source = find_source(data.data, data.annotations)
     labels = primary_labels(source.annotations)
-    split = _split(options.split, labels)
-    keys = _keys(options, source, labels, split)
-    name, judge = make_judge(options.judge, judge_options)
-    judge_id = f"{name}:{options.model}" if options.model else name
+    split = _split(data.split, labels)
+    keys = _keys(data, source, labels, split, seed)
+    name, judge = make_judge(config.judge, judge_options)
+    judge_id = f"{name}:{config.model}" if config.model else name
     manifest = RunManifest(
         judge=judge_id,
-        card=_card(options.judge),
-        prompt_hash=getattr(judge, "prompt_hash", None) or find_judge(options.judge).digest or None,
-        options=shown_options(options.judge, judge_options),
-        samples=options.samples,
-        seed=options.seed,
+        card=_card(config.judge),
+        prompt_hash=getattr(judge, "prompt_hash", None) or find_judge(config.judge).digest or None,
+        options=shown_options(config.judge, judge_options),
+        samples=run.samples,
+        seed=seed,
         data=source.spec,
         annotations=source.labels,
-        selection={"split": split, "trajectories": len(keys), **_asked(options)},
-        protocol=options.protocol,
+        selection={"split": split, "trajectories": len(keys), **_asked(data)},
+        protocol=run.protocol,
         version=code_version(),
         **calls,
     )
-    folder = Path(options.out) if options.out else default_folder(manifest)
+    folder = run.out if run.out else default_folder(manifest)
     kept = {key: labels[key] for key in keys if key in labels}
-    needs = needs_of(options.judge, judge_options)
+    needs = needs_of(config.judge, judge_options)
     return Plan(source, tuple(keys), kept, judge_id, judge, needs, manifest, folder)
 
 
@@ -92,7 +98,7 @@ def _split(asked: str | None, labels: Labels) -> str:
 
 
 def _keys(
-    options: argparse.Namespace, source: Source, labels: Labels, split: str
+    data: DataConfig, source: Source, labels: Labels, split: str, seed: int
 ) -> list[TrajectoryKey]:
     """The selected keys, without reading a trajectory where its key is in its path."""
     found: list[TrajectoryKey] = []
@@ -106,22 +112,23 @@ def _keys(
     return select(
         found,
         Filters(
-            benchmarks=options.benchmark or (),
-            agents=options.agent or (),
-            tasks=options.task or (),
+            benchmarks=data.benchmark,
+            agents=data.agent,
+            tasks=data.task,
             split=split,
-            limit=options.limit,
-            stratified=options.stratified,
+            limit=data.limit,
+            stratified=data.stratified,
         ),
         splits={(k.benchmark, k.task_id): a.split for k, a in labels.items() if a.split},
         benchmark_of=benchmark_of,
-        rng=np.random.default_rng(options.seed),
+        rng=np.random.default_rng(seed),
     )
 
 
-def _asked(options: argparse.Namespace) -> dict[str, Any]:
+def _asked(data: DataConfig) -> dict[str, Any]:
     names = ("benchmark", "agent", "task", "limit", "stratified")
-    return {name: value for name in names if (value := getattr(options, name))}
+    found = data.model_dump(mode="json", include=set(names))
+    return {name: found[name] for name in names if found[name]}
 
 
 def _card(judge: str) -> dict[str, Any]:

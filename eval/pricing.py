@@ -67,23 +67,22 @@ def _price_all(cell: Cell, asked: set[str]) -> Prediction:
     added."""
     if cell.model is None:
         return Prediction(len(cell.plan.keys), 0, 0, Usage(), 0.0)
-    options = cell.options
-    jobs = jobs_of(cell.plan, options.samples, (), Reading(), strict=options.strict)
+    jobs = jobs_of(cell.plan, cell.run.samples, (), Reading(), strict=cell.data.strict)
     return asyncio.run(_price(cell.model, cell.plan, jobs, asked))
 
 
 def _price_sample(cell: Cell, asked: set[str]) -> Prediction:
     """An extrapolation from at most ``SAMPLED`` trajectories, drawn with the run's seed."""
-    plan, options = cell.plan, cell.options
+    plan = cell.plan
     if cell.model is None:
         return _price_all(cell, asked)
-    rng = np.random.default_rng(options.seed)
+    rng = np.random.default_rng(cell.calls.seed)
     count = min(SAMPLED, len(plan.keys))
     drawn = {plan.keys[i] for i in rng.choice(len(plan.keys), size=count, replace=False)}
     some = plan.with_keys([key for key in plan.keys if key in drawn])
     jobs = jobs_of(some, 1, (), Reading(), strict=False)
     found = asyncio.run(_price(cell.model, some, islice(jobs, count), asked))
-    return found.times(len(plan.keys) * options.samples)
+    return found.times(len(plan.keys) * cell.run.samples)
 
 
 def _total(predictions: Sequence[Prediction]) -> float | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.plan import Plan
+from eval.grid import Cell
 from eval.results import results_csv, results_json
 from eval.run_folder import writing
 from eval.scores import Missing, Scores
@@ -19,24 +18,25 @@ from trajectories.terminal import terminal_console
 
 
 def write_results(
-    options: argparse.Namespace,
-    plan: Plan,
+    cell: Cell,
     judgments: Sequence[Judgment],
     rewards: Mapping[TrajectoryKey, float | None],
 ) -> Scores:
     """Score the judgments of one run and write its results, and the export if asked for."""
-    scores = score(judgments, plan.labels, rewards=rewards, missing=missing_policy(options))
+    plan = cell.plan
+    missing = missing_policy(cell.run.protocol)
+    scores = score(judgments, plan.labels, rewards=rewards, missing=missing)
     with writing(plan.folder):
         (plan.folder / "results.json").write_text(results_json(scores), encoding="utf-8")
         (plan.folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")
-    if options.export:
-        _export(options, plan, judgments)
+    if cell.run.export:
+        _export(cell, cell.run.export[1], judgments)
     return scores
 
 
-def missing_policy(options: argparse.Namespace) -> Missing:
+def missing_policy(protocol: str) -> Missing:
     """What a failed judgment counts as under the run's protocol."""
-    return "agentrewardbench" if options.protocol == "agentrewardbench" else "negative"
+    return "agentrewardbench" if protocol == "agentrewardbench" else "negative"
 
 
 def show(scores: Scores, seconds: float, *, has_labels: bool) -> None:
@@ -52,23 +52,24 @@ def show(scores: Scores, seconds: float, *, has_labels: bool) -> None:
         )
 
 
-def _export(options: argparse.Namespace, plan: Plan, judgments: Sequence[Judgment]) -> None:
+def _export(cell: Cell, folder: Path, judgments: Sequence[Judgment]) -> None:
     from eval.export import ExportSettings, export  # noqa: PLC0415
     from eval.source import open_spec  # noqa: PLC0415
     from trajectories.loaders import open_source  # noqa: PLC0415
     from trajectories.model import Trajectory  # noqa: PLC0415
     from trajectories.needs import NOTHING  # noqa: PLC0415
 
+    plan = cell.plan
     keys = set(plan.keys)
     read = open_source(open_spec(plan.source.spec), keys.__contains__, NOTHING)
     representation = plan.manifest.options.get("representation")
     settings = ExportSettings(
-        model=options.model or options.judge,
+        model=cell.config.model or cell.config.judge,
         provider=plan.manifest.endpoint or "",
         use_screenshot=representation in ("screenshot", "both"),
         use_axtree=representation in ("axtree", "both"),
-        invert_sys_prompt=options.success_last,
+        invert_sys_prompt=cell.config.success_last,
         completion_args=plan.manifest.parameters,
     )
     wanted = (item for item in read if isinstance(item, Trajectory) and item.key in keys)
-    export(Path(options.export[1]), judgments, wanted, settings)
+    export(folder, judgments, wanted, settings)

@@ -50,13 +50,13 @@ class Sitting:
     """
 
     def __init__(self, cell: Cell, elsewhere: Mapping[str, float]) -> None:
-        self.options = cell.options
+        self.cell = cell
         self.plan = cell.plan
         self.model = cell.model
         self.elsewhere = elsewhere
         self.halt = Halt()
         self.reading = Reading()
-        self.total = len(cell.plan.keys) * cell.options.samples
+        self.total = len(cell.plan.keys) * cell.run.samples
 
     def execute(self) -> Outcome:
         """Judge, score, write the results.
@@ -82,14 +82,14 @@ class Sitting:
                 write_rewards(plan.folder, self.reading.rewards)
             judgments = journal.finish(keys_in_order(plan.keys))
         rewards = self.reading.rewards
-        scores = write_results(self.options, plan, judgments, rewards)
+        scores = write_results(self.cell, judgments, rewards)
         notes = tuple(self._notes(judgments))
         return Outcome(self._code(judgments), judgments, rewards, scores, notes)
 
     async def _judge(self, journal: Journal) -> None:
-        options, plan = self.options, self.plan
-        done = journal.done(retry_failed=options.retry_failed)
-        jobs = jobs_of(plan, options.samples, done, self.reading, strict=options.strict)
+        cell, plan = self.cell, self.plan
+        done = journal.done(retry_failed=cell.run.retry_failed)
+        jobs = jobs_of(plan, cell.run.samples, done, self.reading, strict=cell.data.strict)
         here = spent_in(plan.folder, journal.judgments.values())
         spent, payments = sum({**self.elsewhere, **here}.values()), Payments(plan.folder / PAYMENTS)
         engines = self.model.open_engines(spent, payments) if self.model else None
@@ -104,7 +104,7 @@ class Sitting:
     async def _judge_with(
         self, engines: Engines | None, journal: Journal, jobs: Iterator[Job], before: int
     ) -> None:
-        plan, width = self.plan, self.options.concurrency
+        plan, width = self.plan, self.cell.calls.concurrency
         effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
         if engines:  # without a model there is nothing to wait for, and no log
             log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)
@@ -150,7 +150,7 @@ class Sitting:
     def _failed(self, judgments: list[Judgment]) -> bool:
         """Whether more judgments failed than ``--max-failures`` allows."""
         failed = sum(judgment.status is not Status.OK for judgment in judgments)
-        allowed: float | int = self.options.max_failures
+        allowed: float | int = self.cell.run.max_failures
         return failed > (allowed * self.total if isinstance(allowed, float) else allowed)
 
     def _code(self, judgments: list[Judgment]) -> int:
@@ -172,7 +172,7 @@ class Sitting:
             failed = sum(judgment.status is not Status.OK for judgment in judgments)
             yield (
                 f"{failed} of {self.total} judgments failed, more than --max-failures "
-                f"{self.options.max_failures}: --retry-failed asks for them again"
+                f"{self.cell.run.max_failures}: --retry-failed asks for them again"
             )
 
     def _warnings(self, judgments: list[Judgment]) -> Iterator[str]:

@@ -6,9 +6,12 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trajectories.exits import Parser, user_errors
+
+if TYPE_CHECKING:
+    from eval.settings import ScoreConfig
 
 _DESCRIPTION = """\
 Score runs, or published judgments, again without a call: every rate with its interval, judges
@@ -155,7 +158,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError("--explain sorts wrong verdicts: name their file with --mismatches FILE")
     from eval.score_report import report  # noqa: PLC0415
 
-    return report(options)
+    return report(_config(options))
+
+
+def _config(options: argparse.Namespace) -> ScoreConfig:
+    """The typed settings of parsed options."""
+    from eval.options import settings_of  # noqa: PLC0415
+    from eval.settings import CallConfig, ScoreConfig  # noqa: PLC0415
+
+    calls = CallConfig(**settings_of(options, CallConfig) | {"seed": 0})
+    return ScoreConfig(**settings_of(options, ScoreConfig) | {"calls": calls})
 
 
 if __name__ == "__main__":

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 
 from eval.garbage import collection_paused
 from eval.observations import Observations, observe, one_per_trajectory
 from eval.rendering import Table
 from eval.scores import Missing, Scores
 from eval.scoring import score
+from eval.settings import ScoreConfig
 from eval.sources import Source, combine, read_published_folder, read_run
 from eval.uncertainty import Bootstrap
 from trajectories.errors import UserError
@@ -18,88 +19,88 @@ from trajectories.exits import DONE
 from trajectories.terminal import one_line, terminal_console
 
 
-def report(options: Namespace) -> int:
+def report(config: ScoreConfig) -> int:
     """Everything that the options ask for; the exit code."""
     with collection_paused():
-        return _report(options)
+        return _report(config)
 
 
-def _report(options: Namespace) -> int:
-    source = read_sources(options)
-    missing = _policy(options, source.protocols)
-    bootstrap = Bootstrap(options.resamples, options.seed)
+def _report(config: ScoreConfig) -> int:
+    source = read_sources(config)
+    missing = _policy(config, source.protocols)
+    bootstrap = Bootstrap(config.resamples, config.seed)
     scores = score(
         source.judgments,
         source.labels,
         rewards=source.rewards,
         missing=missing,
-        by_agent=options.by == "agent",
+        by_agent=config.by == "agent",
         bootstrap=bootstrap,
-        compare_by_benchmark=options.compare == "benchmark",
+        compare_by_benchmark=config.compare == "benchmark",
     )
-    if options.submission:
+    if config.submission:
         from eval.submission import write_submission  # noqa: PLC0415 - only where it is asked for
 
-        write_submission(options.submission, scores, source.judgments, source.labels, options.split)
-    if options.plots:
-        _plots(options, source, scores)
-    more = _mismatches(options, source) if options.mismatches else []
-    _print(options, scores, source, [*_calibration(options, source, missing), *more])
+        write_submission(config.submission, scores, source.judgments, source.labels, config.split)
+    if config.plots:
+        _plots(config.plots, source, scores)
+    more = _mismatches(config, config.mismatches, source) if config.mismatches else []
+    _print(config, scores, source, [*_calibration(config, source, missing), *more])
     return DONE
 
 
-def read_sources(options: Namespace) -> Source:
+def read_sources(config: ScoreConfig) -> Source:
     """Runs and published judgments as one, cut to the split. Raises UserError."""
-    sources = [read_run(run) for run in options.runs]
-    if options.judgments is not None:
+    sources = [read_run(run) for run in config.runs]
+    if config.judgments is not None:
         sources.append(
             read_published_folder(
-                options.judgments,
-                with_labels=not options.annotations,
-                with_index=not options.no_index,
+                config.judgments,
+                with_labels=not config.annotations,
+                with_index=not config.no_index,
             )
         )
     combined = combine(sources)
     for note in combined.notes:
         sys.stderr.write(f"note: {one_line(note)}\n")
-    if options.annotations:
+    if config.annotations:
         from annotations import open_annotations, primary_labels  # noqa: PLC0415
 
-        combined.labels = primary_labels(open_annotations(options.annotations))
-    if options.split != "all":
-        combined.restrict(options.split)
+        combined.labels = primary_labels(open_annotations(config.annotations))
+    if config.split != "all":
+        combined.restrict(config.split)
     return combined
 
 
-def _policy(options: Namespace, protocols: set[str]) -> Missing:
+def _policy(config: ScoreConfig, protocols: set[str]) -> Missing:
     """What the command line says, else what all the runs were made with."""
-    if options.missing is not None:
-        return options.missing  # type: ignore[no-any-return]
-    if options.protocol is None and len(protocols) > 1:
+    if config.missing is not None:
+        return config.missing
+    if config.protocol is None and len(protocols) > 1:
         raise UserError(
             f"the runs were scored under several protocols ({', '.join(sorted(protocols))}): "
             "choose one with --protocol"
         )
-    protocol = options.protocol or next(iter(protocols), "default")
+    protocol = config.protocol or min(protocols, default="default")
     return "agentrewardbench" if protocol == "agentrewardbench" else "negative"
 
 
-def _print(options: Namespace, scores: Scores, source: Source, kinds: Sequence[Table]) -> None:
-    if options.csv or options.json:
+def _print(config: ScoreConfig, scores: Scores, source: Source, kinds: Sequence[Table]) -> None:
+    if config.csv or config.json_output:
         from eval.results import results_csv, results_json  # noqa: PLC0415
 
-        sys.stdout.write(results_csv(scores) if options.csv else results_json(scores))
+        sys.stdout.write(results_csv(scores) if config.csv else results_json(scores))
         return
     from eval.notes import notes  # noqa: PLC0415
     from eval.paper_tables import paper_table  # noqa: PLC0415
     from eval.rendering import render, rich_table  # noqa: PLC0415
     from eval.tables import tables  # noqa: PLC0415
 
-    numbers = dict.fromkeys(options.table or ())
+    numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]
     shown = [*(chosen or tables(scores)), *kinds]
-    if options.format != "table":
-        sys.stdout.write(render(shown, options.format))
+    if config.format != "table":
+        sys.stdout.write(render(shown, config.format))
         sys.stderr.write("".join(note + "\n" for note in notes(scores)))
     elif sys.stdout.isatty():
         from rich.console import Group  # noqa: PLC0415
@@ -110,7 +111,7 @@ def _print(options: Namespace, scores: Scores, source: Source, kinds: Sequence[T
         sys.stdout.write("\n".join([render(shown, "table"), *notes(scores)]).rstrip("\n") + "\n")
 
 
-def _plots(options: Namespace, source: Source, scores: Scores) -> None:
+def _plots(folder: Path, source: Source, scores: Scores) -> None:
     from eval.plots import write_plots  # noqa: PLC0415
 
     detailed = score(
@@ -122,8 +123,8 @@ def _plots(options: Namespace, source: Source, scores: Scores) -> None:
         bootstrap=Bootstrap(resamples=0),
     )
     observed = _observed(source, scores.missing)
-    written = write_plots(options.plots, scores, detailed, observed)
-    sys.stderr.write(f"{len(written)} plots are in {options.plots}\n")
+    written = write_plots(folder, scores, detailed, observed)
+    sys.stderr.write(f"{len(written)} plots are in {folder}\n")
 
 
 def _observed(source: Source, missing: Missing) -> dict[str, Observations]:
@@ -140,10 +141,10 @@ def _observed(source: Source, missing: Missing) -> dict[str, Observations]:
     }
 
 
-def _calibration(options: Namespace, source: Source, missing: Missing) -> list[Table]:
+def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[Table]:
     """The reliability tables, where they are asked for; the maps are written."""
-    if options.calibration is None:
-        if options.calibration_out is not None:
+    if config.calibration is None:
+        if config.calibration_out is not None:
             raise UserError("--calibration-out needs --calibration isotonic or platt")
         return []
     from eval.calibration import (  # noqa: PLC0415 - only where it is asked for
@@ -152,50 +153,38 @@ def _calibration(options: Namespace, source: Source, missing: Missing) -> list[T
         write_calibrations,
     )
 
-    found = calibrate(_observed(source, missing), source.labels, options.calibration)
-    if options.calibration_out is not None:
-        write_calibrations(options.calibration_out, found)
+    found = calibrate(_observed(source, missing), source.labels, config.calibration)
+    if config.calibration_out is not None:
+        write_calibrations(config.calibration_out, found)
     return calibration_tables(found)
 
 
-def _mismatches(options: Namespace, source: Source) -> list[Table]:
+def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
     """Write the wrong verdicts; the table of their kinds, where they were sorted."""
     from eval.mismatches import find_mismatches, write_mismatches  # noqa: PLC0415
 
-    cases, absent = find_mismatches(source.judgments, source.labels, options.data or source.data)
+    cases, absent = find_mismatches(
+        source.judgments, source.labels, list(config.data) or source.data
+    )
     if absent:
         sys.stderr.write(
             f"warning: {len(absent)} trajectories with a wrong verdict are not in the data, "
-            f"{absent[0]} for one: they are left out of {options.mismatches}\n"
+            f"{absent[0]} for one: they are left out of {file}\n"
         )
-    write_mismatches(options.mismatches, cases)
-    if not options.explain:
-        sys.stderr.write(f"{len(cases)} wrong verdicts are in {options.mismatches}\n")
+    write_mismatches(file, cases)
+    if not config.explain:
+        sys.stderr.write(f"{len(cases)} wrong verdicts are in {file}\n")
         return []
     from eval.explain import explain, kinds_table  # noqa: PLC0415
+    from eval.model_side import single_side  # noqa: PLC0415
 
-    explained = explain(cases, _model_options(options))
-    write_mismatches(options.mismatches, explained)
+    explained = explain(cases, single_side(config.explain, config.calls))
+    write_mismatches(file, explained)
     reasons = [e.reason for case in explained if (e := case.explanation) and e.kind is None]
     if reasons:
         sys.stderr.write(
             f"warning: {len(reasons)} of {len(cases)} wrong verdicts were not sorted, "
             f"for one: {one_line(reasons[0])}\n"
         )
-    sys.stderr.write(f"{len(cases)} wrong verdicts are in {options.mismatches}\n")
+    sys.stderr.write(f"{len(cases)} wrong verdicts are in {file}\n")
     return [kinds_table(explained)]
-
-
-def _model_options(options: Namespace) -> Namespace:
-    """The options of ``eval.judge`` for the model that explains."""
-    from eval.options import parse  # noqa: PLC0415
-
-    words = []
-    for name in ("adapter", "base_url", "script", "prices", "max_cost", "cache"):
-        value = getattr(options, name)
-        if value is not None:
-            words += ["--" + name.replace("_", "-"), str(value)]
-    made = parse(words)
-    # One model beside one judge, which brings no models of its own.
-    made.model, made.judge = options.explain, made.judge[0]
-    return made

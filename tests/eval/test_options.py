@@ -15,23 +15,25 @@ def config(tmp_path: Path, text: str) -> list[str]:
 
 
 def test_a_config_file_takes_the_names_of_the_options(tmp_path: Path) -> None:
-    options = parse(
+    asked = parse(
         config(
             tmp_path,
             "model: gpt-4o\nmax-cost: 2.5\nmax_tokens: 300\nstrict: true\nyes: false\n"
             "benchmark: [webarena, workarena]\nexport: [agentrewardbench, out]\nrpm:\n",
         )
     )
-    assert (options.model, options.max_cost, options.max_tokens) == (["gpt-4o"], 2.5, 300)
-    assert (options.strict, options.yes, options.rpm) == (True, False, None)
-    assert options.benchmark == ["webarena", "workarena"]
-    assert options.export == ["agentrewardbench", "out"]
+    calls, data = asked.calls, asked.data
+    assert (asked.models, calls.max_cost, calls.max_tokens) == (("gpt-4o",), 2.5, 300)
+    assert (data.strict, asked.yes, calls.rpm) == (True, False, None)
+    assert data.benchmark == ("webarena", "workarena")
+    assert asked.run.export == ("agentrewardbench", Path("out"))
 
 
 def test_the_command_line_wins(tmp_path: Path) -> None:
     file = config(tmp_path, "model: gpt-4o\nbenchmark: [webarena]\nseed: 3\n")
-    options = parse([*file, "--model=claude-x", "--benchmark", "shop"])
-    assert (options.model, options.benchmark, options.seed) == (["claude-x"], ["shop"], 3)
+    asked = parse([*file, "--model=claude-x", "--benchmark", "shop"])
+    assert (asked.models, asked.data.benchmark) == (("claude-x",), ("shop",))
+    assert asked.calls.seed == 3
 
 
 @pytest.mark.parametrize(
@@ -78,8 +80,8 @@ def test_values_that_make_no_sense_are_one_sentence(words: list[str], sentence: 
 
 
 def test_failures_are_a_count_or_a_share() -> None:
-    assert parse(["--max-failures", "3"]).max_failures == 3
-    assert parse(["--max-failures", "5%"]).max_failures == 0.05
+    assert parse(["--max-failures", "3"]).run.max_failures == 3
+    assert parse(["--max-failures", "5%"]).run.max_failures == 0.05
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+"""What a run is asked to do, as typed records that the command line, ``--config`` and the public
+functions build alike.
+
+The fields are named as the options of ``trajudge judge``; a default here is the option's default.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from trajectories.model import Record
+
+AdapterName = Literal["openai", "anthropic", "litellm", "http", "scripted"]
+RepresentationName = Literal["axtree", "screenshot", "both", "none"]
+Split = Literal["dev", "test", "all"]
+
+# Models beside the judge's own; each is named with --ROLE-model.
+ROLES = ("captioner", "describer")
+
+
+class CallConfig(Record):
+    """How models are called, and what that may cost.
+
+    ``timeout`` in seconds, ``max_cost`` in US dollars (None: no limit), ``rpm`` and ``tpm``
+    requests and tokens per minute, ``context`` the model's window in tokens where it is not known.
+    """
+
+    adapter: AdapterName | None = None
+    script: str | None = None
+    base_url: str | None = None
+    temperature: float = Field(default=0.0, ge=0)
+    max_tokens: int = Field(default=1024, ge=1)
+    seed: int = 0
+    concurrency: int = Field(default=32, ge=1)
+    rpm: float | None = Field(default=None, gt=0)
+    tpm: float | None = Field(default=None, gt=0)
+    context: int | None = Field(default=None, ge=1)
+    timeout: float = Field(default=300.0, gt=0)
+    max_cost: float | None = Field(default=None, ge=0)
+    prices: str | None = None
+    cache: str | None = None
+    dry_run: bool = False
+
+
+class JudgeConfig(Record):
+    """One judge with one model (None: it needs none) and its options.
+
+    ``options`` are those of ``--judge-option``, ``of`` the members of a panel or cascade.
+    """
+
+    judge: str = "simplified"
+    model: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+    of: str | None = None
+    rule: Literal["majority", "unanimous", "mean"] | None = None
+    quorum: int | None = Field(default=None, ge=1)
+    tie: Literal["success", "failure"] | None = None
+    captioner_model: str | None = None
+    describer_model: str | None = None
+    representation: RepresentationName | None = None
+    success_last: bool = False
+    prompts: Literal["trajudge", "agentrewardbench"] | None = None
+
+
+class DataConfig(Record):
+    """Which trajectories are judged, and the labels they are scored against."""
+
+    data: str | None = None
+    annotations: str | None = None
+    split: Split | None = None
+    benchmark: tuple[str, ...] = ()
+    agent: tuple[str, ...] = ()
+    task: tuple[str, ...] = ()
+    limit: int | None = Field(default=None, ge=1)
+    stratified: bool = False
+    strict: bool = False
+
+
+class RunConfig(Record):
+    """How often each trajectory is judged, what counts as a failed run, and where it is kept."""
+
+    samples: int = Field(default=1, ge=1)
+    retry_failed: bool = False
+    max_failures: int | float = 0
+    protocol: Literal["default", "agentrewardbench"] = "default"
+    out: Path | None = None
+    export: tuple[str, Path] | None = None
+
+
+class RunRequest(Record):
+    """What one command asks for: every judge with every model, on the same data.
+
+    ``judge`` holds what all judges have in common; ``yes``: do not ask before a dear run.
+    """
+
+    judges: tuple[str, ...] = ("simplified",)
+    models: tuple[str, ...] = ()
+    judge: JudgeConfig = JudgeConfig()
+    data: DataConfig = DataConfig()
+    calls: CallConfig = CallConfig()
+    run: RunConfig = RunConfig()
+    yes: bool = False
+
+
+class ScoreConfig(Record):
+    """What is scored, how, and what is written of it.
+
+    ``missing`` is what a failed judgment counts as (None: by the protocol), ``protocol`` whose
+    arithmetic is used (None: the runs'), ``resamples`` of the bootstrap over tasks (0: none).
+    ``explain`` names the model that sorts ``mismatches``, called as ``calls`` says.
+    """
+
+    runs: tuple[Path, ...] = ()
+    judgments: Path | None = None
+    no_index: bool = False
+    annotations: str | None = None
+    split: Split = "all"
+    missing: Literal["negative", "exclude", "agentrewardbench"] | None = None
+    protocol: Literal["default", "agentrewardbench"] | None = None
+    by: Literal["agent"] | None = None
+    compare: Literal["overall", "benchmark"] = "overall"
+    resamples: int = Field(default=2_000, ge=0)
+    seed: int = Field(default=0, ge=0)
+    table: tuple[int, ...] = ()
+    format: Literal["table", "csv", "markdown", "latex"] = "table"
+    csv: bool = False
+    json_output: bool = Field(default=False, alias="json")
+    plots: Path | None = None
+    submission: Path | None = None
+    calibration: Literal["isotonic", "platt"] | None = None
+    calibration_out: Path | None = None
+    mismatches: Path | None = None
+    data: tuple[str, ...] = ()
+    explain: str | None = None
+    calls: CallConfig = CallConfig()
