@@ -80,14 +80,12 @@ def planned(specification: Specification, options: argparse.Namespace) -> Plan:
     rng = generator("plan", specification.seed)
     if options.model is None:
         return asyncio.run(plan(specification, rng))
-    from eval.model_side import make_model_side  # noqa: PLC0415 - most runs need no model
-    from eval.options import parser as judging  # noqa: PLC0415
+    from eval.model_side import single_side  # noqa: PLC0415 - most runs need no model
+    from eval.settings import CallConfig  # noqa: PLC0415
 
-    asked = judging().parse_args([])
-    asked.judge = "simplified"  # of whom the model side asks only which other models it needs
-    for name in ("model", "base_url", "adapter", "cache", "max_tokens"):
-        setattr(asked, name, getattr(options, name))
-    side = make_model_side(asked)
+    names = ("base_url", "adapter", "cache", "max_tokens")
+    calls = {name: value for name in names if (value := getattr(options, name)) is not None}
+    side = single_side(options.model, CallConfig(**calls))
 
     async def run() -> Plan:
         engines = side.open_engines(0.0)

@@ -93,13 +93,7 @@ async def _open(side: ModelSide, spent: float) -> Engines:
 def side_of(model: str, chosen: argparse.Namespace) -> ModelSide:
     """The model side that these options (named as those of ``eval.judge``) choose. Raises
     UserError for what cannot work."""
-    from eval.model_side import make_model_side  # noqa: PLC0415 - scripted agents need no model
-    from eval.options import parse  # noqa: PLC0415
+    from eval.model_side import single_side  # noqa: PLC0415 - scripted agents need no model
+    from eval.options import call_config  # noqa: PLC0415
 
-    given = {name: value for name, value in vars(chosen).items() if value is not None}
-    words = [
-        w for name, value in given.items() for w in (f"--{name.replace('_', '-')}", str(value))
-    ]
-    options = parse(["--model", model, *words])
-    options.model, options.judge = model, options.judge[0]
-    return make_model_side(options)
+    return single_side(model, call_config(chosen))
