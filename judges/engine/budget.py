@@ -8,8 +8,7 @@ more tokens than were counted. Where a server breaks either, every later reserva
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 from judges.engine.payments import Payments
 from judges.model import Usage
@@ -24,13 +23,25 @@ class BudgetSpent(Exception):
 
 
 class Reservation:
-    """The money set aside for one attempt: ``worst`` dollars, of which ``cost`` were spent."""
+    """The money set aside for one attempt: ``worst`` dollars, of which ``cost`` were spent.
 
-    def __init__(self, model: str, worst: float) -> None:
+    Entering waits for the money, leaving gives back what was not spent. Raises what
+    ``Budget.reserve`` says.
+    """
+
+    def __init__(self, budget: Budget, model: str, worst: float) -> None:
         self.model = model
         self.worst = worst
         self.cost = 0.0
         self.attempt = ""
+        self._budget = budget
+
+    async def __aenter__(self) -> Reservation:
+        await self._budget._admit(self)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._budget._close(self)
 
 
 class Budget:
@@ -70,30 +81,14 @@ class Budget:
         """US dollars, None if the price is not known."""
         return self._price(model, usage)
 
-    @asynccontextmanager
-    async def reserve(self, model: str, worst: Usage) -> AsyncIterator[Reservation]:
+    def reserve(self, model: str, worst: Usage) -> Reservation:
         """Set the worst case of one attempt aside; ``settle`` or ``presume`` inside.
 
         Waits while attempts in flight hold what this one needs: most cost less than was set aside
         for them. Raises BudgetSpent if it does not fit even when all of them are settled.
         """
         self.require_price(model)
-        reservation = Reservation(model, self._dearest(model, worst))
-        while self._lacks_room(reservation):
-            if not self._open or self._never_fits(reservation):
-                raise BudgetSpent(self._sentence(reservation))
-            self._settled.clear()
-            self.waiting += 1
-            try:
-                await self._settled.wait()
-            finally:
-                self.waiting -= 1
-        self._reserved += reservation.worst
-        self._open += 1
-        try:
-            yield reservation
-        finally:
-            self._close(reservation)
+        return Reservation(self, model, self._dearest(model, worst))
 
     def sending(self, reservation: Reservation, request_hash: str) -> None:
         """Note, before the request goes out, what it may cost. Raises UserError."""
@@ -111,6 +106,19 @@ class Budget:
         """Count the worst case: no answer was read, yet one may be billed."""
         reservation.cost += reservation.worst
         self.presumed += reservation.worst
+
+    async def _admit(self, reservation: Reservation) -> None:
+        while self._lacks_room(reservation):
+            if not self._open or self._never_fits(reservation):
+                raise BudgetSpent(self._sentence(reservation))
+            self._settled.clear()
+            self.waiting += 1
+            try:
+                await self._settled.wait()
+            finally:
+                self.waiting -= 1
+        self._reserved += reservation.worst
+        self._open += 1
 
     def _dearest(self, model: str, worst: Usage) -> float:
         """Dollars of the worst case: some providers charge more for a prompt they cache."""

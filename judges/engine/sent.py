@@ -26,13 +26,16 @@ class SentCalls:
     def __init__(self) -> None:
         self.changes = 0
         self._calls: dict[tuple[str, str, bytes], SentCall] = {}
+        self._last: tuple[str, bool, Mapping[str, JsonValue]] | None = None
 
     def note(
         self, adapter: Adapter, model: str, parameters: Mapping[str, JsonValue], *, cached: bool
     ) -> None:
         """Take a reply's parameters in; replies that tell none are passed over."""
-        if not parameters:
+        # Nearly always the same as the last time: no need to look it up.
+        if not parameters or (model, cached, parameters) == self._last:
             return
+        self._last = model, cached, parameters
         key = (model, adapter.endpoint, orjson.dumps(parameters, option=orjson.OPT_SORT_KEYS))
         known = self._calls.get(key)
         if known is None or (known.adapter is None and not cached):
