@@ -76,7 +76,7 @@ def test_made_folders(kind: str, tmp_path: Path) -> None:
         assert kind in _ALONE or (outcome.loaded and not outcome.refused), outcome
         named = outcome.loaded or outcome.unreadable or outcome.refused
         assert named or outcome.mutation.startswith("empty"), outcome
-    assert len(Counter(outcome.mutation for outcome in done)) > COUNT // 4
+    assert len(Counter(outcome.mutation for outcome in done)) > min(COUNT // 4, 25)
 
 
 REAL = {
