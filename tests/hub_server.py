@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import sha1, sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from urllib.parse import unquote, urlsplit
@@ -26,7 +26,8 @@ class Hub:
 
     ``trouble[path]`` is a list of (status, headers) to be answered before the file is resolved,
     ``trouble["content/" + path]`` before its content is given;
-    ``cut[path]`` counts how often the body breaks off.
+    ``cut[path]`` counts how often the body breaks off; ``listed[path]`` is what the listing takes
+    for the file's content.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class Hub:
         default_factory=lambda: defaultdict(list)
     )
     cut: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    listed: dict[str, bytes] = field(default_factory=dict)
     endpoint: str = ""
 
     def fetched(self) -> list[str]:
@@ -110,15 +112,21 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
         def tree(self, folder: str) -> None:
             hub.requests.append(("TREE", folder))
             names = [name for name in sorted(hub.files) if name.startswith(f"{folder}/")]
-            entries = [
-                {"type": "file", "path": name, "size": len(hub.files[name]), "oid": "0" * 40}
-                for name in names
-            ]
+            entries = [self.listed(name, hub.listed.get(name, hub.files[name])) for name in names]
             if not entries:
                 self.answer(404, {"X-Error-Code": "EntryNotFound"})
                 return
             body = json.dumps(entries).encode()
             self.answer(200, {"Content-Type": "application/json"}, body)
+
+        def listed(self, name: str, data: bytes) -> dict[str, object]:
+            """As the hub lists a file: git's hash of it, or its SHA-256 where it is large."""
+            blob = b"blob %d\0" % len(data) + data
+            entry = {"type": "file", "path": name, "size": len(data), "oid": sha1(blob).hexdigest()}
+            if name.endswith(".png"):
+                large = {"oid": sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
+                return {**entry, "oid": "0" * 40, "lfs": large}
+            return entry
 
         def about(self, name: str) -> dict[str, str]:
             etag = sha256(hub.files[name]).hexdigest()[:40]

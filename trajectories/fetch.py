@@ -11,19 +11,19 @@ import argparse
 import csv
 import os
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
 from trajectories import python_json
+from trajectories.ahead import ahead
 from trajectories.errors import UserError
-from trajectories.exits import DONE, Parser, user_errors
+from trajectories.exits import DONE, FAILURES, Parser, user_errors
 from trajectories.hub import HubCopy
+from trajectories.hub_client import FileUnavailable
 from trajectories.loaders import Loaded, Want, accept_all, agentrewardbench
 from trajectories.loaders.agentrewardbench_screenshots import Screenshots
 from trajectories.model import Trajectory, TrajectoryKey, Unreadable
@@ -32,14 +32,9 @@ from trajectories.progress import Progress
 from trajectories.safe_files import read_regular
 from trajectories.terminal import one_line
 
-T = TypeVar("T")
-R = TypeVar("R")
-
 REPO = "McGill-NLP/agent-reward-bench"
 WHAT = ("trajectories", "screenshots", "judgments", "annotations")
 LAST_ONE = last(1)
-# Enough to hide latency; the hub limits requests, not bandwidth.
-_WORKERS = 4
 
 
 class Row(NamedTuple):
@@ -132,10 +127,12 @@ def fetched(
 def _fetched(copy: HubCopy, wanted: list[Row], needs: Needs, progress: Progress) -> Loaded:
     found = Screenshots(copy.folder)
     with progress:
-        for row, path in _ahead(lambda row: _fetch_trajectory(copy, row, needs), wanted):
+        for row, path in ahead(lambda row: _fetch_trajectory(copy, row, needs), wanted):
             progress.advance()
             result: Trajectory | Unreadable | None
-            if path is None:
+            if isinstance(path, FileUnavailable):
+                result = Unreadable(row.path, str(path), row.key)
+            elif path is None:
                 reason = f"is not in the dataset {copy.repo} at revision {copy.revision}"
                 result = Unreadable(row.path, reason, row.key)
             else:
@@ -145,13 +142,16 @@ def _fetched(copy: HubCopy, wanted: list[Row], needs: Needs, progress: Progress)
                 yield result
 
 
-def _fetch_trajectory(copy: HubCopy, row: Row, needs: Needs) -> Path | None:
-    """Fetches the trajectory and the screenshots that are needed of it."""
-    path = copy.get(row.path)
-    if path is None or not needs.screenshots:
-        return path
-    for name in _screenshot_names(path, needs):
-        copy.get(f"screenshots/{row.benchmark}/{row.agent}/{row.task_id}/{name}")
+def _fetch_trajectory(copy: HubCopy, row: Row, needs: Needs) -> Path | FileUnavailable | None:
+    """Fetches the trajectory and the screenshots that are needed of it; None if the dataset lacks
+    it, and why one of its files cannot be had."""
+    try:
+        path = copy.get(row.path)
+        if path is not None and needs.screenshots:
+            for name in _screenshot_names(path, needs):
+                copy.get(f"screenshots/{row.benchmark}/{row.agent}/{row.task_id}/{name}")
+    except FileUnavailable as error:
+        return error
     return path
 
 
@@ -168,22 +168,6 @@ def _screenshot_names(path: Path, needs: Needs) -> list[str]:
     return [name for name in names if name not in {"", ".", ".."}]
 
 
-def _ahead(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
-    """``(item, function(item))`` in order, computed in threads a few items ahead."""
-    pool = ThreadPoolExecutor(_WORKERS)
-    pending = deque[tuple[T, Future[R]]]()
-    try:
-        for item in items:
-            pending.append((item, pool.submit(function, item)))
-            if len(pending) > _WORKERS:
-                first, future = pending.popleft()
-                yield first, future.result()
-        for first, future in pending:
-            yield first, future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
 def download(
     copy: HubCopy,
     wanted: Sequence[Row],
@@ -191,17 +175,29 @@ def download(
     *,
     screenshots: tuple[Shown, ...] = LAST_ONE,
     judges: Sequence[str] = (),
-) -> None:
-    """Fetches everything that ``what`` names for the rows; ``judges`` empty means all of them."""
+) -> list[FileUnavailable]:
+    """Fetches everything that ``what`` names for the rows; ``judges`` empty means all of them.
+    Gives what could not be had."""
     needs = Needs(screenshots=screenshots) if "screenshots" in what else NOTHING
     jobs: list[Callable[[], object]] = []
     if {"trajectories", "screenshots"} & set(what):
         jobs += [partial(_fetch_trajectory, copy, row, needs) for row in wanted]
     if "judgments" in what:
         jobs += [partial(copy.get, path) for path in _judgment_paths(copy, wanted, judges)]
+    failed = []
     with Progress(copy, len(jobs)) as progress:
-        for _ in _ahead(lambda job: job(), jobs):
+        for _, found in ahead(_tried, jobs):
             progress.advance()
+            if isinstance(found, FileUnavailable):
+                failed.append(found)
+    return failed
+
+
+def _tried(job: Callable[[], object]) -> object:
+    try:
+        return job()
+    except FileUnavailable as error:
+        return error
 
 
 def _judgment_paths(copy: HubCopy, wanted: Sequence[Row], judges: Sequence[str]) -> list[str]:
@@ -276,7 +272,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise UserError(f"--what {part!r} is none of {', '.join(WHAT)}")
     copy = HubCopy(args.dest or folder(), REPO, args.revision)
     wanted = _chosen(args, rows(copy))
-    download(copy, wanted, what, screenshots=args.screenshots, judges=args.judge)
+    failed = download(copy, wanted, what, screenshots=args.screenshots, judges=args.judge)
+    for error in failed:
+        sys.stderr.write(f"not fetched: {one_line(str(error))}\n")
     for path in copy.missing:
         sys.stderr.write(f"not in the dataset: {one_line(path)}\n")
     counts = copy.counts
@@ -285,7 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"here already, {counts.missing} not in the dataset; revision {copy.revision}\n"
     )
     sys.stdout.write(f"{copy.folder}\n")
-    return DONE
+    return FAILURES if failed else DONE
 
 
 if __name__ == "__main__":

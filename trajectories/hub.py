@@ -15,20 +15,15 @@ from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    stop_after_attempt,
-    wait_exponential,
-)
-
 from trajectories.errors import UserError
+from trajectories.hub_client import FileUnavailable, HubClient, Listed
 
 T = TypeVar("T")
-_ATTEMPTS = 5
-_MAX_WAIT_SECONDS = 300.0
 _RECORD = ".trajudge"
+# Files are listed by the folders of this depth: cleaned/BENCHMARK/AGENT.
+_LISTED_AT = 3
+# So many requests that fail on end are the hub's trouble, not that of single files.
+_GIVE_UP = 8
 
 
 class Counts(NamedTuple):
@@ -52,11 +47,14 @@ class HubCopy:
     ) -> None:
         self.folder = folder
         self.repo = repo
-        self.endpoint = endpoint or os.environ.get("HF_ENDPOINT") or None
+        self._client = HubClient(repo, endpoint or os.environ.get("HF_ENDPOINT") or None)
         self.counts = Counts()
         self.missing = list[str]()
         self._lock = Lock()
         self._resolving = Lock()
+        self._listing = Lock()
+        self._folders = dict[str, dict[str, Listed]]()
+        self._failed_on_end = 0
         self._record = folder / _RECORD / "copy.json"
         self._known = self._read_record()
         recorded = {self._known.get("revision"), self._known.get("asked")}
@@ -72,10 +70,10 @@ class HubCopy:
         """The commit that every file is of. Raises UserError if the hub cannot be asked."""
         with self._resolving:
             if not self._known:
-                commit = self._ask("annotations.csv", self._resolve)
+                commit = self._ask("annotations.csv", lambda: self._client.resolve(self._asked))
                 if commit is None:
                     raise UserError(
-                        f"{self._where()} has no annotations.csv at revision {self._asked}: "
+                        f"{self._client.where} has no annotations.csv at revision {self._asked}: "
                         "it is not AgentRewardBench"
                     )
                 known = {"repo": self.repo, "asked": self._asked, "revision": commit}
@@ -85,7 +83,8 @@ class HubCopy:
     def get(self, path: str) -> Path | None:
         """The local file, downloaded if need be; None if the dataset has no such file.
 
-        Raises UserError if the hub cannot be reached, refuses, or the disk is full.
+        Raises UserError if the hub cannot be reached, refuses, or the disk is full, and
+        FileUnavailable if it is this file that fails: it is asked for again the next time.
         """
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts or _RECORD in parts:
@@ -97,8 +96,7 @@ class HubCopy:
         if path in self._known.get("missing", ()):
             self._count(missing=1, path=path)
             return None
-        revision = self.revision
-        if self._ask(path, lambda: self._download(path, revision)) is None:
+        if not self._download(path, local):
             with self._lock:
                 self._write_record({**self._known, "missing": [*self._known["missing"], path]})
             self._count(missing=1, path=path)
@@ -109,90 +107,52 @@ class HubCopy:
     def names(self, folder: str) -> list[str]:
         """Paths of all files in a folder of the dataset, at any depth; listed once, then kept."""
         kept = self._record.with_name(f"{folder.replace('/', '--')}.json")
-        if kept.is_file():
+        if kept.is_file():  # of an earlier version
             return list(json.loads(kept.read_text()))
-        revision = self.revision
-        found = self._ask(folder, lambda: self._list(folder, revision))
-        _write(kept, json.dumps(found or []))
-        return found or []
+        return list(self._listed(folder))
 
-    def _resolve(self) -> str | None:
-        from huggingface_hub import get_hf_file_metadata, hf_hub_url  # noqa: PLC0415
+    def _listed(self, folder: str) -> dict[str, Listed]:
+        """All files in a folder, at any depth; listed once, then kept."""
+        with self._listing:
+            if folder not in self._folders:
+                kept = self._record.parent / "tree" / f"{folder.replace('/', '--')}.json"
+                if kept.is_file():
+                    found = {
+                        path: Listed(*row) for path, row in json.loads(kept.read_text()).items()
+                    }
+                else:
+                    revision = self.revision
+                    found = self._ask(folder, lambda: self._client.list(folder, revision)) or {}
+                    _write(kept, json.dumps(found))
+                self._folders[folder] = found
+            return self._folders[folder]
 
-        where = {"repo_type": "dataset", "endpoint": self.endpoint}
-        url = hf_hub_url(self.repo, "annotations.csv", revision=self._asked, **where)
-        return get_hf_file_metadata(url, endpoint=self.endpoint).commit_hash
-
-    def _download(self, path: str, revision: str) -> str:
-        from huggingface_hub import hf_hub_download  # noqa: PLC0415
-        from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
-
-        # One bar a file would drown the progress of the whole.
-        for bar in ("huggingface_hub.http_get", "huggingface_hub.xet_get"):
-            disable_progress_bars(bar)
-        return hf_hub_download(
-            self.repo,
-            path,
-            repo_type="dataset",
-            revision=revision,
-            endpoint=self.endpoint,
-            local_dir=self.folder,
-        )
-
-    def _list(self, folder: str, revision: str) -> list[str]:
-        from huggingface_hub import HfApi, RepoFile  # noqa: PLC0415
-
-        entries = HfApi(endpoint=self.endpoint).list_repo_tree(
-            self.repo, folder, recursive=True, revision=revision, repo_type="dataset"
-        )
-        return [entry.path for entry in entries if isinstance(entry, RepoFile)]
+    def _download(self, path: str, local: Path) -> bool:
+        """Whether the dataset has the file, which then is there."""
+        revision, folder = self.revision, "/".join(path.split("/")[:_LISTED_AT])
+        if folder == path or path.count("/") < _LISTED_AT:
+            one = self._ask(path, lambda: self._client.download(path, revision, self.folder))
+            return one is not None
+        listed = self._listed(folder).get(path)
+        if listed is None:
+            return False
+        self._ask(path, lambda: self._client.fetch(path, revision, listed, local))
+        return True
 
     def _ask(self, path: str, request: Callable[[], T]) -> T | None:
-        """The request's answer, None for "no such file"; repeated when that may help."""
-        from huggingface_hub.errors import (  # type: ignore[attr-defined] # noqa: PLC0415
-            HTTPError,
-            RemoteEntryNotFoundError,
-            RepositoryNotFoundError,
-            RevisionNotFoundError,
-        )
-
-        retrying = Retrying(
-            retry=retry_if_exception(_may_pass),
-            wait=_wait,
-            stop=stop_after_attempt(_ATTEMPTS),
-            reraise=True,
-        )
+        """The client's answer, None for "no such file". Raises UserError, FileUnavailable."""
         try:
-            return retrying(request)
-        except RemoteEntryNotFoundError:
-            return None
-        except RepositoryNotFoundError as error:
-            raise UserError(f"{self._where()}: there is no such dataset to be read") from error
-        except RevisionNotFoundError as error:
-            raise UserError(f"{self._where()} has no revision {self._asked!r}") from error
-        except (OSError, HTTPError) as error:
-            raise UserError(self._sentence(path, error)) from error
-
-    def _where(self) -> str:
-        from huggingface_hub import constants  # noqa: PLC0415
-
-        return f"{self.endpoint or constants.ENDPOINT}/datasets/{self.repo}"
-
-    def _sentence(self, path: str, error: Exception) -> str:
-        status = _status(error)
-        mend = (
-            "check the network, set HF_ENDPOINT to a mirror, or give a copy that you have as "
-            "--data agentrewardbench:PATH"
-        )
-        if status is not None:
-            told = f"it answered {status}"
-            if status in (401, 403):
-                mend = "set HF_TOKEN to a token that may read it"
-        elif isinstance(error, OSError) and error.errno is not None:
-            return f"cannot write {path} to {self.folder}: {error.strerror}"
-        else:
-            told = f"no connection ({type(_root(error)).__name__})"
-        return f"cannot fetch {path} from {self._where()}: {told}; {mend}"
+            found = self._client.ask(path, self._asked, self.folder, request)
+        except FileUnavailable as error:
+            with self._lock:
+                self._failed_on_end += 1
+                if self._failed_on_end >= _GIVE_UP:
+                    told = f"{error} ({self._failed_on_end} requests failed on end)"
+                    raise UserError(told) from error
+            raise
+        with self._lock:
+            self._failed_on_end = 0
+        return found
 
     def _count(self, *, path: str = "", size: int = 0, **more: int) -> None:
         with self._lock:
@@ -224,38 +184,3 @@ def _write(path: Path, text: str) -> None:
         os.replace(file.name, path)  # noqa: PTH105
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _chain(error: BaseException | None) -> list[BaseException]:
-    """The error and what it came from: the client hides the hub's answer behind its own errors."""
-    found = list[BaseException]()
-    while error is not None and error not in found:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found
-
-
-def _root(error: BaseException) -> BaseException:
-    """The client's own first error, not the operating system's below it."""
-    return next((e for e in _chain(error) if "Connect" in type(e).__name__), error)
-
-
-def _status(error: BaseException) -> int | None:
-    """The HTTP status that an error is about, None if there was no answer."""
-    responses = (getattr(e, "response", None) for e in _chain(error))
-    return next((r.status_code for r in responses if r is not None), None)
-
-
-def _may_pass(error: BaseException) -> bool:
-    status = _status(error)
-    return status is not None and (status == 429 or status >= 500)
-
-
-def _wait(state: RetryCallState) -> float:
-    """As long as the hub asked for, else exponentially longer. Seconds."""
-    error = state.outcome.exception() if state.outcome else None
-    for cause in _chain(error):
-        asked = getattr(getattr(cause, "response", None), "headers", {}).get("Retry-After", "")
-        if asked.isdigit():
-            return min(float(asked), _MAX_WAIT_SECONDS)
-    return wait_exponential(multiplier=0.5, max=30)(state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -17,7 +18,7 @@ from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
 from tests.hub_server import COMMIT, REPO, Hub, serve
-from trajectories import fetch
+from trajectories import fetch, hub_client
 from trajectories.errors import UserError
 from trajectories.hub import HubCopy
 from trajectories.loaders import agentrewardbench
@@ -177,6 +178,91 @@ def test_a_hub_that_stays_in_trouble_is_given_up_with_its_answer(hub: Hub, tmp_p
     hub.trouble["annotations.csv"] = [(503, {"Retry-After": "0"})] * 99
     with pytest.raises(UserError, match="answered 503"):
         fetch.rows(copy_of(hub, tmp_path))
+
+
+def test_nothing_is_asked_about_a_file_before_it_is_fetched(tmp_path: Path) -> None:
+    with serve(published(tasks=20)) as hub:
+        assert len(list(fetch.fetched(copy=copy_of(hub, tmp_path)))) == 20
+    asked = [(method, path) for method, path in hub.requests if path != "annotations.csv"]
+    methods = Counter(method for method, _ in asked)
+    # What is resolved is then given by the "CDN", by the plain GET.
+    assert methods == {"GET resolve": 80, "GET": 80, "TREE": 2}
+
+
+def test_a_file_that_keeps_failing_is_unreadable_and_asked_for_again(
+    hub: Hub, tmp_path: Path
+) -> None:
+    hub.trouble[json_path(0)] = [(503, {"Retry-After": "0"})] * 5
+    hub.trouble[f"content/{shot(1, 2)}"] = [(500, {"Retry-After": "0"})] * 5
+    first, second, third = fetch.fetched(copy=copy_of(hub, tmp_path))
+    assert isinstance(first, Unreadable)
+    assert "answered 503; try again later" in first.reason
+    assert first.key
+    assert first.key.task_id == "webarena.0"
+    assert isinstance(second, Unreadable)
+    assert f"cannot fetch {shot(1, 2)}" in second.reason
+    assert isinstance(third, Trajectory)
+    again = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+    assert [type(item) for item in again] == [Trajectory] * 3
+
+
+@pytest.mark.parametrize("path", [json_path(1), shot(1, 0)])
+def test_content_that_is_not_what_was_listed_is_not_kept(
+    hub: Hub, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_client, "_wait", lambda state: 0.0)
+    good = hub.files[path]
+    hub.listed[path] = good
+    hub.files[path] = good[:-1] + bytes([good[-1] ^ 255])
+    _, found, _ = fetch.fetched(copy=copy_of(hub, tmp_path))
+    assert isinstance(found, Unreadable)
+    assert "broken" in found.reason
+    assert not (tmp_path / path).exists()
+    assert not [*tmp_path.rglob(".fetching-*")]
+    hub.files[path] = good
+    _, found, _ = fetch.fetched(copy=copy_of(hub, tmp_path))
+    assert isinstance(found, Trajectory)
+
+
+def test_a_hub_that_fails_for_every_file_ends_the_run(tmp_path: Path) -> None:
+    with serve(published(tasks=20)) as hub:
+        for number in range(20):
+            hub.trouble[json_path(number)] = [(503, {"Retry-After": "0"})] * 99
+        with pytest.raises(UserError, match=r"answered 503.*requests failed on end"):
+            list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("status", "token", "sentence"),
+    [
+        (401, "", "terms on that page with your account, then set HF_TOKEN to a token of that"),
+        (403, "hf_mine", "accept its terms on that page with the account whose token is set"),
+    ],
+)
+def test_a_gated_dataset_says_which_token_and_where_its_terms_are(
+    hub: Hub, tmp_path: Path, status: int, token: str, sentence: str
+) -> None:
+    hub.trouble["annotations.csv"] = [(status, {"X-Error-Code": "GatedRepo"})] * 9
+    home = {"HF_HOME": str(tmp_path / "home"), "HF_TOKEN": token}
+    done = command(hub, tmp_path / "copy", **home)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert f"{hub.endpoint}/datasets/{REPO} is gated" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_command_names_what_it_could_not_fetch(
+    hub: Hub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+    hub.trouble[json_path(0)] = [(503, {"Retry-After": "0"})] * 5
+    words = ["agentrewardbench", "--dest", str(tmp_path)]
+    assert fetch.main(words) == 1
+    assert f"not fetched: cannot fetch {json_path(0)}" in capsys.readouterr().err
+    assert fetch.main(words) == 0
 
 
 def test_a_body_that_breaks_off_is_resumed(hub: Hub, tmp_path: Path) -> None:
