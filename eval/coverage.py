@@ -11,20 +11,24 @@ from eval.scores import Coverage, Label
 from eval.stats.interval import Bools
 
 
-def coverage_of(judge: str, group: Group, said: Verdicts, due: Bools, members: Bools) -> Coverage:
+def coverage_of(
+    judge: str, group: Group, said: Verdicts, due: Bools, members: Bools, *, training: Bools
+) -> Coverage:
     """Of the trajectories in the group; ``due`` (T,) are those that the judge had to judge,
-    ``members`` (T,) those of the group."""
+    ``members`` (T,) those of the group, ``training`` (T,) those that are left out because the
+    judge was trained on them."""
     inside = members[said.place]
     ended = np.bincount(said.status[inside], minlength=len(STATUSES)).tolist()
-    judged = int(inside.sum())
+    judged, trained = int(inside.sum()), int((training & members).sum())
     return Coverage(
         judge=judge,
         benchmark=group.benchmark,
         agent=group.agent,
         judged=judged,
         statuses={status: n for status, n in zip(STATUSES, ended, strict=True) if n},
-        unjudged=int((due & members).sum()) - judged,
+        unjudged=int((due & members & ~training).sum()) - judged,
         unlabelled=int((inside & ~said.reference.annotated[said.place]).sum()),
+        training=trained,
     )
 
 

@@ -28,7 +28,7 @@ OTHERS = "all others"
 @dataclass(frozen=True)
 class Labelled:
     """n runs with a label: ``rows`` (n, features), the other arrays (n,). ``groups`` are tasks;
-    ``splits`` are empty where there are none."""
+    ``splits`` are empty where there are none; ``keys`` and ``annotations`` are the runs'."""
 
     rows: NDArray[np.float64]
     labels: NDArray[np.bool_]
@@ -36,6 +36,9 @@ class Labelled:
     benchmarks: NDArray[np.str_]
     splits: NDArray[np.str_]
     ended_by_environment: NDArray[np.bool_]
+    keys: NDArray[np.object_]
+    annotations: NDArray[np.object_]
+    rewards: NDArray[np.float64]
 
     def split(self, name: str) -> Labelled:
         """The runs of one split. Raises UserError if it is empty."""
@@ -70,6 +73,7 @@ def read_labelled(data: str | None, annotations: str | None) -> Labelled:
             found.append((item, label))
     if not found:
         raise UserError(f"{source.spec}: no run has both an action and an expert's label")
+    runs = [run for run, _ in found]
     return Labelled(
         rows=np.array([features(run) for run, _ in found]),
         labels=np.array([bool(label.success) for _, label in found]),
@@ -77,7 +81,18 @@ def read_labelled(data: str | None, annotations: str | None) -> Labelled:
         benchmarks=np.array([benchmark_of(run.key) for run, _ in found]),
         splits=np.array([label.split or "" for _, label in found]),
         ended_by_environment=np.array([ended_by_environment(run) for run, _ in found]),
+        keys=_objects([run.key for run in runs]),
+        annotations=_objects([label for _, label in found]),
+        rewards=np.array(
+            [np.nan if r.official_reward is None else r.official_reward for r in runs]
+        ),
     )
+
+
+def _objects(values: Sequence[object]) -> NDArray[np.object_]:
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made
 
 
 def evaluate(

@@ -64,7 +64,8 @@ def _execute(cells: Sequence[Cell]) -> int:
     rewards = {key: reward for outcome in outcomes for key, reward in outcome.rewards.items()}
     labels = {key: label for cell in cells for key, label in cell.plan.labels.items()}
     missing = missing_policy(cells[0].run.protocol)
-    scores = score(done, labels, rewards=rewards, missing=missing)
+    training = {judge: keys for cell in cells for judge, keys in cell.plan.training.items()}
+    scores = score(done, labels, rewards=rewards, missing=missing, training=training)
     show(scores, time.monotonic() - started, has_labels=bool(labels))
     for outcome in outcomes:
         sys.stderr.write("".join(note + "\n" for note in outcome.notes))

@@ -22,6 +22,7 @@ class RunManifest(Record):
     ``prompt_hash`` over its templates. ``parameters`` are those of every call. ``data`` and
     ``annotations`` are specifications, ``revision`` the data's where it is versioned. ``sent`` is
     what the calls turned out to be (``eval.effective``): endpoint, SDK, effective parameters.
+    ``training_keys`` are hashes of the run's trajectories that the judge was trained on.
 
     A field that is new since the first release is declared with ``trajectories.added.added``:
     folders recorded before it stay the same run, under the same name.
@@ -43,6 +44,7 @@ class RunManifest(Record):
     protocol: str = "default"
     version: str
     sent: list[dict[str, JsonValue]] = added(default_factory=list)
+    training_keys: tuple[str, ...] = added(())
 
 
 # What may differ between two sittings of the same run: how it is scored, and by which release.

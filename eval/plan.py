@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from eval.settings import DataConfig, JudgeConfig, RunConfig
 from eval.source import Source, find_source, open_spec
 from judges.model import Judge
 from judges.registry import find_judge, make_judge, needs_of
+from judges.training_set import key_hash, training_hashes
 from trajectories.added import stable_dump
 from trajectories.errors import UserError
 from trajectories.loaders import open_source
@@ -45,6 +47,13 @@ class Plan:
     def below(self, folder: Path) -> Plan:
         """The same plan, its run in a folder of its own below ``folder``."""
         return replace(self, folder=folder / default_folder(self.manifest).name)
+
+    @property
+    def training(self) -> dict[str, set[TrajectoryKey]]:
+        """The trajectories that the judge was trained on, by its id."""
+        hashes = set(self.manifest.training_keys)
+        mine = {key for key in self.keys if hashes and key_hash(key) in hashes}
+        return {self.judge_id: mine} if mine else {}
 
     @property
     def annotations(self) -> list[Annotation]:
@@ -80,6 +89,7 @@ def make_plan(
         selection={"split": split, "trajectories": len(keys), **_asked(data)},
         protocol=run.protocol,
         version=code_version(),
+        training_keys=_trained_on(judge_id, judge, keys),
         **calls,
     )
     folder = run.out if run.out else default_folder(manifest)
@@ -129,6 +139,18 @@ def _asked(data: DataConfig) -> dict[str, Any]:
     names = ("benchmark", "agent", "task", "limit", "stratified")
     found = data.model_dump(mode="json", include=set(names))
     return {name: found[name] for name in names if found[name]}
+
+
+def _trained_on(judge_id: str, judge: Judge, keys: Sequence[TrajectoryKey]) -> tuple[str, ...]:
+    """The hashes of those of ``keys`` that the judge was trained on."""
+    hashes = training_hashes(judge)
+    if hashes is None:
+        sys.stderr.write(
+            f"warning: {judge_id} was trained on trajectories that its file does not name: its "
+            "scores may be those on its training set; train it again with  python -m "
+            "eval.telemetry --out FILE\n"
+        )
+    return tuple(sorted((hashes or frozenset()) & {key_hash(key) for key in keys}))
 
 
 def _card(judge: str) -> dict[str, Any]:

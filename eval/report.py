@@ -25,7 +25,7 @@ def write_results(
     """Score the judgments of one run and write its results, and the export if asked for."""
     plan = cell.plan
     missing = missing_policy(cell.run.protocol)
-    scores = score(judgments, plan.labels, rewards=rewards, missing=missing)
+    scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
     with writing(plan.folder):
         (plan.folder / "results.json").write_text(results_json(scores), encoding="utf-8")
         (plan.folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")

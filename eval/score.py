@@ -68,6 +68,13 @@ def _what(group: Any) -> None:
         choices=("default", "agentrewardbench"),
         help="agentrewardbench: the paper's arithmetic; implies its --missing (default: the run's)",
     )
+    add(
+        "--training-set",
+        choices=("exclude", "include"),
+        default="exclude",
+        help="trajectories that a judge was trained on: left out of its metrics and counted in its "
+        "coverage, or scored with a warning (default: exclude)",
+    )
     _how(add)
 
 

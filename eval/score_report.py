@@ -13,6 +13,7 @@ from eval.scores import Missing, Scores
 from eval.scoring import score
 from eval.settings import ScoreConfig
 from eval.sources import Source, combine, read_published_folder, read_run
+from eval.training import included, without_training
 from eval.uncertainty import Bootstrap
 from trajectories.errors import UserError
 from trajectories.exits import DONE
@@ -28,6 +29,9 @@ def report(config: ScoreConfig) -> int:
 def _report(config: ScoreConfig) -> int:
     source = read_sources(config)
     missing = _policy(config, source.protocols)
+    if config.training_set == "include":
+        sys.stderr.write("".join(f"{line}\n" for line in included(source.training)))
+        source.training = {}
     bootstrap = Bootstrap(config.resamples, config.seed)
     scores = score(
         source.judgments,
@@ -37,6 +41,7 @@ def _report(config: ScoreConfig) -> int:
         by_agent=config.by == "agent",
         bootstrap=bootstrap,
         compare_by_benchmark=config.compare == "benchmark",
+        training=source.training,
     )
     if config.submission:
         from eval.submission import write_submission  # noqa: PLC0415 - only where it is asked for
@@ -121,6 +126,7 @@ def _plots(folder: Path, source: Source, scores: Scores) -> None:
         missing=scores.missing,
         by_agent=True,
         bootstrap=Bootstrap(resamples=0),
+        training=source.training,
     )
     observed = _observed(source, scores.missing)
     written = write_plots(folder, scores, detailed, observed)
@@ -129,15 +135,16 @@ def _plots(folder: Path, source: Source, scores: Scores) -> None:
 
 def _observed(source: Source, missing: Missing) -> dict[str, Observations]:
     """What each judge said of success."""
+    held_out = without_training(source.judgments, source.training)
     return {
         judge: observe(
-            one_per_trajectory(j for j in source.judgments if j.judge == judge),
+            one_per_trajectory(j for j in held_out if j.judge == judge),
             "success",
             source.labels,
             source.rewards,
             missing,
         )
-        for judge in sorted({j.judge for j in source.judgments})
+        for judge in sorted({j.judge for j in held_out})
     }
 
 
@@ -163,9 +170,8 @@ def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
     """Write the wrong verdicts; the table of their kinds, where they were sorted."""
     from eval.mismatches import find_mismatches, write_mismatches  # noqa: PLC0415
 
-    cases, absent = find_mismatches(
-        source.judgments, source.labels, list(config.data) or source.data
-    )
+    held_out = without_training(source.judgments, source.training)
+    cases, absent = find_mismatches(held_out, source.labels, list(config.data) or source.data)
     if absent:
         sys.stderr.write(
             f"warning: {len(absent)} trajectories with a wrong verdict are not in the data, "

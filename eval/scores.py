@@ -107,7 +107,8 @@ class SuccessRate(Record):
 
 class Coverage(Record):
     """How the judgments of one judge ended: ``statuses`` sum to ``judged``. Beside them the
-    trajectories of the run that were not judged, and the judged ones without annotation."""
+    trajectories of the run that were not judged, and the judged ones without annotation.
+    ``training`` counts those that the judge was trained on, which are left out of all else."""
 
     judge: str
     benchmark: str
@@ -116,6 +117,7 @@ class Coverage(Record):
     statuses: dict[Status, int]
     unjudged: int
     unlabelled: int
+    training: int = 0
 
 
 class Ledger(Record):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from eval.scores import ALL_AGENTS, OVERALL, RULE_BASED, Coverage, Label, Missin
 from eval.spending import spending
 from eval.stats.interval import Bools
 from eval.success_rates import RateCells, success_rates
+from eval.training import on_training_set, without_training
 from eval.uncertainty import Bootstrap, Scored, with_intervals
 from judges.model import Judgment
 from trajectories.model import TrajectoryKey
@@ -42,12 +43,16 @@ def score(
     by_agent: bool = False,
     bootstrap: Bootstrap | None = None,
     compare_by_benchmark: bool = False,
+    training: Mapping[str, Collection[TrajectoryKey]] | None = None,
 ) -> Scores:
     """Score every judge on every benchmark and overall; ``by_agent`` also agent by agent. Judges
     are compared over all benchmarks, and where ``compare_by_benchmark`` also in each.
 
     ``rewards`` holds the official reward of every trajectory of the run (None: unknown). Several
     samples of one judge on one trajectory are one observation: their majority.
+
+    ``training`` are trajectories that a judge was trained on: they are left out of its metrics and
+    counted in its coverage.
 
     What a failed judgment counts as: ``negative``, as not accepted (a reward model would not have
     taken it); ``exclude``, not at all; ``agentrewardbench``, as the paper has it: a reply without
@@ -57,10 +62,15 @@ def score(
     with collection_paused():
         by_judge = _by_judge(judgments)
         reference = _reference(by_judge, labels, rewards)
-        said = {judge: Verdicts.of(mine, reference) for judge, mine in by_judge.items()}
+        left_out = training or {}
+        said = {
+            judge: Verdicts.of(without_training(mine, left_out), reference)
+            for judge, mine in by_judge.items()
+        }
         rows = _Rows([], [], [])
         for judge, verdicts in said.items():
-            rows.add(judge, verdicts, _due(rewards, verdicts), missing, by_agent)
+            trained = left_out.get(judge, ())
+            rows.add(judge, verdicts, _due(rewards, verdicts, trained), missing, by_agent)
         return Scores(
             missing=missing,
             resamples=bootstrap.resamples,
@@ -74,7 +84,12 @@ def score(
             coverage=tuple(rows.coverage),
             spending=tuple(spending(judge, mine) for judge, mine in by_judge.items()),
             remarks=tuple(
-                line for judge, mine in by_judge.items() for line in remarks(mine, len(said[judge]))
+                line
+                for judge, mine in by_judge.items()
+                for line in (
+                    *remarks(without_training(mine, left_out), len(said[judge])),
+                    *on_training_set(judge, len(left_out.get(judge, ()))),
+                )
             ),
         )
 
@@ -97,12 +112,18 @@ def _by_judge(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
     return {judge: found[judge] for judge in sorted(found)}
 
 
-def _due(rewards: Iterable[TrajectoryKey], verdicts: Verdicts) -> Bools:
-    """Which trajectories (T,) the judge had to judge: the run's, and what it judged."""
+def _due(
+    rewards: Iterable[TrajectoryKey], verdicts: Verdicts, training: Collection[TrajectoryKey]
+) -> tuple[Bools, Bools]:
+    """Which trajectories (T,) the judge had to judge, the run's and what it judged; and those that
+    it was trained on (T,)."""
+    place = verdicts.reference.place
     due = np.zeros(len(verdicts.reference.reward), dtype=bool)
     due[[verdicts.reference.place[key] for key in rewards]] = True
     due[verdicts.place] = True
-    return due
+    trained = np.zeros_like(due)
+    trained[[place[key] for key in training if key in place]] = True
+    return due | trained, trained
 
 
 @dataclass
@@ -113,14 +134,23 @@ class _Rows:
     rates: list[RateCells]
     coverage: list[Coverage]
 
-    def add(self, judge: str, said: Verdicts, due: Bools, missing: Missing, by_agent: bool) -> None:
+    def add(
+        self,
+        judge: str,
+        said: Verdicts,
+        due: tuple[Bools, Bools],
+        missing: Missing,
+        by_agent: bool,
+    ) -> None:
         """Every group of one judge."""
         observed = {label: said.observe(label, missing) for label in said.asked()}
-        for group in groups(said.reference, due):
+        for group in groups(said.reference, due[0]):
             detailed = by_agent or group.agent == ALL_AGENTS
             members = group.members(said.reference)
             if detailed:
-                self.coverage.append(coverage_of(judge, group, said, due, members))
+                self.coverage.append(
+                    coverage_of(judge, group, said, due[0], members, training=due[1])
+                )
             if not members[said.place].any():
                 continue
             cut = {label: seen.where(members[seen.place]) for label, seen in observed.items()}

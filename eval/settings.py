@@ -110,6 +110,7 @@ class ScoreConfig(Record):
 
     ``missing`` is what a failed judgment counts as (None: by the protocol), ``protocol`` whose
     arithmetic is used (None: the runs'), ``resamples`` of the bootstrap over tasks (0: none).
+    ``training_set``: whether what a judge was trained on is scored.
     ``explain`` names the model that sorts ``mismatches``, called as ``calls`` says.
     """
 
@@ -122,6 +123,7 @@ class ScoreConfig(Record):
     protocol: Literal["default", "agentrewardbench"] | None = None
     by: Literal["agent"] | None = None
     compare: Literal["overall", "benchmark"] = "overall"
+    training_set: Literal["exclude", "include"] = "exclude"
     resamples: int = Field(default=2_000, ge=0)
     seed: int = Field(default=0, ge=0)
     table: tuple[int, ...] = ()

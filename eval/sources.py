@@ -13,6 +13,7 @@ from eval.ledger import with_seconds
 from eval.published import judgments_folder, read_published
 from eval.published_index import JudgmentIndex
 from eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest, read_rewards
+from eval.training import trained_on
 from judges.model import Judgment
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
@@ -32,7 +33,8 @@ class Source:
 
     ``representations`` says whether a judge saw the final accessibility tree and screenshot,
     where that is known; ``data`` are the specifications that open the trajectories; ``notes`` what
-    the user should know of the reading; ``models`` the model of a published judge.
+    the user should know of the reading; ``models`` the model of a published judge;
+    ``training`` the trajectories that a judge was trained on.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Source:
     data: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     models: dict[str, str] = field(default_factory=dict)
+    training: dict[str, set[TrajectoryKey]] = field(default_factory=dict)
 
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``."""
@@ -67,6 +70,7 @@ def read_run(folder: Path) -> Source:
         protocols={str(manifest.get("protocol", "default"))},
         representations={j.judge: shown for j in judgments} if shown else {},
         data=[str(manifest["data"])] if manifest.get("data") else [],
+        training=trained_on(manifest, judgments),
     )
 
 
@@ -132,6 +136,7 @@ def combine(sources: Sequence[Source]) -> Source:
         whole.representations |= {
             names[judge]: shown for judge, shown in source.representations.items()
         }
+        whole.training |= {names[judge]: keys for judge, keys in source.training.items()}
         whole.notes += source.notes
         whole.data += [spec for spec in source.data if spec not in whole.data]
         for key, reward in source.rewards.items():

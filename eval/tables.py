@@ -187,10 +187,15 @@ def _coverage_row(found: Coverage) -> tuple[str, ...]:
         benchmark_name(found.benchmark),
         found.judge,
         str(found.judged),
-        ", ".join(f"{status} {n}" for status, n in found.statuses.items()) or UNDEFINED,
+        ", ".join(_endings(found)) or UNDEFINED,
         str(found.unjudged),
         str(found.unlabelled),
     )
+
+
+def _endings(found: Coverage) -> list[str]:
+    trained = [f"training set {found.training} (left out)"] if found.training else []
+    return [*(f"{status} {n}" for status, n in found.statuses.items()), *trained]
 
 
 def _spending_rows(spent: Spending) -> list[tuple[str, ...]]:

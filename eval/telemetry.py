@@ -42,6 +42,13 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--without", action="append", default=[], metavar="FEATURE", help="leave a feature out")
     add("--out", type=Path, metavar="FILE", help="the model, trained on all training data")
+    add(
+        "--cross-fit",
+        type=Path,
+        metavar="DIR",
+        help="write a run for eval.score in which every trajectory is judged by a model that saw "
+        "nothing of its task (one division into folds, that of --seed)",
+    )
     return made
 
 
@@ -68,8 +75,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace, names: Sequence[str]) -> None:
     import numpy as np  # noqa: PLC0415
 
+    from eval.cross_fit import write_cross_fitted  # noqa: PLC0415
     from eval.held_out import evaluate, read_labelled, rendered  # noqa: PLC0415
     from judges.telemetry_training import fit  # noqa: PLC0415
+    from judges.training_set import key_hash  # noqa: PLC0415
 
     data = read_labelled(options.data, options.annotations)
     training = data.split(options.train) if options.train else data
@@ -83,6 +92,9 @@ def _run(options: argparse.Namespace, names: Sequence[str]) -> None:
         target_precision=options.target_precision,
     )
     sys.stdout.write(rendered(found))
+    if options.cross_fit:
+        write_cross_fitted(options.cross_fit, data, options, names)
+        sys.stderr.write(f"the cross-fitted verdicts are in {options.cross_fit}\n")
     if options.out:
         model = fit(
             training.rows,
@@ -92,6 +104,8 @@ def _run(options: argparse.Namespace, names: Sequence[str]) -> None:
             names=names,
             target_precision=options.target_precision,
         )
+        trained = tuple(sorted(key_hash(key) for key in training.keys))
+        model = model.model_copy(update={"training_keys": trained})
         options.out.write_text(model.model_dump_json(indent=2) + "\n", encoding="utf-8")
         sys.stderr.write(f"the model is in {options.out}\n")
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, JsonValue, field_validator
 
+from judges import training_set
 from judges.adapters.errors import CallFailed
 from judges.asked import Asked, Asker
 from judges.judging import FAILURES
@@ -137,6 +138,7 @@ class Panel:
         self._options = options
         self._seats = _seats(options.of)
         self.prompt_hash = _prompts(self._seats)
+        self.training_keys = training_set.together(seat.judge for seat in self._seats)
 
     async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
         """Raises the first absent member's failure if the quorum is missed."""
@@ -183,6 +185,7 @@ class Cascade:
         self._options = options
         self._first, self._second = seats = _seats(options.of)
         self.prompt_hash = _prompts(seats)
+        self.training_keys = training_set.together(seat.judge for seat in seats)
 
     async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
         """Raises what the second member raises."""

@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from judges.model import Ask, Skipped, Verdict
 from trajectories.actions import message_to_user
+from trajectories.added import added
 from trajectories.errors import UserError
 from trajectories.model import Record, Trajectory
 from trajectories.needs import Needs
@@ -105,7 +106,8 @@ class TelemetryModel(Record):
     ``features`` are names of ``FEATURES``; ``means`` and ``scales`` standardise them, a number
     that a run does not tell counts as the mean. A run succeeds from a probability of ``threshold``
     on; it lies above 1 where no threshold reached ``target_precision`` on the training data.
-    ``trained_on`` counts trajectories.
+    ``trained_on`` counts trajectories, ``training_keys`` are the hashes of their keys; a file of an
+    earlier version has none.
     """
 
     features: tuple[str, ...]
@@ -116,6 +118,7 @@ class TelemetryModel(Record):
     threshold: float = Field(ge=0)
     target_precision: float
     trained_on: int
+    training_keys: tuple[str, ...] = added(())
 
     @model_validator(mode="after")
     def _whole(self) -> TelemetryModel:
@@ -150,12 +153,16 @@ class TelemetryOptions(Record):
 
 class Telemetry:
     """Success from the model's probability, which is the score. ``prompt_hash`` is the model's,
-    so that a run is not continued with another one."""
+    so that a run is not continued with another one. ``training_keys`` are the hashes of the
+    trajectories that it was trained on, None where the file does not tell."""
 
     def __init__(self, options: TelemetryOptions) -> None:
         """Raises UserError if the file is missing or holds no model."""
         self._model = read_model(options.model)
-        self.prompt_hash = sha256(self._model.model_dump_json().encode()).hexdigest()
+        earlier = set() if self._model.training_keys else {"training_keys"}
+        content = self._model.model_dump_json(exclude=earlier)
+        self.prompt_hash = sha256(content.encode()).hexdigest()
+        self.training_keys = frozenset(self._model.training_keys) or None
 
     async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
         """Raises Skipped where no action is recorded."""

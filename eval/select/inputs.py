@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from eval.sources import (
     read_published_folder,
     representation_name,
 )
+from eval.training import trained_on, without_training
 from judges.model import Judgment
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
@@ -39,8 +41,10 @@ def read_all_judgments(runs: Sequence[Path], published: Path | None) -> list[Jud
 
 def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
     """The judgments, and how their judges were configured. Raises UserError if there is none."""
-    sources = [Source(str(run), read_judgments(run), {}) for run in runs]
     manifests: list[dict[str, Any] | None] = [_manifest(run) for run in runs]
+    sources = [
+        _held_out(run, manifest or {}) for run, manifest in zip(runs, manifests, strict=True)
+    ]
     if published is not None:
         sources.append(read_published_folder(published, with_labels=False))
         manifests.append(None)
@@ -53,6 +57,17 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
         for judge, name in names.items()
     }
     return Inputs(judgments, configurations)
+
+
+def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
+    """The run without what its judge was trained on: nothing can be certified on that."""
+    judgments = read_judgments(run)
+    trained = trained_on(manifest, judgments)
+    for judge, keys in trained.items():
+        sys.stderr.write(
+            f"note: {len(keys)} trajectories are left out: {judge} was trained on them\n"
+        )
+    return Source(str(run), without_training(judgments, trained), {})
 
 
 def _manifest(run: Path) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,9 @@ import pytest
 
 from annotations import Annotation
 from annotations.store import write as write_annotations
+from eval.judge import main as judge
+from eval.score import main as score
+from eval.select.command import main as select
 from eval.telemetry import main
 from judges.telemetry import read_model
 from tests.judges.runs import mug_run
@@ -66,6 +71,87 @@ def test_trains_on_one_split_and_applies_to_the_other(
     assert main([*words, "--train", "dev", "--apply", "test"]) == 0
     overall = next(ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("Overall"))
     assert overall.split()[-2:] == ["30", "15"]
+
+
+def test_scores_on_its_own_training_runs_are_left_out_and_counted(
+    shop_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Trained on dev, judged on everything: only the test half may be scored."""
+    model, data = tmp_path / "model.json", f"trajudge:{shop_runs}"
+    words = ["--data", data, "--seeds", "1", "--folds", "3", "--out", str(model)]
+    assert main([*words, "--train", "dev", "--apply", "test"]) == 0
+    assert len(read_model(model).training_keys) == 30
+    run = tmp_path / "run"
+    judging = ["--judge", "telemetry", "--judge-option", f"model={model}", "--data", data]
+    assert judge([*judging, "--split", "all", "--out", str(run)]) == 0
+    shown = capsys.readouterr().out
+    assert "training set 30 (left out)" in shown
+    assert "telemetry: 30 trajectories are left out, because it was trained on them" in shown
+    found = json.loads((run / "results.json").read_text())
+    (overall,) = [
+        c for c in found["coverage"] if c["benchmark"] == "overall" and c["agent"] == "all"
+    ]
+    assert (overall["judged"], overall["training"], overall["unjudged"]) == (30, 30, 0)
+    assert {row["n"] for row in found["scores"] if row["benchmark"] == "overall"} == {30}
+
+    assert score([str(run), "--json"]) == 0
+    assert {row["n"] for row in json.loads(capsys.readouterr().out)["scores"]} == {30}
+    assert score([str(run), "--training-set", "include", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert {row["n"] for row in json.loads(captured.out)["scores"]} == {60}
+    assert "was trained on 30 of the trajectories that it is scored on" in captured.err
+
+
+def test_a_judge_scored_on_its_training_set_alone_has_no_metrics(
+    shop_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, data = tmp_path / "model.json", f"trajudge:{shop_runs}"
+    assert main(["--data", data, "--seeds", "1", "--out", str(model)]) == 0
+    judging = ["--judge", "telemetry", "--judge-option", f"model={model}", "--data", data]
+    panel = ["--judge", "panel", "--of", "telemetry,heuristic", "--judge-option", f"model={model}"]
+    for name, words in (("alone", judging), ("panel", [*panel, "--data", data])):
+        run = tmp_path / name
+        assert judge([*words, "--split", "all", "--out", str(run)]) == 0
+        found = json.loads((run / "results.json").read_text())
+        assert found["scores"] == []
+        assert {row["training"] for row in found["coverage"]} == {60}
+    assert "training set 60 (left out)" in capsys.readouterr().out
+    words = [str(tmp_path / "alone"), "--target-precision", "0.7", "--out", str(tmp_path / "s")]
+    assert select(words) == 2
+    assert "trained on them" in capsys.readouterr().err
+
+
+def test_a_model_file_of_an_earlier_version_keeps_its_hash_and_is_warned_of(
+    shop_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, data = tmp_path / "model.json", f"trajudge:{shop_runs}"
+    assert main(["--data", data, "--seeds", "1", "--out", str(model)]) == 0
+    content = json.loads(model.read_text())
+    del content["training_keys"]
+    model.write_text(json.dumps(content))
+    old = sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
+    run = tmp_path / "run"
+    judging = ["--judge", "telemetry", "--judge-option", f"model={model}", "--data", data]
+    assert judge([*judging, "--split", "all", "--out", str(run)]) == 0
+    assert "trained on trajectories that its file does not name" in capsys.readouterr().err
+    assert json.loads((run / "manifest.json").read_text())["prompt_hash"] == old
+
+
+def test_cross_fitted_verdicts_are_a_run_in_which_no_model_saw_the_task(
+    shop_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "fitted"
+    words = ["--data", f"trajudge:{shop_runs}", "--seeds", "1", "--target-precision", "0.8"]
+    assert main([*words, "--cross-fit", str(out)]) == 0
+    overall = next(ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("Overall"))
+    assert score([str(out), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["scores"]
+    (row,) = [r for r in rows if r["benchmark"] == "overall" and not r["baseline"]]
+    assert row["judge"] == "telemetry-cross-fitted"
+    assert row["n"] == 60
+    assert f"{100 * row['precision']:.1f}" == overall.split()[1]
+    assert main([*words, "--cross-fit", str(out)]) == 2
+    assert "holds judgments already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,31 @@
+"""Which trajectories a trained judge was trained on: its verdicts on them are no held-out ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+
+import orjson
+
+from trajectories.model import TrajectoryKey
+
+_LENGTH = 32
+
+
+def key_hash(key: TrajectoryKey) -> str:
+    """Hash a trajectory's key, so that a model file names no benchmark's tasks."""
+    return sha256(orjson.dumps(key.order)).hexdigest()[:_LENGTH]
+
+
+def training_hashes(judge: object) -> frozenset[str] | None:
+    """The hashes of the judge's training set (of all members of a composed judge); None: it was
+    trained on trajectories that it does not name."""
+    found: frozenset[str] | None = getattr(judge, "training_keys", frozenset())
+    return found
+
+
+def together(judges: Iterable[object]) -> frozenset[str] | None:
+    """The training sets of several judges as one; None where one of them is not known."""
+    each = [training_hashes(judge) for judge in judges]
+    known = [hashes for hashes in each if hashes is not None]
+    return frozenset().union(*known) if len(known) == len(each) else None
