@@ -44,7 +44,7 @@ class RunManifest(Record):
     protocol: str = "default"
     version: str
     sent: list[dict[str, JsonValue]] = added(default_factory=list)
-    training_keys: tuple[str, ...] = added(())
+    training_keys: list[str] = added(default_factory=list)
 
 
 # What may differ between two sittings of the same run: how it is scored, and by which release.

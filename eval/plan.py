@@ -141,7 +141,7 @@ def _asked(data: DataConfig) -> dict[str, Any]:
     return {name: found[name] for name in names if found[name]}
 
 
-def _trained_on(judge_id: str, judge: Judge, keys: Sequence[TrajectoryKey]) -> tuple[str, ...]:
+def _trained_on(judge_id: str, judge: Judge, keys: Sequence[TrajectoryKey]) -> list[str]:
     """The hashes of those of ``keys`` that the judge was trained on."""
     hashes = training_hashes(judge)
     if hashes is None:
@@ -150,7 +150,7 @@ def _trained_on(judge_id: str, judge: Judge, keys: Sequence[TrajectoryKey]) -> t
             "scores may be those on its training set; train it again with  python -m "
             "eval.telemetry --out FILE\n"
         )
-    return tuple(sorted((hashes or frozenset()) & {key_hash(key) for key in keys}))
+    return sorted((hashes or frozenset()) & {key_hash(key) for key in keys})
 
 
 def _card(judge: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import orjson
 from pydantic import Field, JsonValue
 
 from judges.registry import JUDGES, find_judge
@@ -17,14 +18,16 @@ from trajectories.model import Record
 # What makes two judges of one name different judges; of a run all of these are known.
 _COMPARED = ("model", "parameters", "prompt_hash", "options", "representation", "samples")
 _OPTIONAL = ("calibration",)
+_IF_BOTH_KNOW = ("sent",)
 _SHOWN = 60
 
 
 class JudgeConfiguration(Record):
-    """``facts`` are what is known of the judge, by name (``model``, ``parameters``,
+    """``facts`` are what is known of the judge, by name: ``model``, ``parameters``,
     ``prompt_hash``, ``options``, ``representation``, ``samples``, ``calibration``, ``endpoint``,
-    ``version``); a fact that is absent is not known. A run's manifest tells all of them, a
-    published judgment its model and its representation."""
+    ``version``, and ``sent``, the models and parameters as the provider got them. A fact that is
+    absent is not known. A run's manifest tells them, a published judgment its model and its
+    representation alone."""
 
     judge: str
     facts: dict[str, JsonValue] = Field(default_factory=dict)
@@ -44,15 +47,28 @@ def configuration_of_run(judge: str, manifest: Mapping[str, Any]) -> JudgeConfig
     names = ("model", "endpoint", "parameters", "prompt_hash", "options", "samples", "version")
     facts = {name: manifest[name] for name in names if name in manifest}
     facts |= {name: manifest[name] for name in _OPTIONAL if manifest.get(name) is not None}
+    if sent := _sent(manifest.get("sent")):
+        facts["sent"] = sent
     options = facts.get("options")
     if isinstance(options, dict):
         facts["representation"] = options.get("representation")
     return JudgeConfiguration(judge=judge, facts=facts)
 
 
+def _sent(entries: object) -> list[JsonValue]:
+    """Models and parameters as they were really sent, whichever SDK and address it was."""
+    if not isinstance(entries, list):
+        return []
+    calls: dict[bytes, JsonValue] = {}
+    for entry in entries:
+        call = {name: entry.get(name) for name in ("model", "parameters")}
+        calls[orjson.dumps(call, option=orjson.OPT_SORT_KEYS)] = call
+    return [calls[key] for key in sorted(calls)]
+
+
 def differences(certified: JudgeConfiguration, given: JudgeConfiguration) -> Iterator[str]:
     """Say of every fact that both know in what they differ."""
-    for name in (*_COMPARED, *_OPTIONAL):
+    for name in (*_COMPARED, *_OPTIONAL, *_IF_BOTH_KNOW):
         if name not in certified.facts or name not in given.facts:
             continue
         before, now = certified.facts[name], given.facts[name]

@@ -25,6 +25,13 @@ SETTINGS: dict[str, Any] = {
     "options": {"representation": "axtree", "max_prompt_tokens": 16000},
     "samples": 1,
     "version": "0.1.0",
+    "sent": [
+        {
+            "model": "gpt-4o-2024-11-20",
+            "endpoint": "openai",
+            "parameters": {"temperature": 0.0, "max_tokens": 512},
+        }
+    ],
 }
 JUDGE = SETTINGS["judge"]
 
@@ -91,8 +98,21 @@ def test_a_decision_records_judge_agents_and_benchmarks(tmp_path: Path) -> None:
         ),
         ({"samples": 3}, "samples 3 instead of 1"),
         ({"calibration": "isotonic-1"}, "only one of the two records"),
+        (
+            {"sent": [{"model": "gpt-4o-2024-11-20", "parameters": {"max_tokens": 512}}]},
+            "sent [{'model'",
+        ),
     ],
-    ids=["model", "parameter", "prompts", "representation", "option", "samples", "calibration"],
+    ids=[
+        "model",
+        "parameter",
+        "prompts",
+        "representation",
+        "option",
+        "samples",
+        "calibration",
+        "sent",
+    ],
 )
 def test_another_configuration_under_the_same_name_is_refused_by_what_differs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], named: str
