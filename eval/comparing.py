@@ -1,22 +1,22 @@
 """Judges against each other, on the trajectories that both judged, label by label.
 
-Precision, recall and F1 by a paired bootstrap over tasks; accuracy by McNemar's exact test. Holm's
-correction is over all pairs: of one metric, one label and one benchmark (or all of them).
+Precision, recall and F1 by their difference, with an interval over tasks; accuracy by McNemar's
+exact test. Holm's correction is over all pairs: of one metric, one label and one benchmark (or all
+of them).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations, product
-from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
 from eval.groups import Group, groups
 from eval.observations import Observations, Verdicts
+from eval.paired import COMPARED, paired_differences
 from eval.scores import (
     ALL_AGENTS,
     ALPHA,
@@ -30,18 +30,10 @@ from eval.scores import (
     Ranking,
     Rate,
 )
-from eval.stats.cluster_bootstrap import sum_clusters
-from eval.stats.comparison import (
-    holm,
-    mcnemar,
-    paired_differences,
-    probability_of_improvement,
-)
-from eval.stats.confusion import METRICS, confusion_columns, confusion_statistic
-from eval.stats.interval import Bools, Floats, Interval
-from eval.uncertainty import DEGENERATE, Bootstrap, is_degenerate, trajectories_of
-
-COMPARED: tuple[Rate, ...] = ("precision", "recall", "f1")
+from eval.stats.comparison import holm, mcnemar, probability_of_improvement
+from eval.stats.confusion import METRICS, confusion_columns
+from eval.stats.interval import Bools, Floats
+from eval.uncertainty import Bootstrap, trajectories_of
 
 
 class _Arena(NamedTuple):
@@ -72,10 +64,7 @@ def compare(
     rankings: list[Ranking] = []
     for arena in _arenas(said, missing, by_benchmark):
         pairs = [_Pair(arena, a, b) for a, b in combinations(sorted(arena.judges), 2)]
-        # The smallest p-value of B resamples is 2 / (B + 1), which Holm multiplies by the pairs:
-        # with too few resamples no two of many judges could be told apart, however they differ.
-        enough = max(bootstrap.resamples, ceil(4 * len(pairs) / ALPHA))
-        found = _differences(arena, pairs, replace(bootstrap, resamples=enough))
+        found = _differences(arena, pairs)
         differences += found
         discordances += _discordances(arena, pairs)
         rankings += [_ranking(metric, arena, found) for metric in COMPARED]
@@ -122,21 +111,16 @@ class _Pair:
         )
         self.one, self.other = one.at(here), other.at(there)
 
-    @property
-    def tasks_apart(self) -> int:
-        """On how many tasks the two do not say the same."""
-        return len(np.unique(self.one.task[self.one.verdict != self.other.verdict]))
 
-
-def _differences(arena: _Arena, pairs: list[_Pair], bootstrap: Bootstrap) -> list[Difference]:
-    """Metric by metric, pairs in order; pairs on the same trajectories share the resamples."""
+def _differences(arena: _Arena, pairs: list[_Pair]) -> list[Difference]:
+    """Metric by metric, pairs in order; pairs on the same trajectories are computed together."""
     together: dict[bytes, list[_Pair]] = defaultdict(list)
     for pair in pairs:
         together[trajectories_of(pair.one)].append(pair)
     found: dict[tuple[str, str, str], Difference] = {}
     for members in together.values():
         if len(members[0].one):
-            same = list(_shared_differences(arena, members, bootstrap))
+            same = list(_shared_differences(arena, members))
         else:
             same = [_nothing(arena, *where) for where in product(members, COMPARED)]
         found |= {(d.metric, d.first, d.second): d for d in same}
@@ -161,62 +145,23 @@ def _nothing(arena: _Arena, pair: _Pair, metric: Rate) -> Difference:
     return Difference.model_validate({**arena.name, **names, **nothing, "note": note})
 
 
-def _shared_differences(
-    arena: _Arena, pairs: list[_Pair], bootstrap: Bootstrap
-) -> Iterator[Difference]:
+def _shared_differences(arena: _Arena, pairs: list[_Pair]) -> Iterator[Difference]:
     """Differences of pairs of judges on the same trajectories."""
     judges = {pair.first: pair.one for pair in pairs} | {p.second: p.other for p in pairs}
     place = {name: index for index, name in enumerate(judges)}
-    seen = pairs[0].one
-    columns = confusion_columns(
-        np.column_stack([one.verdict == 1 for one in judges.values()]),
-        seen.truth,
-        np.column_stack([one.verdict >= 0 for one in judges.values()]),
-    )
-    order = list(product(range(len(COMPARED)), pairs))
-    told = paired_differences(
-        sum_clusters(columns, seen.task, seen.benchmark),
-        confusion_statistic(*COMPARED),
-        [(m * len(judges) + place[p.first], m * len(judges) + place[p.second]) for m, p in order],
-        np.random.default_rng(bootstrap.seed),
-        n_resamples=bootstrap.resamples,
-    )
-    for i, (m, pair) in enumerate(order):
-        yield Difference.model_validate(
-            {
-                **arena.name,
-                "metric": COMPARED[m],
-                "first": pair.first,
-                "second": pair.second,
-                "n": len(seen),
-                "difference": _defined(told.interval.estimate[i]),
-                "p_holm": None,
-                **_limits(told.interval, i, float(told.p_value[i]), pair),
-            }
-        )
-
-
-def _limits(interval: Interval, place: int, p: float, pair: _Pair) -> dict[str, object]:
-    """Low, high, p and note of the difference at ``place``.
-
-    Where every resample gives the same difference the percentiles are that one value, and the
-    p-value the smallest of so many resamples: no interval then, and no p-value below that of so
-    many tasks all falling to one side by chance (sign test).
-    """
-    low, high = interval.low[place], interval.high[place]
-    if np.isnan(p):
-        return {"low": None, "high": None, "p": None, "note": _note(interval, place)}
-    if is_degenerate(low, high):
-        p = max(p, min(1.0, 2.0 ** (1 - pair.tasks_apart)))
-        return {"low": None, "high": None, "p": p, "note": DEGENERATE}
-    return {"low": float(low), "high": float(high), "p": p, "note": ""}
-
-
-def _note(interval: Interval, place: int) -> str:
-    """Why there is no interval at ``place``."""
-    if np.isnan(interval.estimate[place]):
-        return "one of the two is undefined: a denominator is zero"
-    return "; ".join(interval.notes)
+    order = [(place[pair.first], place[pair.second]) for pair in pairs]
+    for metric, found in paired_differences([*judges.values()], order).items():
+        for pair, paired in zip(pairs, found, strict=True):
+            yield Difference(
+                benchmark=arena.benchmark,
+                label=arena.label,
+                metric=metric,
+                first=pair.first,
+                second=pair.second,
+                n=len(pair.one),
+                p_holm=None,
+                **paired._asdict(),
+            )
 
 
 def _discordances(arena: _Arena, pairs: Sequence[_Pair]) -> list[Discordance]:

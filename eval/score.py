@@ -91,9 +91,15 @@ def _how(add: Callable[..., Any]) -> None:
         type=_whole,
         default=2_000,
         metavar="N",
-        help="of the bootstrap over tasks that compares judges (default: 2000; 0: no comparison)",
+        help="0: judges are not compared; other numbers change nothing today (default: 2000)",
     )
-    add("--seed", type=_whole, default=0, metavar="N", help="of the bootstrap (default: 0)")
+    add(
+        "--seed",
+        type=_whole,
+        default=0,
+        metavar="N",
+        help="recorded, without effect (default: 0)",
+    )
 
 
 def _output(group: Any) -> None:

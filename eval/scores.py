@@ -148,9 +148,9 @@ class Spending(Ledger):
 class Difference(Record):
     """``first`` minus ``second`` in one metric, on the ``n`` trajectories that both judged.
 
-    ``low`` and ``high`` are the 95 % limits of the paired bootstrap over tasks, ``p_holm`` its
-    p-value corrected for the number of pairs; None where undefined or where every resample agrees.
-    ``note`` says why.
+    ``low`` and ``high`` are 95 % limits over tasks (``eval.stats.clustered_differences``), ``p``
+    the level at which they exclude zero and ``p_holm`` that corrected for the number of pairs;
+    None where undefined. ``note`` says why.
     """
 
     benchmark: str = OVERALL
@@ -207,9 +207,10 @@ class Comparison(Record):
 
 
 class Scores(Record):
-    """Everything that the tables show, in a stable order. ``resamples`` and ``seed`` are those
-    of the bootstrap that compares judges. ``against_baseline``: every judge less the rule-based
-    baseline on the same trajectories, ``p_holm`` over the judges."""
+    """Everything that the tables show, in a stable order. ``resamples`` and ``seed`` are what was
+    asked for: no interval needs them today, but without resamples judges are not compared.
+    ``against_baseline``: every judge less the rule-based baseline on the same trajectories,
+    ``p_holm`` over the judges."""
 
     missing: Missing
     resamples: int

@@ -21,10 +21,6 @@ from eval.stats.clustered_scores import BIASED, clustered_scores
 from eval.stats.score_metrics import score_columns
 from eval.stats.verdict_intervals import NOTHING_VARIES, verdict_columns, verdict_intervals
 
-DEGENERATE = "every resample gives the same value (degenerate): no interval"
-# Replicates are computed in float32.
-_ROUNDING = 1e-6
-
 
 class Scored(NamedTuple):
     """A Score and the observations that it was computed from."""
@@ -35,7 +31,7 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How many resamples judges are compared by (0: they are not), and from which seed."""
+    """What the command line asks for: without resamples judges are not compared."""
 
     resamples: int = 2_000
     seed: int = 0
@@ -48,11 +44,6 @@ class _Intervals:
     limits: dict[Rate | ScoreRate, Limits] = field(default_factory=dict)
     reasons: dict[Rate | ScoreRate, str] = field(default_factory=dict)
     design_effects: dict[Rate, float] = field(default_factory=dict)
-
-
-def is_degenerate(low: float, high: float) -> bool:
-    """Whether the percentiles are one value, to the digits that the resamples are computed in."""
-    return bool(high - low <= _ROUNDING)
 
 
 def with_intervals(scored: Sequence[Scored]) -> list[Score]:

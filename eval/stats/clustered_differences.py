@@ -19,7 +19,7 @@ from eval.stats.binomial import wilson_limits
 from eval.stats.clustered_rates import between_clusters, clustered_rates
 from eval.stats.interval import Floats, Interval, Ints
 
-_BISECTIONS = 30
+_BISECTIONS = 16  # of the logarithm over nine decades: p to three parts in ten thousand
 Transform = Callable[[Floats], Floats]
 
 

@@ -123,14 +123,18 @@ def probability_of_improvement(
     """
     x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     strata = np.zeros(len(x), dtype=int) if stratum is None else np.asarray(stratum)
-    names = np.unique(np.asarray(cluster), return_inverse=True)[1]
-    tasks = np.unique(np.stack([np.unique(strata, return_inverse=True)[1], names]), axis=1).T
-    code = np.unique(strata, return_inverse=True)[1]
-    wins = np.empty(len(tasks))
-    for place, (where, name) in enumerate(tasks):
-        here = (code == where) & (names == name)
-        wins[place] = (1 + np.sign(x[here][:, None] - y[here]).mean()) / 2
-    sizes = np.bincount(tasks[:, 0])
+    both = [np.unique(part, return_inverse=True)[1] for part in (strata, np.asarray(cluster))]
+    order = np.lexsort((both[1], both[0]))
+    where, name = (part[order] for part in both)
+    starts = np.flatnonzero(np.r_[True, (np.diff(where) != 0) | (np.diff(name) != 0)])
+    runs = np.diff(np.r_[starts, len(order)])
+    # A row a task, padded with nan: every run against every other of the same task.
+    place = np.arange(runs.max()) < runs[:, None]
+    padded = np.full((2, *place.shape), np.nan)
+    padded[0][place], padded[1][place] = x[order], y[order]
+    against = np.sign(padded[0][:, :, None] - padded[1][:, None, :])
+    wins = (1 + np.nansum(against, axis=(1, 2)) / runs**2) / 2
+    sizes = np.bincount(where[starts])
     mean = wins.mean(keepdims=True)
     half = np.sqrt(between_clusters(wins - mean, sizes)) / len(wins)
     half = half * t_quantile(confidence, float(len(wins) - len(sizes)))

@@ -76,7 +76,7 @@ def test_one_task_has_differences_without_interval_and_says_why() -> None:
     found = compared([said(0, True, judge="a")], [said(0, False, judge="b")]).comparison
     recall = difference(found, "recall", "a", "b")
     assert (recall.low, recall.p_holm) == (None, None)
-    assert "fewer than two clusters" in recall.note
+    assert "fewer than two tasks" in recall.note
     assert "a denominator is zero" in difference(found, "precision", "a", "b").note
 
 
@@ -180,21 +180,25 @@ def test_one_benchmark_alone_is_compared_once() -> None:
     assert both[0].comparison == both[1].comparison
 
 
-def test_a_difference_that_no_resample_moves_has_no_interval_but_a_cautious_p() -> None:
-    """Two tasks say nothing of the next one, however equal the resamples are."""
+def test_two_tasks_say_nothing_of_the_next_however_clear_they_are() -> None:
     few: Labels = {key(i): label(i, True) for i in range(2)}
     right, wrong = (
         [said(i, it, judge=name) for i in range(2)] for name, it in (("a", True), ("b", False))
     )
     recall = difference(compared(right, wrong, labels=few).comparison, "recall", "a", "b")
-    assert (recall.difference, recall.low, recall.high, recall.p) == (1.0, None, None, 0.5)
-    assert "degenerate" in recall.note
+    assert recall.difference == 1.0
+    assert recall.low is not None
+    assert recall.low < 0
+    assert recall.p is not None
+    assert recall.p > 0.1
     many: Labels = {key(i): label(i, True) for i in range(40)}
     right, wrong = (
         [said(i, it, judge=name) for i in range(40)] for name, it in (("a", True), ("b", False))
     )
     sure = compared(right, wrong, labels=many).comparison
-    assert difference(sure, "recall", "a", "b").p_holm == pytest.approx(2 / 501)
+    p = difference(sure, "recall", "a", "b").p_holm
+    assert p is not None
+    assert p < 0.001
     assert next(r for r in sure.rankings if r.metric == "recall").apart == (("a", "b"),)
 
 
