@@ -439,5 +439,5 @@ def test_an_image_that_is_no_image_but_endless_is_left_out(tmp_path: Path) -> No
     os.truncate(endless, 10 * 2**30)
     store.write(tmp_path / "out", [trajectory(steps=observed(None, endless))])
     (found,) = readable(tmp_path / "out")
-    assert found.final.screenshot is None
+    assert found.final.screenshot == ImageRef(problem="it was lost before")
     assert "larger than 64 MiB" in str(found.metadata["warnings"])

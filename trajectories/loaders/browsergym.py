@@ -77,7 +77,7 @@ def _read(source: Source, goals: Goals) -> Trajectory:
     warnings: list[str] = []
     content = mapping(_arguments(source, warnings))
     summary = _summary(source, warnings)
-    infos = _step_files(source.path, warnings)
+    infos = _step_files(source.path)
     goal, images = goals.of(source.path, summary.error, warnings)
     steps, answer = _steps(source, infos, warnings)
     seed = mapping(content.get("env_args")).get("task_seed")
@@ -127,13 +127,15 @@ def _summary(source: Source, warnings: list[str]) -> Summary:
     return read_summary(decode(source.data, path, dict[str, Any]))
 
 
-def _step_files(folder: Path, warnings: list[str]) -> list[tuple[int, Path]]:
+def _step_files(folder: Path) -> list[tuple[int, Path]]:
     """The steps by number. Raises Damaged."""
     found = step_files(folder)
+    numbers = {number for number, _ in found}
+    lost = next((number for number in range(len(found)) if number not in numbers), None)
     if len(found) > MAX_STEPS:
         raise Damaged(f"it has more than {MAX_STEPS:,} steps")
-    if [number for number, _ in found] != list(range(len(found))):
-        warnings.append("The numbers of the steps have gaps.")
+    if lost is not None:
+        raise Damaged(f"step_{lost}.pkl.gz is missing, and later steps are there")
     return found
 
 

@@ -130,6 +130,13 @@ def test_missing_parts_are_told(tmp_path: Path) -> None:
     ]
 
 
+def test_a_run_that_lost_a_step_is_not_read_without_it(tmp_path: Path) -> None:
+    folder = browsergym(tmp_path / NAME, steps=4)
+    (folder / "step_2.pkl.gz").unlink()
+    [], [bad] = split(load(tmp_path))
+    assert bad.reason == "step_2.pkl.gz is missing, and later steps are there"
+
+
 def test_a_run_that_kept_no_screenshot_misses_none(tmp_path: Path) -> None:
     folder = browsergym(tmp_path / NAME, steps=2)
     for path in folder.glob("screenshot_step_*"):
