@@ -223,7 +223,9 @@ def _how_to_read(decision: Decision) -> Iterator[str]:
     plan, findings = decision.plan, decision.findings
     level = findings[0].rate.level
     yield (
-        f"{decision.trajectories} labelled trajectories, {decision.successes} true successes. "
+        f"{decision.trajectories} labelled trajectories, {decision.successes} true successes"
+        f"{_of_agents(decision)}. What is shown holds for new tasks of this mix of benchmarks, for "
+        "these judges as they were configured, and for these agents. "
         "Limits are one-sided, each for its candidate alone, tasks as clusters:"
     )
     yield (
@@ -234,6 +236,11 @@ def _how_to_read(decision: Decision) -> Iterator[str]:
         if found.untested:
             names = ", ".join(map(benchmark_name, found.untested))
             yield f"{found.name} accepts nothing on {names}: nothing is shown there."
+
+
+def _of_agents(decision: Decision) -> str:
+    agents = sorted(decision.binding.agents) if decision.binding else []
+    return f", of {', '.join(agents)}" if agents else ""
 
 
 def _said(rate: Rate) -> str:
