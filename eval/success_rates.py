@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,34 +27,52 @@ class RateCells(NamedTuple):
 def success_rates(cells: Iterable[RateCells], missing: Missing) -> list[SuccessRate]:
     """The three rates of every cell; under the paper's protocol rounded to four digits, 0 of
     nothing, and a missing verdict is no success."""
-    # The reward is the trajectory's, whoever judges it: its limits are computed once.
-    known: dict[bytes, tuple[float, float] | None] = {}
-    return [_success_rate(cell, missing, known) for cell in cells]
+    chosen = [*cells]
+    seen = [c.seen.where(c.seen.answered) if missing == "exclude" else c.seen for c in chosen]
+    # Expert and reward are the trajectory's, whoever judges it: judges are computed together.
+    together: dict[bytes, list[int]] = defaultdict(list)
+    for number, each in enumerate(seen):
+        together[each.place.tobytes()].append(number)
+    intervals: list[dict[str, tuple[float, float]]] = [{} for _ in chosen]
+    for members in together.values():
+        for number, found in zip(members, _intervals([seen[i] for i in members]), strict=True):
+            intervals[number] = found
+    return [
+        _success_rate(cell, each, missing, found)
+        for cell, each, found in zip(chosen, seen, intervals, strict=True)
+    ]
+
+
+def _intervals(judges: Sequence[Observations]) -> list[dict[str, tuple[float, float]]]:
+    """Of every judge of the same trajectories, by the names of the rates; empty without any."""
+    seen = judges[0]
+    if not len(seen):
+        return [{} for _ in judges]
+    columns = [seen.truth, *(judge.verdict == 1 for judge in judges)]
+    expert, *accepted = _limits(seen, np.column_stack(columns))
+    rewarded = seen.where(~np.isnan(seen.reward))
+    rule = _limits(rewarded, rewarded.reward)[0] if len(rewarded) else None
+    return [
+        {
+            name: limits
+            for name, limits in (("expert", expert), ("judge_rate", mine), ("rule_based", rule))
+            if limits is not None
+        }
+        for mine in accepted
+    ]
 
 
 def _success_rate(
-    cell: RateCells, missing: Missing, known: dict[bytes, tuple[float, float] | None]
+    cell: RateCells,
+    seen: Observations,
+    missing: Missing,
+    intervals: dict[str, tuple[float, float]],
 ) -> SuccessRate:
-    seen = cell.seen.where(cell.seen.answered) if missing == "exclude" else cell.seen
-    n, rewarded = len(seen), seen.where(~np.isnan(seen.reward))
-    accepted = seen.verdict == 1
-    values = {"expert": seen.truth, "judge_rate": accepted, "rule_based": rewarded.reward}
+    rewarded = seen.where(~np.isnan(seen.reward))
+    values = {"expert": seen.truth, "judge_rate": seen.verdict == 1, "rule_based": rewarded.reward}
     rates: dict[str, Any] = {name: _mean(array, missing) for name, array in values.items()}
-    intervals: dict[str, tuple[float, float]] = {}
-    if n:
-        both = _limits(seen, np.column_stack([seen.truth, accepted]))
-        intervals = {
-            name: limits
-            for name, limits in zip(("expert", "judge_rate"), both, strict=True)
-            if limits is not None
-        }
-    same = rewarded.place.tobytes()
-    if same not in known:
-        known[same] = _limits(rewarded, rewarded.reward)[0] if len(rewarded) else None
-    if found := known[same]:
-        intervals["rule_based"] = found
     place = {"judge": cell.judge, **cell.group._asdict()}
-    more = {"n": n, "rewarded": len(rewarded), "intervals": intervals}
+    more = {"n": len(seen), "rewarded": len(rewarded), "intervals": intervals}
     return SuccessRate.model_validate({**place, **more, **rates})
 
 
