@@ -1,4 +1,5 @@
-"""How the judgments of a judge ended, what was not judged, which labels are unsure."""
+"""How the judgments of a judge ended, of how many a prompt was shortened, what was not judged,
+which labels are unsure."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import numpy as np
 from eval.groups import Group
 from eval.observations import STATUSES, Verdicts
 from eval.reference import UNKNOWN
+from eval.rungs import RUNGS, WHOLE
 from eval.scores import Coverage, Label
 from eval.stats.interval import Bools
 
@@ -19,6 +21,7 @@ def coverage_of(
     judge was trained on them."""
     inside = members[said.place]
     ended = np.bincount(said.status[inside], minlength=len(STATUSES)).tolist()
+    cut = np.bincount(said.rung[inside], minlength=len(RUNGS)).tolist()
     judged, trained = int(inside.sum()), int((training & members).sum())
     return Coverage(
         judge=judge,
@@ -26,6 +29,7 @@ def coverage_of(
         agent=group.agent,
         judged=judged,
         statuses={status: n for status, n in zip(STATUSES, ended, strict=True) if n},
+        shortened={rung: n for rung, n in zip(RUNGS, cut, strict=True) if n and rung != WHOLE},
         unjudged=int((due & members & ~training).sum()) - judged,
         unlabelled=int((inside & ~said.reference.annotated[said.place]).sum()),
         training=trained,

@@ -12,6 +12,7 @@ import orjson
 from pydantic import Field, JsonValue
 
 from eval.run_folder import JUDGMENTS, MANIFEST, read_manifest, write_manifest
+from judges.adapters.windows import Window
 from trajectories.added import added, stable_dump
 from trajectories.errors import UserError
 from trajectories.model import Record
@@ -23,6 +24,7 @@ class RunManifest(Record):
     ``annotations`` are specifications, ``revision`` the data's where it is versioned. ``sent`` is
     what the calls turned out to be (``eval.effective``): endpoint, SDK, effective parameters.
     ``training_keys`` are hashes of the run's trajectories that the judge was trained on.
+    ``windows`` are those that prompts were cut to, by model.
 
     A field that is new since the first release is declared with ``trajectories.added.added``:
     folders recorded before it stay the same run, under the same name.
@@ -41,6 +43,7 @@ class RunManifest(Record):
     revision: str | None = None
     annotations: str | None = None
     selection: dict[str, JsonValue] = Field(default_factory=dict)
+    windows: dict[str, Window] = added(default_factory=dict)
     protocol: str = "default"
     version: str
     sent: list[dict[str, JsonValue]] = added(default_factory=list)
@@ -48,7 +51,8 @@ class RunManifest(Record):
 
 
 # What may differ between two sittings of the same run: how it is scored, and by which release.
-_FREE = {"protocol", "version", "card", "revision", "sent"}
+# Windows are compared by themselves: what an earlier release did not record is no difference.
+_FREE = {"protocol", "version", "card", "revision", "sent", "windows"}
 
 _WHY = {
     "prompt_hash": "the prompts have changed since, and one run never mixes two versions (what it "
@@ -96,6 +100,7 @@ def _settings(manifest: RunManifest) -> dict[str, Any]:
 
 def _check_same(folder: Path, earlier: dict[str, Any], manifest: RunManifest) -> None:
     """Compare as both are read today: a field that the earlier one lacks has its default."""
+    _check_windows(folder, earlier.get("windows"), manifest)
     now = _settings(manifest)
     before = {name: value for name, value in earlier.items() if name not in _FREE}
     for name in (*now, *(before.keys() - now.keys())):
@@ -105,6 +110,19 @@ def _check_same(folder: Path, earlier: dict[str, Any], manifest: RunManifest) ->
             raise UserError(
                 f"--out {folder}: holds a run with {name} {_short(old)}, this one has "
                 f"{_short(new)}: {_WHY.get(name, '')}choose another --out"
+            )
+
+
+def _check_windows(folder: Path, earlier: object, manifest: RunManifest) -> None:
+    """One run never mixes prompts that were cut to different windows."""
+    for model, window in manifest.windows.items():
+        before = earlier.get(model) if isinstance(earlier, dict) else None
+        tokens = before.get("tokens") if isinstance(before, dict) else None
+        if tokens not in (None, window.tokens):
+            raise UserError(
+                f"--out {folder}: holds a run whose prompts were cut to {tokens:,} tokens, the "
+                f"window of {model}, which is {window.tokens:,} tokens now: go on with  "
+                f"--context {tokens}  or choose another --out"
             )
 
 

@@ -14,10 +14,12 @@ from pydantic import JsonValue
 
 from eval.composed import MEMBER, member_models
 from eval.settings import ROLES, CallConfig, JudgeConfig
+from eval.windows import find_window
 from judges.adapters.base import Adapter
 from judges.adapters.capabilities import Capability, capability
 from judges.adapters.prices import Prices, load_prices
 from judges.adapters.routing import make_adapter
+from judges.adapters.windows import Window
 from judges.engine import (
     Asking,
     Budget,
@@ -42,12 +44,14 @@ MESSAGE_OVERHEAD = 4
 
 @dataclass(frozen=True)
 class ModelSide:
-    """``parameters`` are those of every call; ``adapter`` knows the provider; ``others`` are the
-    models beside the judge's own, by role (``captioner``)."""
+    """``known.context`` is the ``window``'s; ``parameters`` are those of every call; ``adapter``
+    knows the provider; ``others`` are the models beside the judge's own, by role
+    (``captioner``)."""
 
     model: str
     adapter: Adapter
     known: Capability
+    window: Window
     parameters: Mapping[str, JsonValue]
     prices: Prices
     calls: CallConfig
@@ -60,7 +64,13 @@ class ModelSide:
             "model": self.model,
             "endpoint": self.adapter.endpoint,
             "parameters": dict(self.parameters),
+            "windows": {model: window.model_dump() for model, window in self.windows.items()},
         }
+
+    @property
+    def windows(self) -> dict[str, Window]:
+        """Of all models, by name."""
+        return {model: side.window for model, side in self.sides.items()}
 
     @property
     def images(self) -> ImageLimits:
@@ -226,10 +236,9 @@ def single_side(named: str, calls: CallConfig) -> ModelSide:
         Path(calls.prices) if calls.prices else None,
         built_in=not adapter.endpoint.startswith("http"),
     )
-    known = capability(model)
-    if calls.context is not None:
-        known = known.model_copy(update={"context": calls.context})
-    return ModelSide(model, adapter, known, parameters, prices, calls)
+    window = find_window(model, adapter, calls, cache_path(calls.cache).parent)
+    known = capability(model).model_copy(update={"context": window.tokens})
+    return ModelSide(model, adapter, known, window, parameters, prices, calls)
 
 
 def cache_path(named: str | None) -> Path:

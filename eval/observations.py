@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from annotations.model import Labels
 from eval.protocol import MISSING
 from eval.reference import UNKNOWN, Reference
+from eval.rungs import furthest_rung
 from eval.scores import LABELS, Label, Missing
 from eval.stats.interval import Bools, Floats, Ints
 from judges.model import Judgment, Status
@@ -78,12 +79,13 @@ class Observations:
 @dataclass(frozen=True, eq=False)
 class Verdicts:
     """What one judge said, one judgment a trajectory: arrays of one shape (N,) in the order of
-    keys. ``status`` indexes STATUSES; ``said`` is 1, 0 or UNKNOWN by label; ``score`` is nan
-    where there is none."""
+    keys. ``status`` indexes STATUSES, ``rung`` RUNGS; ``said`` is 1, 0 or UNKNOWN by label;
+    ``score`` is nan where there is none."""
 
     reference: Reference
     place: Ints
     status: Ints
+    rung: Ints
     said: Mapping[Label, NDArray[np.int8]]
     score: Floats
 
@@ -105,6 +107,7 @@ class Verdicts:
             reference=reference,
             place=place[order],
             status=np.array([_CODE[j.status] for j in judgments], dtype=np.int64)[order],
+            rung=np.array([furthest_rung(j.calls) for j in judgments], dtype=np.int64)[order],
             said={label: answers[order] for label, answers in said.items()},
             score=np.array(scores, dtype=float)[order],
         )

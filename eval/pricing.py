@@ -15,11 +15,13 @@ from eval.grid import Cell
 from eval.jobs import Job, Reading, jobs_of
 from eval.model_side import ModelSide
 from eval.plan import Plan
+from eval.windows import guesses
 from judges.judging import judge_trajectory
 from judges.model import Call, Usage
 from trajectories.errors import UserError
 from trajectories.exits import DONE
 from trajectories.model import Trajectory
+from trajectories.terminal import one_line
 
 ASK_ABOVE = 1.0
 SAMPLED = 40
@@ -51,6 +53,8 @@ def dry_run(cells: Sequence[Cell]) -> int:
     rows = [(cell.plan.judge_id, _price_all(cell, asked)) for cell in cells]
     for judge, found in rows:
         sys.stdout.write(described(judge, found) + "\n")
+    windows = {model: one for cell in cells for model, one in cell.plan.manifest.windows.items()}
+    sys.stderr.write("".join(f"warning: {one_line(said)}\n" for said in guesses(windows)))
     if len(rows) > 1:
         sys.stdout.write(f"total          {_money(_total([found for _, found in rows]))}\n")
     return DONE

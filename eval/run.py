@@ -19,6 +19,7 @@ from eval.report import write_results
 from eval.run_folder import REWARDS, read_rewards, write_labels, write_rewards
 from eval.run_log import run_log
 from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all, run_interruptible
+from eval.windows import guesses
 from judges.engine import Payments
 from judges.judging import RecordingAsk, judge_trajectory
 from judges.model import Judgment, Reply, Status
@@ -179,6 +180,7 @@ class Sitting:
         """What could not be read, file by file, and why judgments failed, once a status."""
         named = dict.fromkeys(f"{i.source}: {i.reason}" for i in self.reading.unreadable)
         yield from named
+        yield from guesses(self.plan.manifest.windows)
         for key in self.reading.repeated:
             yield f"{key} comes twice in the data: the first one counts"
         for status in Status:

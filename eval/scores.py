@@ -108,13 +108,18 @@ class SuccessRate(Record):
 class Coverage(Record):
     """How the judgments of one judge ended: ``statuses`` sum to ``judged``. Beside them the
     trajectories of the run that were not judged, and the judged ones without annotation.
-    ``training`` counts those that the judge was trained on, which are left out of all else."""
+    ``training`` counts those that the judge was trained on, which are left out of all else.
+
+    ``shortened`` counts the judgments of which a prompt showed less than was recorded, by the
+    furthest rung of the truncation ladder that a prompt which was answered stood on; ``fewer``:
+    screenshots were left out."""
 
     judge: str
     benchmark: str
     agent: str = ALL_AGENTS
     judged: int
     statuses: dict[Status, int]
+    shortened: dict[str, int] = Field(default_factory=dict)
     unjudged: int
     unlabelled: int
     training: int = 0

@@ -14,6 +14,7 @@ from eval.published import judgments_folder, read_published
 from eval.published_index import JudgmentIndex
 from eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest, read_rewards
 from eval.training import trained_on
+from eval.windows import guesses, recorded_windows
 from judges.model import Judgment
 from trajectories.errors import UserError
 from trajectories.model import TrajectoryKey
@@ -71,6 +72,7 @@ def read_run(folder: Path) -> Source:
         representations={j.judge: shown for j in judgments} if shown else {},
         data=[str(manifest["data"])] if manifest.get("data") else [],
         training=trained_on(manifest, judgments),
+        notes=list(guesses(recorded_windows(manifest))),
     )
 
 

@@ -54,7 +54,10 @@ _OF_SCORES: dict[ScoreRate, str] = {
     "brier": "Brier",
     "calibration_error": "calibration error",
 }
-_COVERAGE_HEAD = ("benchmark", "judge", "judged", "by status", "not judged", "no annotation")
+_COVERAGE_HEAD = (
+    *("benchmark", "judge", "judged", "by status", "shortened"),
+    *("not judged", "no annotation"),
+)
 _SPENDING_HEAD = (
     *("judge", "calls", "input tokens", "cached", "images"),
     *("output tokens", "reasoning", "cost", "seconds"),
@@ -188,6 +191,7 @@ def _coverage_row(found: Coverage) -> tuple[str, ...]:
         found.judge,
         str(found.judged),
         ", ".join(_endings(found)) or UNDEFINED,
+        ", ".join(f"{rung} {n}" for rung, n in found.shortened.items()) or "none",
         str(found.unjudged),
         str(found.unlabelled),
     )

@@ -8,12 +8,18 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from judges.adapters.errors import ContextOverflow
+from judges.adapters.overflow import too_long
 from judges.model import Ask, Message, Part, Picture, Reply, Text
 from judges.pictures import ImageLimits, picture_tokens
 from trajectories.ladder import MAX_OVERFLOWS, SHRINK, Ladder, Rung, View
 from trajectories.model import Trajectory
 from trajectories.represent import Representation
 from trajectories.tokens import count_tokens
+
+# Below what a server says that it takes: the share of texts that our count gets wrong differs.
+CLOSE = 0.92
+# Of the window, for the reply: what a run asks for by default.
+REPLY_ROOM = 1024
 
 NOTHING = View(rung=Rung.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree="")
 """A view without a word: what a template takes by itself."""
@@ -40,8 +46,8 @@ async def ask_down(
     """The reply to the first prompt that the model does not find too long.
 
     ``make`` gives the longest prompt within so many tokens, None if nothing sensible fits; it
-    begins with ``limit`` and goes on with a share of what was too long. Raises ContextOverflow, and
-    whatever else ``ask`` raises.
+    begins with ``limit`` and goes on with what the server says would fit, or else with a share of
+    what was too long. Raises ContextOverflow, and whatever else ``ask`` raises.
     """
     overflow = ContextOverflow(f"the prompt does not fit {limit} tokens however it is cut")
     budget = limit
@@ -60,8 +66,22 @@ async def ask_down(
             )
         except ContextOverflow as error:
             overflow = error
-        budget = int(SHRINK * prompt_tokens(prompt.messages, images))
+        counted = prompt_tokens(prompt.messages, images)
+        told = told_budget(overflow, counted)
+        budget = int(SHRINK * counted) if told is None else told
     raise overflow
+
+
+def told_budget(overflow: ContextOverflow, counted: int) -> int | None:
+    """The tokens, by our count, of the prompt to try after one of ``counted`` tokens: what the
+    server says of its window, and of its own count of the prompt; None where it says nothing."""
+    told = too_long(str(overflow))
+    if told.window is None:
+        return None
+    room = told.window - (REPLY_ROOM if told.reply is None else told.reply)
+    if told.prompt is None:
+        return int(min(SHRINK * counted, room))
+    return int(min(CLOSE * counted, CLOSE * room * counted / told.prompt))
 
 
 async def ask_of_steps(
@@ -83,6 +103,11 @@ async def ask_of_steps(
         return Fitted(view.rung.label, messages(view))
 
     return await ask_down(ask, make, limit=limit, images=images)
+
+
+def cut_or_full(recorded: str | None, shown: str | None) -> str:
+    """The rung of a text that is cut apart from the ladder."""
+    return (Rung.FULL if shown == recorded else Rung.CUT).label
 
 
 def words(view: View) -> dict[str, object]:

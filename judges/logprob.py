@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from judges.adapters.errors import BadRequest, ContextOverflow, Refused
-from judges.fitting import NOTHING, conversation, prompt_tokens, words
+from judges.fitting import NOTHING, conversation, prompt_tokens, told_budget, words
 from judges.model import Ask, Message, Picture, Reply, Text, Verdict
 from judges.parsing import ParseFailure, normalise
 from judges.pictures import ImageLimits, picture
@@ -55,7 +55,8 @@ class Logprob:
         around = prompt_tokens(self._messages(NOTHING, pictures), options.images)
         overflow = ContextOverflow("the prompt does not fit however it is cut")
         budget = options.max_prompt_tokens - around
-        for view in views(trajectory, options.representation, budget):
+        shorter = views(trajectory, options.representation, budget)
+        for view in shorter:
             try:
                 reply = await ask(
                     self._messages(view, pictures),
@@ -67,6 +68,8 @@ class Logprob:
                 )
             except ContextOverflow as error:
                 overflow = error
+                told = told_budget(error, view.tokens + around)
+                shorter.room = None if told is None else told - around
                 continue
             score = probability_of_yes(reply)
             return Verdict(success=score >= options.threshold, score=score)

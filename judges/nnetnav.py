@@ -7,14 +7,22 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from judges.fitting import Fitted, ask_down, ask_of_steps, conversation, prompt_tokens, words
+from judges.fitting import (
+    Fitted,
+    ask_down,
+    ask_of_steps,
+    conversation,
+    cut_or_full,
+    prompt_tokens,
+    words,
+)
 from judges.model import Ask, Message, Text, Verdict
 from judges.parsing import parse_grade_line
 from judges.reader import Reader
 from judges.reading import about, read, read_whole, some_text, together
 from judges.trees import check_trees, two_trees
 from prompts.render import load_prompt
-from trajectories.ladder import View, cut_middle
+from trajectories.ladder import Rung, View, cut_middle
 from trajectories.model import Record, Step, Trajectory
 from trajectories.needs import ALL, Needs
 
@@ -76,7 +84,10 @@ class Nnetnav:
             pair = two_trees(before.observation, after.observation, budget - around)
             if pair is None:
                 return None
-            return Fitted(pair.rung.label, messages(pair.before, pair.after))
+            rung = pair.rung.label
+            if pair.rung is Rung.FULL:
+                rung = cut_or_full(before.action, action)
+            return Fitted(rung, messages(pair.before, pair.after))
 
         model, limit = self._options.describer.model, self._options.describer.max_prompt_tokens
         with about(f"change of step {number}"):

@@ -9,7 +9,15 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from judges.fitting import NOTHING, Fitted, ask_down, conversation, prompt_tokens, words
+from judges.fitting import (
+    NOTHING,
+    Fitted,
+    ask_down,
+    conversation,
+    cut_or_full,
+    prompt_tokens,
+    words,
+)
 from judges.model import Ask, Message, Picture, Text, Verdict
 from judges.pictures import ImageLimits, picture
 from judges.reading import about, read, read_whole, together
@@ -62,17 +70,17 @@ class Rubric:
         seen = self._options.representation == "screenshot"
         shots = recorded(trajectory) if seen else []
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
-        criteria = await self._criteria(goal, ask)
+        criteria = await self._criteria(goal, ask, cut_or_full(trajectory.goal, goal))
         grades = await together([partial(self._grades, goal, criteria, s, ask) for s in shots])
         best = most_relevant(shots, grades, self._options.per_criterion)
         return await self._verdict(trajectory, criteria, best, ask)
 
-    async def _criteria(self, goal: str, ask: Ask) -> list[Criterion]:
+    async def _criteria(self, goal: str, ask: Ask, rung: str) -> list[Criterion]:
         """From the goal alone, so that one call serves all runs of a task."""
         user = Text(text=self._prompt.render("criteria_user", goal=goal))
         messages = conversation(self._prompt.render("criteria"), [user])
         with about("criteria"):
-            reply = await ask(messages, stage="criteria", assume=ASSUMED_CRITERIA)
+            reply = await ask(messages, stage="criteria", rung=rung, assume=ASSUMED_CRITERIA)
             return read_whole(reply, parse_criteria)
 
     async def _grades(

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from judges.adapters.errors import ContextOverflow
+from judges.fitting import told_budget
 from judges.forms import Form, OwnForm, PublishedForm
 from judges.json_replies import answer_schema, flag, parse_json, whole_number_in
 from judges.model import Ask, Verdict
@@ -81,12 +82,15 @@ class Simplified:
         overflow = ContextOverflow(
             f"the prompt does not fit {self.options.max_prompt_tokens} tokens however it is cut"
         )
-        for view in views(trajectory, self.options.representation, budget):
+        shorter = views(trajectory, self.options.representation, budget)
+        for view in shorter:
             messages = form.messages(view, pictures, numbers)
             try:
                 reply = await ask(messages, rung=view.rung.label, **self._parameters)
             except ContextOverflow as error:
                 overflow = error
+                told = told_budget(error, view.tokens + around)
+                shorter.room = None if told is None else told - around
                 continue
             return read(reply, self._parse)
         raise overflow

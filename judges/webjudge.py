@@ -9,7 +9,15 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from judges.fitting import NOTHING, Fitted, ask_down, conversation, prompt_tokens, words
+from judges.fitting import (
+    NOTHING,
+    Fitted,
+    ask_down,
+    conversation,
+    cut_or_full,
+    prompt_tokens,
+    words,
+)
 from judges.model import Ask, Message, Picture, Text, Verdict
 from judges.parsing import parse_grade_line, parse_status_line
 from judges.pictures import ImageLimits, picture
@@ -67,7 +75,8 @@ class WebJudge:
         """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
         shots = recorded(trajectory)
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
-        points = await self._key_points(goal, ask)
+        rung = cut_or_full(trajectory.goal, goal)
+        points = await self._key_points(goal, ask, rung)
         notes = await together([partial(self._note, goal, points, shot, ask) for shot in shots])
         passed = sorted(
             (note for note in notes if note.score >= self._options.threshold),
@@ -75,11 +84,11 @@ class WebJudge:
         )
         return await self._verdict(trajectory, points, passed[: self._options.screenshots], ask)
 
-    async def _key_points(self, goal: str, ask: Ask) -> str:
+    async def _key_points(self, goal: str, ask: Ask, rung: str) -> str:
         user = Text(text=self._prompt.render("key_points_user", goal=goal))
         messages = conversation(self._prompt.render("key_points"), [user])
         with about("key points"):
-            reply = await ask(messages, stage="key_points", assume=ASSUMED_POINTS)
+            reply = await ask(messages, stage="key_points", rung=rung, assume=ASSUMED_POINTS)
             return read_whole(reply, some_text)
 
     async def _note(self, goal: str, points: str, shot: Shot, ask: Ask) -> Note:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from judges.fitting import Fitted, ask_down, conversation, prompt_tokens
+from judges.fitting import Fitted, ask_down, conversation, cut_or_full, prompt_tokens
 from judges.model import Ask, Message, Picture, Text, Verdict
 from judges.parsing import parse_status_line
 from judges.pictures import ImageLimits
@@ -44,8 +44,7 @@ class WebVoyager:
         shots = recorded(trajectory)
         latest = [shot.image for shot in reversed(shots)][: self._options.screenshots]
 
-        def messages(pictures: list[Picture], budget: int) -> list[Message]:
-            answer = trajectory.answer and cut_middle(trajectory.answer, budget // 4)
+        def messages(pictures: list[Picture], answer: str | None) -> list[Message]:
             text = self._prompt.render(
                 "user",
                 goal=trajectory.goal,
@@ -56,11 +55,14 @@ class WebVoyager:
             return conversation(self._system, [*pictures, Text(text=text)])
 
         def make(budget: int) -> Fitted | None:
-            around = prompt_tokens(messages([], budget))
+            answer = trajectory.answer and cut_middle(trajectory.answer, budget // 4)
+            around = prompt_tokens(messages([], answer))
             shown = first_that_fit(latest, budget - around, limits)
             if not shown:
                 return None
-            rung = "full" if len(shown) == len(latest) else "fewer"
-            return Fitted(rung, messages(shown[::-1], budget))
+            rung = cut_or_full(trajectory.answer, answer)
+            if len(shown) < len(latest):
+                rung = "fewer"
+            return Fitted(rung, messages(shown[::-1], answer))
 
         return read(await ask_down(ask, make, limit=limit, images=limits), parse_status_line)

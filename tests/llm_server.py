@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -89,7 +89,7 @@ class LlmServer:
     """The server: ``latency`` in seconds (or a function of the request), ``script`` of faults,
     ``rpm`` requests a minute, ``slots`` admitted at once (else a bare 429), ``text`` a fixed
     answer or a function of the request (that may give a whole ``Outgoing``), ``record`` how many
-    requests ``seen`` keeps."""
+    requests ``seen`` keeps, ``models`` the list of models, ``props`` llama.cpp's properties."""
 
     def __init__(
         self,
@@ -103,6 +103,8 @@ class LlmServer:
         text: str | Callable[[Incoming], str | Outgoing] | None = None,
         cached_tokens: int = 0,
         record: int = 100,
+        models: Sequence[Mapping[str, object]] = ({"id": "mock", "object": "model"},),
+        props: Mapping[str, object] | None = None,
     ) -> None:
         self.port = port
         self.latency = latency
@@ -112,6 +114,7 @@ class LlmServer:
         self.whole_seconds = whole_seconds
         self.text = text
         self.cached_tokens = cached_tokens
+        self.models, self.props = list(models), props
         self.stats = Stats()
         self.seen: deque[Incoming] = deque(maxlen=record)
         self.bodies_seen: set[str] = set()
@@ -183,8 +186,9 @@ class LlmServer:
         if path == "/__stats":
             return Outgoing(200, orjson.dumps(asdict(self.stats)))
         if path.endswith("/models"):
-            models = {"object": "list", "data": [{"id": "mock", "object": "model"}]}
-            return Outgoing(200, orjson.dumps(models))
+            return Outgoing(200, orjson.dumps({"object": "list", "data": self.models}))
+        if path == "/props" and self.props:
+            return Outgoing(200, orjson.dumps(self.props))
         protocol = next((name for end, name in PATHS.items() if path.endswith(end)), None)
         if protocol is None:
             return Outgoing(404, b'{"error": {"message": "no such path"}}')

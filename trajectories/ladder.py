@@ -269,24 +269,46 @@ class Ladder:
         )
 
 
-def views(trajectory: Trajectory, representation: Representation, budget: int) -> Iterator[View]:
+class Views(Iterator[View]):
     """Ever shorter views: the first that fits ``budget`` (tokens), then one for every overflow.
 
-    Ask for the next one only after the provider refused the last as too long. Ends after
-    ``MAX_OVERFLOWS`` refusals, or when nothing shorter makes sense; empty if nothing fits.
-    Raises MissingObservation if the representation needs a tree and there is none.
+    Ask for the next one only after the provider refused the last as too long; ``room`` are the
+    tokens that it said would fit, where it did. Ends after ``MAX_OVERFLOWS`` refusals, or when
+    nothing shorter makes sense; empty if nothing fits. Raises MissingObservation if the
+    representation needs a tree and there is none.
     """
-    ladder = Ladder(trajectory, representation)
-    view = ladder.first(budget)
-    for _ in range(MAX_OVERFLOWS + 1):
-        if view is None:
-            return
-        yield view
-        view = _below(ladder, view)
+
+    def __init__(self, trajectory: Trajectory, representation: Representation, budget: int) -> None:
+        self._ladder = Ladder(trajectory, representation)
+        self._budget = budget
+        self.room: int | None = None
+        self._made = self._descend()
+
+    def __next__(self) -> View:
+        return next(self._made)
+
+    def _descend(self) -> Iterator[View]:
+        view = self._ladder.first(self._budget)
+        for _ in range(MAX_OVERFLOWS + 1):
+            if view is None:
+                return
+            self.room = None
+            yield view
+            view = self._below(view)
+
+    def _below(self, view: View) -> View | None:
+        """What fits into the room; where none is told, the pruned tree in place of the full one,
+        else what fits into a share of what did not."""
+        if self.room is not None:
+            start = Rung.PRUNED if view.rung is Rung.FULL else max(Rung.CUT, view.rung)
+            return self._ladder.first(min(self.room, view.tokens - 1), start)
+        if view.rung is Rung.FULL:
+            pruned = self._ladder.at(Rung.PRUNED, view.tokens)
+            if pruned is not None:
+                return pruned
+        return self._ladder.first(int(SHRINK * view.tokens), max(Rung.CUT, view.rung))
 
 
-def _below(ladder: Ladder, view: View) -> View | None:
-    """The pruned tree in place of the full one; else what fits into a share of what did not."""
-    if view.rung is Rung.FULL and (pruned := ladder.at(Rung.PRUNED, view.tokens)) is not None:
-        return pruned
-    return ladder.first(int(SHRINK * view.tokens), max(Rung.CUT, view.rung))
+def views(trajectory: Trajectory, representation: Representation, budget: int) -> Views:
+    """The views of a trajectory, see ``Views``."""
+    return Views(trajectory, representation, budget)

@@ -16,6 +16,7 @@ from environments.agents.protocol import GaveUp, Job, NotPlayed
 from environments.agents.talk import Talk
 from environments.chromium.action_syntax import SIGNATURES, BadAction, Parameter, parse
 from judges.adapters.errors import ContextOverflow, Refused
+from judges.fitting import told_budget
 from judges.model import Message, Picture, Reply, Text
 from judges.parsing import without_thinking
 from judges.pictures import picture, picture_tokens
@@ -119,13 +120,17 @@ class ModelAgent:
         )
         controls = [] if see.shows_axtree else _controls(view)
         representation = see if view.observation.axtree else Representation.NONE
-        for cut in views(run, representation, budget - count_tokens("\n".join(controls))):
+        budget -= count_tokens("\n".join(controls))
+        shorter = views(run, representation, budget)
+        for cut in shorter:
             try:
                 return self._talk.ask(
                     self._asking, self._messages(view, cut, controls, shown), cut.rung.label
                 )
-            except ContextOverflow:
-                continue
+            except ContextOverflow as error:
+                around = side.max_prompt_tokens - budget
+                told = told_budget(error, cut.tokens + around)
+                shorter.room = None if told is None else told - around
         raise NotPlayed(f"{side.model}: the page does not fit its window however it is cut")
 
     def _picture(self, view: View) -> list[Picture]:

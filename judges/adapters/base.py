@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import urlsplit, urlunsplit
 
 from judges.adapters.headers import RateHeaders
 from judges.model import Reply, Request
 from trajectories.errors import UserError
 
-__all__ = ["Adapter", "RateHeaders", "Sent", "clean_url", "key_from"]
+if TYPE_CHECKING:
+    from judges.adapters.windows import Window
+
+__all__ = ["Adapter", "RateHeaders", "Sent", "TellsWindow", "clean_url", "key_from"]
 
 
 class Sent(NamedTuple):
@@ -33,6 +36,15 @@ class Adapter(Protocol):
     async def send(self, request: Request) -> Sent: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class TellsWindow(Protocol):
+    """An adapter whose server, or package, knows how many tokens a model's window holds."""
+
+    def told_window(self, model: str) -> Window | None:
+        """The window, None where it is not told. Raises Unreachable if nobody answers."""
+        ...
 
 
 def clean_url(url: str) -> str:

@@ -40,6 +40,12 @@ def capability(model: str) -> Capability:
     raise AssertionError("capabilities.toml ends with the pattern *")
 
 
+def is_known(model: str) -> bool:
+    """Whether ``capabilities.toml`` has more than the careful default for ``model``."""
+    name = model.rpartition("/")[2].lower()
+    return any(fnmatchcase(name, pattern) for pattern, _ in _table() if pattern != "*")
+
+
 @cache
 def _table() -> list[tuple[str, Capability]]:
     """Patterns in the order of the file: the first match counts."""

@@ -22,6 +22,7 @@ from judges.adapters.errors import (
     UnknownModel,
 )
 from judges.adapters.headers import rate_headers, retry_after
+from judges.adapters.overflow import with_numbers
 
 _SHOWN = 200
 _PARAMETER_TEXT = re.compile(
@@ -47,6 +48,8 @@ def failure(
     """
     kind, words = kind_of(status, error), shown(error.message)
     said = f"{where} answered {status}: {words}"
+    if kind is ContextOverflow:
+        return kind(with_numbers(said, error.message))
     if issubclass(kind, Retryable):
         return kind(said, retry_after(headers), rate_headers(headers))
     sentences: dict[type[CallFailed], str] = {

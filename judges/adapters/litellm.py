@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from judges.adapters.base import Sent, clean_url
-from judges.adapters.capabilities import capability
+from judges.adapters.capabilities import capability, is_known
 from judges.adapters.chat import read_chat, turn
 from judges.adapters.error_body import ErrorBody
 from judges.adapters.errors import (
@@ -36,8 +36,10 @@ from judges.adapters.litellm_errors import (
     said_by,
     unread_completion,
 )
+from judges.adapters.overflow import with_numbers
 from judges.adapters.parameters import Learned
 from judges.adapters.sdk import host_of, root_cause
+from judges.adapters.windows import Window, ask_server
 from judges.model import Picture, Reply, Request
 from trajectories.errors import MissingExtra
 
@@ -95,6 +97,18 @@ class LiteLLMAdapter:
         import openai  # noqa: PLC0415
 
         return openai.OpenAIError
+
+    def told_window(self, model: str) -> Window | None:
+        """By the server that the user named; else by litellm's own table, where ours has none."""
+        if self._url is not None:
+            key = str(self._server()["api_key"])
+            tokens = ask_server(self._url, model.partition("/")[2] or model, key)
+            return Window(tokens=tokens, source="server") if tokens else None
+        if is_known(model):
+            return None
+        entry = self._sdk.model_cost.get(model) or {}
+        tokens = entry.get("max_input_tokens") or entry.get("max_tokens")
+        return Window(tokens=tokens, source="litellm") if isinstance(tokens, int) else None
 
     async def send(self, request: Request) -> Sent:
         messages = [turn(message, _data_url) for message in request.messages]
@@ -172,7 +186,9 @@ class LiteLLMAdapter:
     def _mapped(self, error: Exception, said: Said) -> CallFailed:
         """One of our errors for one of litellm's."""
         if kind := own_kind(error, said, self._sdk.exceptions):
-            return kind(f"{self._where} {_SENTENCES[kind]}")
+            sentence = f"{self._where} {_SENTENCES[kind]}"
+            message = said.error.message if kind is ContextOverflow else ""
+            return kind(with_numbers(sentence, message))
         if is_unreached(error, said, self._sdk.exceptions):
             return Unreachable(f"cannot reach {self._where}: {root_cause(error)}")
         return failure(

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from judges.adapters.capabilities import capability
 from judges.adapters.chat import read_chat, turn
 from judges.adapters.provider import ProviderAdapter
+from judges.adapters.windows import Window, ask_server
 from judges.model import Picture, Reply, Request
 
 
@@ -29,6 +30,13 @@ class OpenAIAdapter(ProviderAdapter):
     @staticmethod
     def _root(url: str) -> str:
         return url if urlsplit(url).path else url + "/v1"
+
+    def told_window(self, model: str) -> Window | None:
+        """Of any server but OpenAI's own, whose list of models has no windows."""
+        if self._url == self.own_url:
+            return None
+        tokens = ask_server(self._url, model, self._key)
+        return Window(tokens=tokens, source="server") if tokens else None
 
     def _wanted(self, request: Request) -> dict[str, JsonValue]:
         wanted = dict(request.parameters)

@@ -7,6 +7,7 @@ import pytest
 
 from judges.adapters.errors import AuthFailed
 from judges.adapters.litellm import LiteLLMAdapter
+from judges.adapters.windows import Window
 from tests.judges.adapters.requests import request
 
 pytestmark = pytest.mark.skipif(
@@ -28,3 +29,11 @@ def test_a_key_that_is_not_set_is_named_and_nothing_is_asked(
 
     with pytest.raises(AuthFailed, match="OPENAI_API_KEY"):
         asyncio.run(ask())
+
+
+def test_its_own_table_tells_the_window_of_a_model_that_ours_lacks() -> None:
+    adapter = LiteLLMAdapter("groq/openai/gpt-oss-20b")
+    told = adapter.told_window("groq/openai/gpt-oss-20b")
+    assert told == Window(tokens=131_072, source="litellm")
+    assert adapter.told_window("gemini/no-such-model") is None
+    assert adapter.told_window("openai/gpt-4o") is None

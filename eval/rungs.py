@@ -1,0 +1,25 @@
+"""How far a judgment's prompts were shortened, as its calls tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from judges.model import Call
+from trajectories.ladder import Rung
+
+WHOLE = Rung.FULL.label
+RUNGS = (*(rung.label for rung in Rung), "fewer", "other")
+"""From a prompt that shows everything downwards; ``fewer`` are screenshots, ``other`` is what a
+judge of the user's own calls it."""
+
+_PLACES = {rung: place for place, rung in enumerate(RUNGS)}
+_OTHER = _PLACES["other"]
+
+
+def furthest_rung(calls: Iterable[Call]) -> int:
+    """The index in RUNGS of the most shortened prompt that was not too long; 0 for no call."""
+    furthest = 0
+    for call in calls:
+        if call.rung != WHOLE and call.finish != "context_overflow":
+            furthest = max(furthest, _PLACES.get(call.rung, _OTHER))
+    return furthest

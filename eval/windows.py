@@ -1,0 +1,86 @@
+"""The window of a model: named by the user, told by its server, known, or a guess that is said.
+
+What a server told is remembered beside the cache of replies, so that a run whose replies are all
+there is the same run while the server is down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import orjson
+
+from eval.settings import CallConfig
+from judges.adapters.base import Adapter, TellsWindow
+from judges.adapters.capabilities import capability, is_known
+from judges.adapters.errors import Unreachable
+from judges.adapters.windows import Window
+from trajectories.atomic import write_bytes
+from trajectories.errors import UserError
+
+FILE = "windows.json"
+
+
+def find_window(model: str, adapter: Adapter, calls: CallConfig, folder: Path) -> Window:
+    """The window to cut prompts to; ``folder`` keeps what servers told.
+
+    Raises UserError if nobody knows the model's window and its server cannot be reached.
+    """
+    if calls.context is not None:
+        return Window(tokens=calls.context, source="named")
+    table = Window(tokens=capability(model).context, source="table" if is_known(model) else "guess")
+    if not isinstance(adapter, TellsWindow):
+        return table
+    told, place = _read(folder), f"{adapter.endpoint} {model}"
+    try:
+        found = adapter.told_window(model)
+    except Unreachable as failure:
+        if place not in told and table.source == "guess" and not calls.dry_run:
+            raise UserError(
+                f"{failure}, and the window of {model!r} is not known: start the server, or name "
+                "the window with --context N"
+            ) from failure
+        return _window(told.get(place), table)
+    if place not in told or told[place] != (found and found.model_dump()):
+        _write(folder, {**told, place: found and found.model_dump()})
+    return found or table
+
+
+def _window(told: object, table: Window) -> Window:
+    return Window.model_validate(told) if isinstance(told, dict) else table
+
+
+def _read(folder: Path) -> dict[str, object]:
+    with suppress(OSError, ValueError):
+        content = orjson.loads((folder / FILE).read_bytes())
+        if isinstance(content, dict):
+            return content
+    return {}
+
+
+def _write(folder: Path, told: Mapping[str, object]) -> None:
+    """A disk that is full or read-only is the cache's to tell."""
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(folder / FILE, orjson.dumps(told, option=orjson.OPT_INDENT_2))
+
+
+def recorded_windows(manifest: Mapping[str, object]) -> dict[str, Window]:
+    """Those of a run's manifest, none where it was recorded before windows were."""
+    windows = manifest.get("windows")
+    return {
+        str(model): Window.model_validate(window)
+        for model, window in (windows.items() if isinstance(windows, dict) else ())
+    }
+
+
+def guesses(windows: Mapping[str, Window]) -> Iterator[str]:
+    """A sentence for every model whose window is a guess."""
+    for model, window in windows.items():
+        if window.source == "guess":
+            yield (
+                f"the window of {model} is not known: {window.tokens:,} tokens are a guess, and "
+                "longer prompts are cut to it (coverage says how many): name it with --context N"
+            )

@@ -1,0 +1,75 @@
+"""The numbers in the words with which a server refuses a prompt that is too long: those of OpenAI,
+Anthropic, Gemini, Mistral, Cohere, vLLM, llama.cpp and Text Generation Inference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class TooLong(NamedTuple):
+    """What a refusal says in tokens: the ``window``, the ``prompt`` as the server counted it, and
+    what it set aside for the ``reply``; None for what it does not say."""
+
+    window: int | None = None
+    prompt: int | None = None
+    reply: int | None = None
+
+
+_NUMBER = r"(\d[\d,]*)"
+_WINDOW = (
+    rf"maximum context length(?: is| of)? {_NUMBER}",
+    rf"context (?:size|window|length) \({_NUMBER}",
+    rf"> {_NUMBER} maximum",
+    rf"exceed context limit: [\d,]+ \+ [\d,]+ > {_NUMBER}",
+    rf"maximum number of tokens allowed \({_NUMBER}",
+    rf"with {_NUMBER} maximum context",
+    rf"(?:cannot exceed|must be <=|limit of|limit is) {_NUMBER}",
+    rf"n_ctx\W+{_NUMBER}",
+)
+_PROMPT = (
+    rf"{_NUMBER} (?:tokens )?in (?:the|your) (?:messages|prompt|input)",
+    rf"{_NUMBER} input tokens",
+    rf"(?:resulted in|request \(|prompt is too long:|contains|received) {_NUMBER} ?tokens",
+    rf"request \({_NUMBER} tokens",
+    rf"input token count \({_NUMBER}",
+    rf"exceed context limit: {_NUMBER} \+",
+    rf"(?:Given:|received) {_NUMBER}",
+    rf"n_prompt_tokens\W+{_NUMBER}",
+    rf"requested {_NUMBER} tokens",
+)
+_REPLY = (
+    rf"{_NUMBER} (?:tokens )?(?:in|for) the completion",
+    rf"exceed context limit: [\d,]+ \+ {_NUMBER}",
+    rf"too large: {_NUMBER}",
+)
+
+
+def too_long(message: str) -> TooLong:
+    """The numbers in a server's words about a prompt that is too long."""
+    return TooLong(*(_first(message, kind) for kind in (_WINDOW, _PROMPT, _REPLY)))
+
+
+def with_numbers(said: str, message: str) -> str:
+    """``said``, which shows a server's ``message`` cut, with the numbers that it lacks."""
+    told = too_long(message)
+    if too_long(said) == told:
+        return said
+    numbers = (
+        ("maximum context length is {} tokens", told.window),
+        ("{} tokens in the prompt", told.prompt),
+        ("{} for the completion", told.reply),
+    )
+    shown = ", ".join(words.format(number) for words, number in numbers if number is not None)
+    return f"{said} ({shown})"
+
+
+def _first(message: str, patterns: tuple[str, ...]) -> int | None:
+    return next(_numbers(message, patterns), None)
+
+
+def _numbers(message: str, patterns: tuple[str, ...]) -> Iterator[int]:
+    for pattern in patterns:
+        if found := re.search(pattern, message, re.IGNORECASE):
+            yield int(found[1].replace(",", ""))

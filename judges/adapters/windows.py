@@ -1,0 +1,91 @@
+"""How many tokens a model's window holds, as its server says in its list of models.
+
+Fields read: ``max_model_len`` (vLLM, SGLang), ``loaded_context_length`` (LM Studio),
+``context_length`` (OpenRouter, Together, Fireworks), ``context_window`` (Groq),
+``max_context_length`` (Mistral, LM Studio), ``max_input_tokens``; llama.cpp's ``/props`` tells
+``n_ctx``. What a model was trained with (``n_ctx_train``) is not what its server holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http.client import HTTPException
+from typing import Any, Literal
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+import orjson
+
+from judges.adapters.errors import Unreachable
+from judges.adapters.sdk import host_of
+from trajectories.model import Record
+
+PATIENCE = 5.0  # seconds for each question
+_MOST_BYTES = 32 * 2**20
+_LEAST = 64  # tokens: anything below is no window
+_FIELDS = (
+    *("max_model_len", "loaded_context_length", "context_length", "context_window"),
+    *("max_context_length", "max_input_tokens"),
+)
+
+
+class Window(Record):
+    """``tokens`` of prompt and reply together, and who says so: the ``table`` of known models,
+    the user (``named``), the model's ``server``, the ``litellm`` package, or nobody (``guess``)."""
+
+    tokens: int
+    source: Literal["table", "named", "server", "litellm", "guess"]
+
+
+def ask_server(url: str, model: str, key: str) -> int | None:
+    """The window of ``model`` on the server whose OpenAI protocol is at ``url``; None where it
+    does not tell. Raises Unreachable if nobody answers there."""
+    listed = _get(f"{url}/models", key)
+    tokens = _window_in(_entry(listed, model))
+    return tokens or _of_properties(_get(f"{url.removesuffix('/v1')}/props", key))
+
+
+def _get(url: str, key: str) -> Any:
+    """The JSON at ``url``, None for any other answer and for one that does not come in time."""
+    asked = Request(url, headers={"Authorization": f"Bearer {key}"})  # noqa: S310 - http(s) only
+    try:
+        with urlopen(asked, timeout=PATIENCE) as answer:  # noqa: S310
+            return orjson.loads(answer.read(_MOST_BYTES))
+    except HTTPError:
+        return None
+    except URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            return None
+        raise Unreachable(f"cannot reach {host_of(url)}: {error.reason}") from None
+    except (OSError, ValueError, HTTPException):
+        return None
+
+
+def _entry(listed: Any, model: str) -> Mapping[str, Any]:
+    """The model's entry in a server's list, whichever of the usual shapes that has."""
+    entries = listed.get("data") or listed.get("models") if isinstance(listed, dict) else listed
+    if not isinstance(entries, list):
+        return {}
+    for entry in entries:
+        names = (entry.get("id"), entry.get("name")) if isinstance(entry, dict) else ()
+        if model in names:
+            return dict(entry)
+    return {}
+
+
+def _window_in(entry: Mapping[str, Any]) -> int | None:
+    return next((size for name in _FIELDS if (size := _size(entry.get(name)))), None)
+
+
+def _of_properties(told: Any) -> int | None:
+    """llama.cpp's: of one slot, which is what a request gets."""
+    if not isinstance(told, dict):
+        return None
+    settings = told.get("default_generation_settings")
+    slot = settings.get("n_ctx") if isinstance(settings, dict) else None
+    return _size(slot) or _size(told.get("n_ctx"))
+
+
+def _size(value: object) -> int | None:
+    is_size = isinstance(value, int) and not isinstance(value, bool) and value >= _LEAST
+    return int(str(value)) if is_size else None

@@ -1,0 +1,192 @@
+"""The window of a model that trajudge does not know is asked for, learned or said to be a guess,
+and what was cut to it is counted: through the command, a real adapter and a server on loopback."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import orjson
+import pytest
+
+from eval.judge import main
+from eval.run_folder import read_judgments, read_manifest
+from eval.score import main as score
+from judges.adapters.http import HttpAdapter
+from judges.adapters.litellm import LiteLLMAdapter
+from judges.adapters.openai import OpenAIAdapter
+from judges.adapters.windows import Window
+from tests.eval.judge_command import statuses
+from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
+from tests.llm_server import LlmServer
+from trajectories import store
+from trajectories.model import Trajectory
+from trajectories.sample import sample_path
+
+pytestmark = pytest.mark.usefixtures("long_pages")
+FEW = 3
+
+
+@pytest.fixture
+def long_pages(own_folder: None) -> None:
+    """Runs of the bundled sample whose last pages are long, in the folder ``long``."""
+    read = (item for item in store.read(sample_path()) if isinstance(item, Trajectory))
+    made = []
+    for run in islice(read, FEW):
+        last = run.steps[-1]
+        tree = "\n".join(f"[{n}] {last.observation.axtree or ''}" for n in range(30))
+        seen = last.observation.model_copy(update={"axtree": tree, "axtree_pruned": None})
+        steps = (*run.steps[:-1], last.model_copy(update={"observation": seen}))
+        made.append(run.model_copy(update={"steps": steps}))
+    store.write(Path("long"), made)
+
+
+def model(server: LlmServer, *words: str, name: str = "gpt-4o") -> int:
+    """The main command on the long pages; its exit code."""
+    where = ["--base-url", f"{server.url}/v1", "--data", "trajudge:long", "--out", "run"]
+    return main(["--model", name, *where, *words])
+
+
+# As the servers send them; what is not read is left out.
+LISTS: dict[str, dict[str, object]] = {
+    "vllm": {"id": "mine", "object": "model", "owned_by": "vllm", "max_model_len": 3000},
+    "openrouter": {"id": "mine", "context_length": 3000, "top_provider": {}},
+    "groq": {"id": "mine", "object": "model", "context_window": 3000, "active": True},
+    "mistral": {"id": "mine", "object": "model", "max_context_length": 3000},
+    "lm studio": {"id": "mine", "max_context_length": 131072, "loaded_context_length": 3000},
+}
+LLAMA_CPP = {"default_generation_settings": {"id": 0, "n_ctx": 3000}, "total_slots": 1}
+WORDS = ("--max-tokens", "500")
+
+
+def longest(server: LlmServer) -> int:
+    """Characters of the longest prompt that the server was sent."""
+    return max(len(incoming.prompt) for incoming in server.seen)
+
+
+def rungs(folder: str = "run") -> dict[str, int]:
+    results = orjson.loads(Path(folder, "results.json").read_bytes())
+    overall: dict[str, int] = results["coverage"][-1]["shortened"]
+    return overall
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_the_servers_list_of_models_tells_the_window(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with LlmServer(models=[{"id": "other", "max_model_len": 99}, LISTS[kind]]) as server:
+        assert model(server, *WORDS, name="mine") == 0
+        assert longest(server) < 6 * 3000
+        assert sum(rungs().values()) > 0
+    assert read_manifest(Path("run"))["windows"]["mine"] == {"tokens": 3000, "source": "server"}
+    assert "guess" not in capsys.readouterr().err
+
+
+def test_every_adapter_asks_for_llamacpps_window() -> None:
+    listed = {"id": "/models/tiny.gguf", "meta": {"n_ctx_train": 131072}}
+    with LlmServer(models=[listed], props=LLAMA_CPP) as server:
+        for kind in (OpenAIAdapter, HttpAdapter, LiteLLMAdapter):
+            name = "openai/mine" if kind is LiteLLMAdapter else "mine"
+            told = kind(name, base_url=f"{server.url}/v1").told_window(name)
+            assert told == Window(tokens=3000, source="server")
+
+
+def test_a_window_that_nobody_tells_is_said_to_be_a_guess(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with LlmServer() as server:
+        assert model(server, name="mine") == 0
+        shown = capsys.readouterr().err
+        assert "the window of mine is not known: 32,768 tokens are a guess" in shown
+        assert "--context N" in shown
+        assert score(["run"]) == 0
+        assert "32,768 tokens are a guess" in capsys.readouterr().err
+        assert model(server, "--dry-run", name="mine") == 0
+        assert "32,768 tokens are a guess" in capsys.readouterr().err
+        assert model(server, "--context", "32768", name="mine") == 0
+        assert "guess" not in capsys.readouterr().err
+
+
+def test_what_was_cut_is_counted_by_rung(capsys: pytest.CaptureFixture[str]) -> None:
+    with LlmServer() as server:
+        assert model(server, "--context", "3000", *WORDS) == 0
+    counted: dict[str, int] = {}
+    for judgment in read_judgments(Path("run")):
+        for call in judgment.calls:
+            if call.rung != "full":
+                counted[call.rung] = counted.get(call.rung, 0) + 1
+    assert rungs() == counted
+    assert counted
+    shown = capsys.readouterr().out
+    assert "shortened" in shown
+    assert all(f"{rung} {n}" in shown for rung, n in counted.items())
+
+
+def refusing(window: int, words: str) -> LlmServer:
+    """A server that counts three characters a token, and refuses what its window does not hold."""
+
+    def said(incoming: Incoming) -> str | Outgoing:
+        tokens = len(incoming.prompt) // 3
+        if tokens + 500 <= window:
+            return answer(incoming, verdict_text(incoming.prompt))
+        message = words.format(window=window, prompt=tokens, all=tokens + 500)
+        body = {"error": {"message": message, "type": "BadRequestError", "code": 400}}
+        return Outgoing(400, orjson.dumps(body))
+
+    return LlmServer(text=said)
+
+
+REFUSALS = {
+    "vllm": "This model's maximum context length is {window} tokens. However, you requested {all} "
+    "tokens ({prompt} in the messages, 500 in the completion). Please reduce the length.",
+    "vllm 0.10": "'max_tokens' or 'max_completion_tokens' is too large: 500. This model's maximum "
+    "context length is {window} tokens and your request has {prompt} input tokens (500 > {window} "
+    "- {prompt}). None",
+    "llama.cpp": "request ({prompt} tokens) exceeds the available context size ({window} tokens), "
+    "try increasing it",
+    "anthropic": "prompt is too long: {prompt} tokens > {window} maximum",
+    "mistral": "Prompt contains {prompt} tokens and 0 draft tokens, too large for model with "
+    "{window} maximum context length",
+    "long": "x" * 300 + " This model's maximum context length is {window} tokens. However, your "
+    "messages resulted in {prompt} tokens. Please reduce the length of the messages.",
+}
+
+
+@pytest.mark.parametrize("words", REFUSALS.values(), ids=REFUSALS)
+@pytest.mark.parametrize("judge", ["simplified", "insta"])
+def test_a_refusals_own_numbers_are_learned_at_once(words: str, judge: str) -> None:
+    with refusing(3500, words) as server:
+        model(server, *WORDS, "--judge", judge, "--limit", "2", name="mine")
+        failed = [incoming for incoming in server.seen if len(incoming.prompt) // 3 + 500 > 3500]
+        assert 0 < len(failed) <= 2  # one of each run
+    assert "context_overflow" not in statuses()
+
+
+def test_a_run_goes_on_while_its_server_is_down_and_not_with_another_window(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    listed = {"id": "mine", "max_model_len": 3000}
+    with LlmServer(models=[listed]) as server:
+        assert model(server, *WORDS, name="mine") == 0
+        before = Path("run/judgments.jsonl").read_bytes()
+        server.models = [{"id": "mine", "max_model_len": 9000}]
+        assert model(server, *WORDS, name="mine") == 2
+        assert "go on with  --context 3000" in capsys.readouterr().err
+        assert model(server, *WORDS, "--context", "3000", name="mine") == 0
+        server.models = [listed]
+        assert model(server, *WORDS, name="mine") == 0
+        assert server.stats.requests == FEW
+    assert model(server, *WORDS, name="mine") == 0
+    assert Path("run/judgments.jsonl").read_bytes() == before
+
+
+def test_a_server_that_is_not_there_is_said_before_a_folder_is_made(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with LlmServer() as server:
+        pass
+    assert model(server, name="mine") == 2
+    shown = capsys.readouterr().err
+    assert "cannot reach 127.0.0.1" in shown
+    assert "--context N" in shown
+    assert not Path("run").exists()
