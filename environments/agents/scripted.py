@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ from environments.checks.near_miss import near_miss
 from environments.chromium.action_syntax import write
 from environments.model.axes import generator
 from environments.model.spec import Answer, Bound
-from environments.model.state import difference
 from environments.verify.frame import read
 from environments.verify.truth import reply
 from environments.verify.verifying import right_answers
@@ -98,8 +98,8 @@ class Scripted:
     def _reply(self, *, made_up: bool) -> str:
         """The scenario's own wording of the last message, filled with what this agent believes."""
         run = self.run
-        reading = read(run.scenario, self.followed, difference(run.before, run.world.dump()))
-        seen = right_answers(run.scenario, reading, run.before, run.world, run.code)
+        evidence = replace(run.evidence(), bound=self.followed)
+        seen = right_answers(evidence, read(run.scenario, self.followed, evidence.changes))
         believed = tuple(
             entry if entry.values and not made_up
             else entry._replace(values=(self._made_up(answer, entry.values),))

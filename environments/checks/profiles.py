@@ -98,6 +98,7 @@ class Still(World):
             self.db.execute("ROLLBACK")
             self._untouched = self.db.total_changes
             self._written = {}
+            self._version = None
 
     def changes(self) -> list[Change]:
         """What is different from the profile now; tables that nothing was written to are not looked

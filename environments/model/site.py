@@ -57,14 +57,7 @@ class Site:
         if known.confirm and form.get(CONFIRMED) != "yes":
             return _question(known.confirm(call), operation, form)
         # A failing statement must not leave half an operation behind.
-        self.world.db.execute("SAVEPOINT operation")
-        outcome: Done | Refused | None = None
-        try:
-            outcome = known.run(call)
-        finally:
-            if not isinstance(outcome, Done):
-                self.world.db.execute("ROLLBACK TO operation")
-            self.world.db.execute("RELEASE operation")
+        outcome = self.world.attempt(lambda: known.run(call), lambda done: isinstance(done, Done))
         return Landing(outcome.page, outcome.args) if isinstance(outcome, Done) else outcome
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from environments.model.schema import Table
 
+T = TypeVar("T")
 Value = str | int
 Rows = Mapping[str, Sequence[Sequence[Value]]]
 Record = Mapping[str, Value]
@@ -24,6 +25,7 @@ class World:
 
     def __init__(self, tables: Sequence[Table], snapshot: bytes | None = None) -> None:
         self.tables = {table.name: table for table in tables}
+        self._version: tuple[int, str] | None = None
         # The server's thread is not the recorder's; each run's requests come one at a time.
         self.db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self.db.row_factory = sqlite3.Row
@@ -45,6 +47,30 @@ class World:
 
     def close(self) -> None:
         self.db.close()
+
+    @property
+    def version(self) -> str:
+        """A short name for the content: the same for the same rows. Rows are read again only when
+        something was written or undone since."""
+        writes = self.db.total_changes
+        if self._version is None or self._version[0] != writes:
+            self._version = writes, digest(self.dump())
+        return self._version[1]
+
+    def attempt(self, work: Callable[[], T], succeeded: Callable[[T], bool]) -> T:
+        """Give what ``work`` gives; whatever it wrote is undone where that is no success, and
+        where it raises."""
+        kept = False
+        self.db.execute("SAVEPOINT attempt")
+        try:
+            outcome = work()
+            kept = succeeded(outcome)
+        finally:
+            if not kept:
+                self.db.execute("ROLLBACK TO attempt")
+                self._version = None
+            self.db.execute("RELEASE attempt")
+        return outcome
 
     def rows(self, sql: str, /, **values: Any) -> list[sqlite3.Row]:
         return self.db.execute(sql, values).fetchall()

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from environments.agents.protocol import Agent, GaveUp, Job
 from environments.chromium import open_session
 from environments.chromium.action_syntax import BadAction, parse
-from environments.model.state import difference, digest
-from environments.verify import Deed, Finding, expected, verify
+from environments.verify import Deed, Evidence, Finding, expected, verify
 from prompts.render import sendable
 from trajectories.model import Step, Trajectory
 
@@ -54,11 +53,9 @@ def play(
             agent = make(run)
             steps, deeds, answer = _act(session, run, agent, job.budget)
             har = session.har()
-        finding = verify(
-            run.scenario, run.bound, run.before, run.world, answer=answer, code=run.code,
-            deeds=deeds, shortest=job.shortest, goal=run.goal,
-        )  # fmt: skip
-        trajectory = _trajectory(job, run, steps, answer, agent.telemetry)
+        evidence = run.evidence(answer, deeds, job.shortest)
+        finding = verify(evidence)
+        trajectory = _trajectory(job, evidence, steps, agent.telemetry)
     finally:
         server.close(run)
     return Recorded(trajectory, finding, _facts(run, finding), har)
@@ -81,9 +78,9 @@ def _act(
         steps.append(
             Step(index=index, observation=view.observation, reasoning=thought, action=text)
         )
-        before = digest(run.world.dump())
+        before = run.world.version
         error = session.act(text)
-        deeds.append(Deed(_place(view), text, before, digest(run.world.dump())))
+        deeds.append(Deed(_place(view), text, before, run.world.version))
         view = session.observe(error)
         if (answer := spoken(text)) is not None:
             return [*steps, Step(index=index + 1, observation=view.observation)], deeds, answer
@@ -107,32 +104,32 @@ def spoken(text: str) -> str | None:
 
 
 def _trajectory(
-    job: Job, run: Run, steps: list[Step], answer: str | None, telemetry: Mapping[str, float]
+    job: Job, evidence: Evidence, steps: list[Step], telemetry: Mapping[str, float]
 ) -> Trajectory:
+    answer = evidence.answer
     errors = sum(step.observation.page_error is not None for step in steps)
     return Trajectory(
         key=job.key,
         raw_task_id=job.config.id,
-        goal=run.goal,
+        goal=evidence.goal,
         steps=tuple(steps),
         answer=answer,
-        official_reward=official_reward(run, answer),
+        official_reward=official_reward(evidence),
         terminated=answer is not None,
         truncated=answer is None,
         telemetry={"n_steps": float(len(steps) - 1), "n_errors": float(errors), **telemetry},
     )
 
 
-def official_reward(run: Run, answer: str | None) -> float:
+def official_reward(evidence: Evidence) -> float:
     """The applications' own rule-based evaluator, as crude as real ones are: it compares the last
     message word for word where the task asks a question, else it looks whether anything was added
     to, removed from or changed in the tables of the task."""
-    if run.scenario.answers:
-        right = expected(run.scenario, run.bound, run.before, run.world, run.code)
-        return float(bool(right) and (answer or "").strip() == ", ".join(right))
-    changes = difference(run.before, run.world.dump())
-    changed = {(change.kind, change.table) for change in changes}
-    return float(all((wish.kind, wish.table) in changed for wish in run.scenario.expect))
+    if evidence.scenario.answers:
+        right = expected(evidence)
+        return float(bool(right) and (evidence.answer or "").strip() == ", ".join(right))
+    changed = {(change.kind, change.table) for change in evidence.changes}
+    return float(all((wish.kind, wish.table) in changed for wish in evidence.scenario.expect))
 
 
 def _facts(run: Run, finding: Finding) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
@@ -20,6 +20,7 @@ from environments.model.spec import App, Bound, Scenario
 from environments.model.state import Dump, World
 from environments.model.wording import worded
 from environments.serving.noise import noise
+from environments.verify import Deed, Evidence
 
 ISSUED = 4000  # forms whose nonces are remembered; an older page's form counts as stale
 
@@ -89,6 +90,22 @@ class Run:
     def code(self, table: str, key: str) -> str:
         """The operation code of a row as it is now. Raises KeyError for a row that is not there."""
         return seal(self.key, self.scenario.id, table, dict(self.world.row(table, key)))
+
+    def evidence(
+        self, answer: str | None = None, actions: Sequence[Deed] = (), shortest: int = 0
+    ) -> Evidence:
+        """What is known of the run as it stands, with its last message and its trace."""
+        return Evidence(
+            scenario=self.scenario,
+            bound=self.bound,
+            before=self.before,
+            after=self.world,
+            code=self.code,
+            goal=self.goal,
+            answer=answer,
+            actions=actions,
+            shortest=shortest,
+        )
 
     def note(self, kind: EventKind, method: str, path: str, detail: str = "") -> None:
         self.events.append(Event(kind, method, path, detail))

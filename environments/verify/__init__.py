@@ -1,13 +1,15 @@
 """Privileged verification: labels and the facts they rest on, from the state before and after a
 run, its last message and its trace.
 
-``verifying`` is the entry; ``frame`` reads the difference of the states, ``truth`` asks the
-states for the right answers, ``candidates`` finds what a message offers as an answer, ``answers``
-compares the two, ``labels`` turns facts into labels. Nothing here sees what an agent meant to do.
+``verifying`` is the entry and takes one ``Evidence``; ``frame`` reads the difference of the states,
+``truth`` asks the states for the right answers, ``candidates`` finds what a message offers as an
+answer, ``answers`` compares the two, ``labels`` turns facts into labels. Nothing here sees what an
+agent meant to do.
 """
 
 from __future__ import annotations
 
+from environments.verify.evidence import Evidence
 from environments.verify.labels import Deed
 from environments.verify.model import AnswerFact, ChangeFact, Finding, Labels, Predicate
 from environments.verify.verifying import expected, verify
@@ -16,6 +18,7 @@ __all__ = [
     "AnswerFact",
     "ChangeFact",
     "Deed",
+    "Evidence",
     "Finding",
     "Labels",
     "Predicate",

@@ -4,55 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.model.spec import Bound, Scenario
-from environments.model.state import Dump, World, difference
+from environments.model.state import World
 from environments.verify.answers import answered
+from environments.verify.evidence import Evidence
 from environments.verify.frame import Reading, read
-from environments.verify.labels import Deed, looping, optimality, repeated
+from environments.verify.labels import looping, optimality, repeated
 from environments.verify.model import AnswerFact, Finding, Labels
-from environments.verify.truth import Asked, Code, asked
+from environments.verify.truth import Asked, asked
 
 
-def verify(  # noqa: PLR0917 - everything that is known of a run
-    scenario: Scenario,
-    bound: Bound,
-    before: Dump,
-    after: World,
-    answer: str | None,
-    code: Code,
-    deeds: Sequence[Deed],
-    shortest: int,
-    goal: str,
-) -> Finding:
-    """The labels of a run and the facts they rest on; nothing is changed.
-
-    ``answer`` is the last message, ``code(table, key)`` seals a row as it is now, ``shortest`` is
-    the length of the oracle's run, counted as ``deeds`` are.
-    """
-    reading = read(scenario, bound, difference(before, after.dump()))
-    facts = answered(right_answers(scenario, reading, before, after, code), answer, goal)
+def verify(evidence: Evidence) -> Finding:
+    """Derive the labels of a run and the facts they rest on; nothing is changed."""
+    reading = read(evidence.scenario, evidence.bound, evidence.changes)
+    facts = answered(right_answers(evidence, reading), evidence.answer, evidence.goal)
     success = succeeded(reading, facts)
-    times = repeated(deeds)
+    times, steps = repeated(evidence.actions), len(evidence.actions)
     return Finding(
         labels=Labels(
             success=success,
             side_effect=not reading.framed,
             repetition=looping(times),
-            optimality=optimality(success, len(deeds), shortest),
+            optimality=optimality(success, steps, evidence.shortest),
         ),
         predicates=reading.predicates,
         answers=facts,
         changes=reading.changes,
         repeated=times,
-        steps=len(deeds),
-        shortest=shortest,
+        steps=steps,
+        shortest=evidence.shortest,
     )
 
 
-def right_answers(
-    scenario: Scenario, reading: Reading, before: Dump, after: World, code: Code
-) -> tuple[Asked, ...]:
-    """What the last message must say, given how the state was and is."""
+def right_answers(evidence: Evidence, reading: Reading) -> tuple[Asked, ...]:
+    """Ask the states, as they were and are, what the last message must say."""
+    scenario, after, code = evidence.scenario, evidence.after, evidence.code
     if not reading.changes or all(a.kind == "code" or a.when == "after" for a in scenario.answers):
         return asked(scenario, reading.bound, reading.rows, before=after, after=after, code=code)
     earlier = World(tuple(after.tables.values()))
@@ -60,7 +45,7 @@ def right_answers(
         earlier.load(
             {
                 name: [tuple(row.values()) for row in records.values()]
-                for name, records in before.items()
+                for name, records in evidence.before.items()
             }
         )
         return asked(scenario, reading.bound, reading.rows, before=earlier, after=after, code=code)
@@ -68,12 +53,11 @@ def right_answers(
         earlier.close()
 
 
-def expected(
-    scenario: Scenario, bound: Bound, before: Dump, after: World, code: Code
-) -> tuple[str, ...]:
-    """The right answers, one text for each that the scenario asks; () if one does not exist."""
-    reading = read(scenario, bound, difference(before, after.dump()))
-    right = right_answers(scenario, reading, before, after, code)
+def expected(evidence: Evidence) -> tuple[str, ...]:
+    """Give the right answers, one text for each that the scenario asks; () if one does not
+    exist."""
+    reading = read(evidence.scenario, evidence.bound, evidence.changes)
+    right = right_answers(evidence, reading)
     known = all(one.values for one in right)
     return tuple(", ".join(one.values) for one in right) if known else ()
 

@@ -86,7 +86,7 @@ def test_neither_answer_nor_axes_are_beside_the_pages(
     spent: Case, copied: dict[str, bytes]
 ) -> None:
     run = open_run(spent.config, b"secret")
-    (answer,) = expected(run.scenario, run.bound, run.before, run.world, run.code)
+    (answer,) = expected(run.evidence())
     run.world.close()
     beside = b"".join(data for name, data in copied.items() if not name.endswith(("html", "png")))
     assert answer.encode() not in beside
@@ -218,7 +218,7 @@ def test_the_oracle_finds_the_answer_in_the_copy(page: Any, tmp_path: Path, open
 def followed(page: Any, done: Case) -> tuple[str, str]:
     """The answer, and what the page says that the plan's links lead to."""
     run = open_run(done.config, b"secret")
-    (answer,) = expected(run.scenario, run.bound, run.before, run.world, run.code)
+    (answer,) = expected(run.evidence())
     words = wordings(run.app, theme(done.config.theme, done.config.seed))
     for move in run.scenario.plan(run.bound):
         name = name_of(move.label, words)

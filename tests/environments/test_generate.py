@@ -16,7 +16,7 @@ from environments.model.axes import instance, open_world
 from environments.model.binding import bind
 from environments.model.case import read_cases
 from environments.model.config import Config
-from environments.verify import expected
+from environments.verify import Evidence, expected
 from tests.llm_server import LlmServer, always
 
 
@@ -49,7 +49,7 @@ def test_no_case_holds_its_answer(tmp_path: Path) -> None:
         world = open_world(shop, config)
         places = instance("shop", "price", tuple(scenario.slots), config.instance, config.seed)
         bound = bind(scenario, places, world)
-        (answer,) = expected(scenario, bound, world.dump(), world, lambda *_: "")
+        (answer,) = expected(Evidence(scenario, bound, world.dump(), world, lambda *_: ""))
         assert answer not in line
         assert set(json.loads(line)) == {"config", "goal", "domain", "vector", "level", "shortest"}
 

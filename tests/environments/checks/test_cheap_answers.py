@@ -13,7 +13,7 @@ from environments.model.config import Config
 from environments.model.operation_codes import seal
 from environments.model.spec import Bound, Scenario
 from environments.model.state import World
-from environments.verify import verify
+from environments.verify import Evidence, verify
 from environments.verify.truth import column
 
 CONSTANTS = (
@@ -49,9 +49,17 @@ def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:
             before = world.dump()
             for message in (*CONSTANTS, *guesses(scenario, bound, world, case.goal)):
                 found = verify(
-                    scenario, bound, before, world, message, lambda *_: "", (), case.shortest,
-                    case.goal,
-                )  # fmt: skip
+                    Evidence(
+                        scenario=scenario,
+                        bound=bound,
+                        before=before,
+                        after=world,
+                        code=lambda *_: "",
+                        goal=case.goal,
+                        answer=message,
+                        shortest=case.shortest,
+                    )
+                )
                 assert found.labels.success is not True, (config.id, message)
                 assert found.labels.side_effect is False
             world.close()

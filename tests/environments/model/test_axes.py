@@ -24,7 +24,7 @@ from environments.serving.noise import noise
 AXES = {"instance": 50, "profile": PROFILES, "theme": THEMES, "ui": STATES, "noise": 20}
 PROBE = """
 import json, sys
-from tests.environments.test_axes import fingerprints
+from tests.environments.model.test_axes import fingerprints
 print(json.dumps(fingerprints()))
 """
 

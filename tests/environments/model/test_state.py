@@ -84,6 +84,24 @@ def test_the_order_of_insertion_leaves_no_trace_in_the_dump(world: World) -> Non
     other.close()
 
 
+def test_the_version_follows_the_rows_through_writes_and_what_is_undone(world: World) -> None:
+    def add(then: Exception | None = None) -> str:
+        world.add("mug", id="c", name="Wool", price=100, sold=0)
+        if then is not None:
+            raise then
+        return world.version
+
+    first = world.version
+    assert world.attempt(add, lambda _: False) != first
+    assert world.version == first
+    with pytest.raises(OSError, match="half"):
+        world.attempt(lambda: add(OSError("half")), lambda _: True)
+    assert world.version == first == digest(world.dump())
+    assert world.attempt(add, lambda _: True) == world.version == digest(world.dump()) != first
+    world.remove("mug", "c")
+    assert world.version == first
+
+
 def test_the_difference_names_every_row_and_column_that_changed(world: World) -> None:
     before = world.dump()
     assert difference(before, before) == []

@@ -159,7 +159,7 @@ def test_the_answer_of_a_chart_is_in_no_page(server: Server) -> None:
         else next(iter(run.bound.values()))["id"]
     )
     _, page = ask(server, run.id, f"/product?id={key}")
-    (answer,) = expected(run.scenario, run.bound, run.before, run.world, run.code)
+    (answer,) = expected(run.evidence())
     assert answer not in page
     assert "<img" in page
     server.close(run)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from environments.apps import load_app
 from environments.checks.walk import Walk
@@ -16,7 +17,7 @@ from environments.model.plan import Move
 from environments.model.site import Site
 from environments.model.spec import Bound, Scenario
 from environments.model.state import Dump, World, difference
-from environments.verify import Deed, Finding, expected, verify
+from environments.verify import Deed, Evidence, Finding, expected, verify
 from environments.verify.frame import read
 from environments.verify.truth import reply
 from environments.verify.verifying import right_answers
@@ -41,14 +42,15 @@ class Run(NamedTuple):
 
     def found(self, answer: str | None, deeds: Sequence[Deed] = ()) -> Finding:
         goal = filled(self.scenario.goals[0], self.bound)
-        return verify(
-            self.scenario, self.bound, self.before, self.world,
-            answer, self.code, deeds, 9, goal,
-        )  # fmt: skip
+        return verify(self.evidence(goal=goal, answer=answer, actions=deeds, shortest=9))
+
+    def evidence(self, **more: Any) -> Evidence:
+        state = (self.scenario, self.bound, self.before, self.world)
+        return Evidence(*state, self.code, **more)
 
     def reply(self) -> str:
         reading = read(self.scenario, self.bound, difference(self.before, self.world.dump()))
-        right = right_answers(self.scenario, reading, self.before, self.world, self.code)
+        right = right_answers(self.evidence(), reading)
         return reply(self.scenario.replies[0], self.bound, right)
 
 
@@ -154,17 +156,16 @@ def test_a_finding_is_json_and_back() -> None:
 def test_what_a_mistaken_run_would_answer_follows_its_own_idea_of_the_task() -> None:
     with run("price") as price:
         mistaken = decoyed(price.scenario, price.bound, "product", price.world)
-        args = price.before, price.world
-        (wrong,) = expected(price.scenario, mistaken, *args, price.code)
+        (wrong,) = expected(replace(price.evidence(), bound=mistaken))
         assert wrong == money(mistaken["product"]["price"])
         assert price.found(wrong).labels.success is False
 
 
 def test_there_is_no_right_answer_about_a_row_that_was_never_made() -> None:
     with run("buy-best") as buy:
-        assert expected(buy.scenario, buy.bound, buy.before, buy.world, buy.code) == ()
+        assert expected(buy.evidence()) == ()
         buy.do(buy.scenario.plan(buy.bound))
-        code, total = expected(buy.scenario, buy.bound, buy.before, buy.world, buy.code)
+        code, total = expected(buy.evidence())
         assert buy.found(f"{code}, {total}").labels.success is True
         assert buy.found(code).labels.success is False
         assert buy.found(total).labels.success is False

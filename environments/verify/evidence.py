@@ -1,0 +1,35 @@
+"""What verification reads of a run that has ended, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from environments.model.spec import Bound, Scenario
+from environments.model.state import Change, Dump, World, difference
+from environments.verify.labels import Deed
+from environments.verify.truth import Code
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One ended run. ``before`` and ``after`` are the state's rows then and the state now,
+    ``code(table, key)`` gives a row's operation code as it is now; ``answer`` is the last message,
+    ``actions`` the trace, ``shortest`` the length of the oracle's run, counted as ``actions`` are.
+    """
+
+    scenario: Scenario
+    bound: Bound
+    before: Dump
+    after: World
+    code: Code
+    goal: str = ""
+    answer: str | None = None
+    actions: Sequence[Deed] = ()
+    shortest: int = 0
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """What the run changed; read once, so ask when it has ended."""
+        return difference(self.before, self.after.dump())
