@@ -28,7 +28,6 @@ from environments.agents.scripted import Scripted
 from environments.apps import APPS, load_app
 from environments.checks.integrity import check
 from environments.chromium import Browser, find_chromium, launch, open_session
-from environments.export import NotStatic, bundle, write_bundle
 from environments.kit.html import Shell, render
 from environments.kit.theme import theme, wordings
 from environments.model.case import Case
@@ -36,6 +35,8 @@ from environments.model.config import PROFILES, STATES, THEMES, Config
 from environments.model.page import Items, Link, Page, Row
 from environments.recording.episode import Recorded, play
 from environments.serving.server import Server, serve
+from environments.serving.static_copy import NotStatic, bundle
+from environments.serving.static_export import write_bundle
 
 ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 COPIED = 40  # pages of a static copy

@@ -9,80 +9,20 @@ success played back in the browser.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
 import orjson
 from rich.progress import track
 
-from environments.agents.protocol import Job
-from environments.agents.script import AGENTS, Behaviour
-from environments.model.case import Case, read_cases
-from environments.recording.episode import play
-from environments.recording.recorder import Recorder, recorder
-from environments.replay import REPLAYER, Replay
+from environments.analysis.pass_at_k import attempts, summary
+from environments.model.case import read_cases
+from environments.recording.recorder import recorder
 from eval.rendering import Table, render
-from eval.stats.pass_at_k import pass_at_k
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, Parser, user_errors
 from trajectories.terminal import terminal_console
-
-# Of the scripted agents the one whose success is a matter of chance.
-WANDERER = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.LOOPS)
-
-
-class Attempt(NamedTuple):
-    """Whether an attempt was a success, and whether playing it back was one (not tried after a
-    failure)."""
-
-    case: str
-    success: bool
-    replayed: bool
-
-
-def attempts(here: Recorder, case: Case, count: int) -> Iterator[Attempt]:
-    """The attempts at one case, each followed by its replay in the same run."""
-    for number in range(count):
-        job = Job(
-            config=case.config,
-            agent=WANDERER,
-            attempt=number,
-            goal=case.goal,
-            shortest=case.shortest,
-        )
-        recorded = here.record(job)
-        success = recorded.finding.labels.success is True
-        actions = [step.action for step in recorded.trajectory.steps if step.action]
-        yield Attempt(case.id, success, success and _again(here, job, actions))
-
-
-def _again(here: Recorder, job: Job, actions: Sequence[str]) -> bool:
-    """Whether the actions reach the same without looking."""
-    name = f"{job.agent} {job.attempt}"
-    blind = job.model_copy(update={"agent": REPLAYER})
-    played = play(here.server, here.browser, blind, lambda _: Replay(actions), name=name)
-    return played.finding.labels.success is True
-
-
-def summary(found: Sequence[Attempt], count: int) -> list[dict[str, float]]:
-    """For every k up to ``count``: pass@k of the agent, and what the replay policy with k kept
-    recordings reaches, both as the mean over cases of the unbiased estimate."""
-    cases = sorted({attempt.case for attempt in found})
-    done = [[a for a in found if a.case == case] for case in cases]
-    rows = []
-    for k in range(1, count + 1):
-        reached = {
-            name: float(np.mean(pass_at_k([sum(of) for of in counts], count, k)))
-            for name, counts in (
-                ("pass_at_k", [[a.success for a in tries] for tries in done]),
-                ("replay", [[a.replayed for a in tries] for tries in done]),
-            )
-        }
-        rows.append({"k": k, **reached})
-    return rows
 
 
 @user_errors

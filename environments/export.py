@@ -15,234 +15,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from hashlib import sha256
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import orjson
-from rich.table import Table
+from rich.console import Console
 
-from environments.apps import load_app
-from environments.checks import profiles
-from environments.checks.walk import Lost, Walk
-from environments.kit.chart import draw
-from environments.kit.html import Shell, render
-from environments.kit.reading import links
-from environments.kit.theme import theme, wordings
-from environments.model.axes import instance, ui
-from environments.model.binding import Infeasible, bind
-from environments.model.case import Case, read_cases
-from environments.model.config import Config
-from environments.model.page import Chart, Page, Text
-from environments.model.site import Site
-from environments.model.spec import TODAY, App, Bound, Scenario
-from trajectories.atomic import write_bytes
+from environments.model.case import read_cases
+from environments.serving.static_copy import (
+    PAGES,
+)
+from environments.serving.static_export import export, summary_table
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajectories.terminal import one_line, terminal_console
-
-PAGES = 600  # of a bundle; links beyond them lead to a page that says so
-START, BEYOND = "index.html", "beyond.html"
-NOTE = "This is a static copy: its links work, its forms are shown and do nothing."
-_BEYOND = Page("Not in this copy", (Text("The page behind this link was left out of the copy."),))
-_README = """\
-A static copy of one task in a sandboxed web application. Open index.html (a file or from any static
-web server), read goal.txt, answer by following links. Forms are shown, disabled.
-
-What this copy does not promise, and a served run does:
-- All pages lie open as files: whoever reads the folder need not find the way.
-- Nothing is logged: neither the way to the answer nor tampering with the pages is seen.
-- The pages are the same for everybody and every time: recorded clicks can be replayed, an answer
-  that was heard can be repeated.
-- No banners, delays or passing errors, even where the task was made with them.
-- Opened as files, pages are not kept apart from other files by an origin of their own.
-- It holds no answer: a reply is judged by whoever keeps the key to this copy.
-manifest.json has the SHA-256 of every file.
-"""
-
-Place = tuple[str, tuple[tuple[str, str], ...]]  # a page and its arguments
-
-
-class NotStatic(Exception):
-    """Why a case cannot be a static copy."""
-
-
-def bundle(case: Case, most: int = PAGES) -> dict[str, bytes]:
-    """The files of a case's copy by their paths, the manifest last; the same bytes for the same
-    case. ``most`` bounds the pages. Raises NotStatic with the reason."""
-    app = load_app(case.config.app)
-    config = case.config
-    world = profiles.still(app, config.profile, config.seed)
-    site = Site(app, world, ui(app, config.ui, config.seed))
-    way = _way(_scenario(app, config), config, site)
-    pages = _crawled(site, most)
-    if not way <= pages.keys():
-        raise NotStatic(f"its way leads beyond the first {most} pages")
-    files = dict(_written(app, config, site, pages))
-    files["goal.txt"] = f"{case.goal}\n".encode()
-    files["README.txt"] = _README.encode()
-    files["manifest.json"] = _manifest(case, len(pages), files)
-    return files
-
-
-def _scenario(app: App, config: Config) -> Scenario:
-    try:
-        return app.scenario(config.scenario)
-    except KeyError:
-        raise UserError(
-            f"application {app.id!r} has no scenario {config.scenario!r}: make the cases anew with "
-            "python -m environments.generate"
-        ) from None
-
-
-def _way(scenario: Scenario, config: Config, site: Site) -> set[Place]:
-    """The pages that the oracle visits. Raises NotStatic unless links alone lead there."""
-    if scenario.expect:
-        raise NotStatic("it changes the state")
-    if any(answer.kind == "code" for answer in scenario.answers):
-        raise NotStatic("it asks for an operation code")
-    walk = Walk(site)
-    walk.open(site.ui.start, {})
-    try:
-        for move in scenario.plan(_bound(scenario, config, site)):
-            if move.do not in ("follow", "scan"):
-                raise NotStatic("it needs a form")
-            walk.do(move)
-    except (Infeasible, Lost) as error:
-        raise NotStatic(f"it cannot be solved: {one_line(str(error))}") from None
-    return {_place(visit.name, visit.args) for visit in walk.visits}
-
-
-def _bound(scenario: Scenario, config: Config, site: Site) -> Bound:
-    names = tuple(scenario.slots)
-    places = instance(config.app, scenario.id, names, config.instance, config.seed)
-    return bind(scenario, places, site.world)
-
-
-def _place(page: str, args: Mapping[str, str]) -> Place:
-    return page, tuple(sorted(args.items()))
-
-
-def _crawled(site: Site, most: int) -> dict[Place, Page]:
-    """The pages that links reach, the nearest first."""
-    waiting = deque([_place(site.ui.start, {})])
-    known, pages = set(waiting), dict[Place, Page]()
-    while waiting and len(pages) < most:
-        place = waiting.popleft()
-        pages[place] = site.get(place[0], dict(place[1]))
-        for link in (*site.navigation(), *links(pages[place])):
-            found = _place(link.page, link.args)
-            if found not in known:
-                known.add(found)
-                waiting.append(found)
-    return pages
-
-
-def _written(
-    app: App, config: Config, site: Site, pages: Mapping[Place, Page]
-) -> Iterator[tuple[str, bytes]]:
-    """The documents and the pictures."""
-    look = theme(config.theme, config.seed)
-    names = {place: _named(site, place) for place in pages}
-    names[_place(site.ui.start, {})] = START
-    pictures: dict[str, bytes] = {}
-
-    def picture(chart: Chart) -> str:
-        drawn = _drawn(chart, config.theme, config.seed)
-        name = f"charts/{sha256(drawn).hexdigest()[:16]}.png"
-        pictures[name] = drawn
-        return name
-
-    shell = Shell(
-        title=app.title,
-        navigation=site.navigation(),
-        theme=look,
-        words=wordings(app, look),
-        nonce=lambda _: "",
-        chart=picture,
-        page=lambda page, args: names.get(_place(page, args), BEYOND),
-        still=True,
-    )
-    for place, page in [*pages.items(), ((BEYOND, ()), _BEYOND)]:
-        noted = page._replace(blocks=(Text(NOTE), *page.blocks))
-        yield names.get(place, BEYOND), render(noted, shell).encode()
-    yield from sorted(pictures.items())
-
-
-def _named(site: Site, place: Place) -> str:
-    """A file name that says the page and not its arguments."""
-    page = place[0] if site.knows(place[0]) else "missing"
-    return f"{page}-{sha256(orjson.dumps(place)).hexdigest()[:16]}.html"
-
-
-@lru_cache(maxsize=512)
-def _drawn(chart: Chart, index: int, seed: int) -> bytes:
-    return draw(chart, theme(index, seed))
-
-
-def _manifest(case: Case, pages: int, files: Mapping[str, bytes]) -> bytes:
-    """What the bundle holds. The axes of the configuration are left out: they give the task
-    away to whoever has the software."""
-    content: dict[str, Any] = {
-        "format": "trajudge-static-copy",
-        "version": 1,
-        "goal": case.goal,
-        "domain": case.domain,
-        "level": case.level,
-        "vector": case.vector,
-        "today": TODAY,
-        "start": START,
-        "pages": pages,
-        "files": {name: sha256(data).hexdigest() for name, data in sorted(files.items())},
-    }
-    return orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n"
-
 
 # --- on disk -------------------------------------------------------------------------------------
-
-
-def write_bundle(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write the files of a bundle in their order: a folder that has a manifest is whole."""
-    (folder / "charts").mkdir(parents=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-
-
-def export(cases: Sequence[Case], out: Path, most: int = PAGES) -> dict[str, str]:
-    """Write a bundle for every case that can be one; gives the reasons of the others by case.
-    Raises UserError."""
-    if (out / "bundles").exists():
-        raise UserError(f"{out} holds an export already: choose another --out or remove it")
-    keys: list[bytes] = []
-    refused: dict[str, str] = {}
-    try:
-        (out / "bundles").mkdir(parents=True)
-        for case in cases:
-            try:
-                files = bundle(case, most)
-            except NotStatic as reason:
-                refused[case.id] = str(reason)
-                continue
-            name = f"{len(keys) + 1:04}"
-            write_bundle(out / "bundles" / name, files)
-            keys.append(orjson.dumps({"bundle": name, "case": case.model_dump(mode="json")}))
-        write_bytes(out / "keys.jsonl", b"".join(key + b"\n" for key in keys))
-    except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror or error})") from error
-    return refused
-
-
-def _table(cases: Sequence[Case], refused: Mapping[str, str]) -> Table:
-    table = Table("application", "cases", "exported", "refused because", title="Static copies")
-    for app in sorted({case.config.app for case in cases}):
-        own = [case for case in cases if case.config.app == app]
-        why = Counter(refused[case.id] for case in own if case.id in refused)
-        reasons = "; ".join(f"{reason} ({count})" for reason, count in why.most_common())
-        table.add_row(app, str(len(own)), str(len(own) - why.total()), reasons)
-    return table
 
 
 @user_errors
@@ -263,8 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not cases:
         raise UserError(f"{options.configs} holds no case")
     refused = export(cases, options.out, options.pages)
-    console = terminal_console()
-    console.print(_table(cases, refused))
+    console = Console()
+    console.print(summary_table(cases, refused))
     console.print(f"share {options.out / 'bundles'}; keep {options.out / 'keys.jsonl'} to yourself")
     return DONE if len(refused) < len(cases) else FAILURES
 

@@ -9,94 +9,21 @@ The oracle's plan must solve every case at two viewports, with noise and without
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import orjson
-from rich.progress import Progress
-from rich.table import Table
+from rich.console import Console
 
-from environments.agents.protocol import Job
-from environments.agents.script import ORACLE
-from environments.model.case import Case, read_cases, write_cases
-from environments.recording.pool import for_all
-from environments.recording.validation import ALL_CHECKS, CHECKS, Broken, validate
+from environments.model.case import read_cases, write_cases
+from environments.recording.validation_run import (
+    summary,
+    summary_table,
+    validate_cases,
+)
 from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors
 from trajectories.terminal import terminal_console
-
-CHECKED = "checked.jsonl"
-
-
-def validate_cases(
-    cases: Sequence[Case], out: Path, *, thorough: bool, seed: int, workers: int
-) -> dict[str, dict[str, Any] | None]:
-    """What was found of each case by its id: None if it passed. Raises UserError."""
-    try:
-        (out / "rejects").mkdir(parents=True, exist_ok=True)
-        known = _known(out / CHECKED)
-    except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror or error})") from error
-    missing = [case for case in cases if case.id not in known]
-    jobs = [
-        Job(config=case.config, agent=ORACLE, goal=case.goal, shortest=case.shortest)
-        for case in missing
-    ]
-    with Progress(console=terminal_console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("validating", total=len(cases), completed=len(cases) - len(jobs))
-
-        def keep(job: Job, broken: Broken | None) -> None:
-            known[job.config.id] = _kept(out, job.config.id, broken)
-            with (out / CHECKED).open("ab") as file:
-                file.write(orjson.dumps([job.config.id, known[job.config.id]]) + b"\n")
-            progress.advance(bar)
-
-        work = partial(validate, checks=ALL_CHECKS if thorough else CHECKS)
-        failed = for_all(jobs, work, keep, seed=seed, workers=workers)
-    for job, reason in failed:  # not kept: the next sitting tries again
-        known[job.config.id] = {"reason": "error", "detail": reason}
-    return {case.id: known[case.id] for case in cases}
-
-
-def _known(path: Path) -> dict[str, dict[str, Any] | None]:
-    """What an earlier sitting found; a line that a kill cut off is left out."""
-    if not path.exists():
-        return {}
-    lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
-    write_bytes(path, b"".join(lines))
-    return dict(map(orjson.loads, lines))
-
-
-def _kept(out: Path, name: str, broken: Broken | None) -> dict[str, Any] | None:
-    """A reject as it is written; its tree and its screenshot go into files."""
-    if broken is None:
-        return None
-    for suffix, content in (("png", broken.screenshot), ("txt", broken.axtree.encode())):
-        write_bytes(out / "rejects" / f"{name}.{suffix}", content)
-    return broken.model_dump(mode="json", exclude={"axtree", "screenshot"})
-
-
-def summary(cases: Sequence[Case], found: dict[str, dict[str, Any] | None]) -> dict[str, Any]:
-    """Cases, passes and rejects by reason, for each application."""
-    rows: dict[str, Counter[str]] = {}
-    for case in cases:
-        broken = found[case.id]
-        row = rows.setdefault(case.config.app, Counter())
-        row["cases"] += 1
-        row["passed" if broken is None else broken["reason"]] += 1
-    return {app: dict(row) for app, row in sorted(rows.items())}
-
-
-def _table(rows: dict[str, dict[str, int]]) -> Table:
-    table = Table("application", "cases", "passed", "rejected for", title="Validated in Chromium")
-    for app, row in rows.items():
-        reasons = ", ".join(f"{n} {r}" for r, n in row.items() if r not in ("cases", "passed"))
-        table.add_row(app, str(row["cases"]), str(row.get("passed", 0)), reasons)
-    return table
 
 
 @user_errors
@@ -120,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_cases(options.out / "cases.jsonl", passed)
     write_bytes(options.out / "rejects.jsonl", lines)
     write_bytes(options.out / "summary.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))
-    terminal_console().print(_table(rows))
+    Console().print(summary_table(rows))
     return DONE if len(passed) == len(cases) else FAILURES
 
 

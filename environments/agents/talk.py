@@ -6,7 +6,6 @@ cache, its limits and its budget.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -88,12 +87,3 @@ def talking(side: ModelSide, see: Representation, spent: float) -> Iterator[Talk
 
 async def _open(side: ModelSide, spent: float) -> Engines:
     return side.open_engines(spent)
-
-
-def side_of(model: str, chosen: argparse.Namespace) -> ModelSide:
-    """The model side that these options (named as those of ``eval.judge``) choose. Raises
-    UserError for what cannot work."""
-    from eval.model_side import single_side  # noqa: PLC0415 - scripted agents need no model
-    from eval.options import call_config  # noqa: PLC0415
-
-    return single_side(model, call_config(chosen))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from environments.equivalence import Attempt, main, summary
+from environments.analysis.pass_at_k import Attempt, summary
+from environments.equivalence import main
 from environments.model.case import write_cases
 from tests.environments.cases import sound
 from trajectories.exits import DONE, MISTAKE

@@ -18,11 +18,13 @@ import pytest
 from environments.apps import load_app
 from environments.checks.integrity import check
 from environments.checks.profiles import still
-from environments.export import BEYOND, NOTE, START, NotStatic, bundle, export, main
+from environments.export import main
 from environments.kit.theme import name_of, theme, wordings
 from environments.model.case import Case, write_cases
 from environments.model.config import Config
 from environments.serving.run import open_run
+from environments.serving.static_copy import BEYOND, NOTE, START, NotStatic, bundle
+from environments.serving.static_export import export
 from environments.verify import expected
 from trajectories.errors import UserError
 

@@ -18,7 +18,9 @@ from environments.agents.protocol import Job
 from environments.agents.script import AGENTS, Behaviour
 from environments.model.case import write_cases
 from environments.model.config import Config
-from environments.record import Plan, chosen, jobs_for, main, record
+from environments.record import main
+from environments.recording.campaign import Plan, record
+from environments.recording.jobs import chosen, jobs_for
 from environments.recording.journal import Journal
 from environments.recording.recorder import named
 from eval.judge import main as judge

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from environments.analysis.blind_replay import CONDITIONS, Outcome, replay, summary
 from environments.model.case import write_cases
 from environments.recording.recorder import Recorder
-from environments.replay import CONDITIONS, Outcome, main, replay, summary
+from environments.replay import main
 from tests.environments.cases import sound
 from trajectories.exits import DONE, MISTAKE
 

@@ -9,9 +9,10 @@ import pytest
 
 from annotations import store as annotation_store
 from annotations.model import Annotation
+from environments.analysis.outcomes import outcomes
 from environments.model.case import Case, write_cases
 from environments.model.config import Config
-from environments.results import main, outcomes
+from environments.results import main
 from trajectories import store
 from trajectories.errors import UserError
 from trajectories.exits import DONE

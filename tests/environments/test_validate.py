@@ -15,7 +15,8 @@ from environments.model.case import Case, read_cases, write_cases
 from environments.model.plan import enter, press
 from environments.recording.recorder import Recorder
 from environments.recording.validation import CHECKS, Check, validate
-from environments.validate import CHECKED, main
+from environments.recording.validation_run import CHECKED
+from environments.validate import main
 from tests.environments.cases import agent, job, sound
 from trajectories.exits import DONE, FAILURES
 from trajectories.model import Observation

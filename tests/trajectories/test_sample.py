@@ -13,7 +13,7 @@ from annotations import store as annotation_store
 from annotations.model import Annotation
 from environments.agents.script import AGENTS, Behaviour, behaviour_of
 from environments.model.case import Case, read_cases
-from environments.record import jobs_for
+from environments.recording.jobs import jobs_for
 from trajectories import store
 from trajectories.model import Trajectory, TrajectoryKey
 from trajectories.sample import sample_path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,8 @@ import pytest
 
 from environments.agents.model import UNREADABLE, ModelAgent, Reading, read
 from environments.agents.protocol import Halted, NotPlayed
-from environments.agents.talk import Talk, side_of, talking
+from environments.agents.settings import ModelSettings, model_side
+from environments.agents.talk import Talk, talking
 from environments.model.case import Case
 from environments.recording.episode import Recorded, play
 from environments.recording.recorder import Recorder
@@ -30,7 +30,7 @@ def a_model(
     server: LlmServer, tmp_path: Path, see: str = "axtree", **options: Any
 ) -> Iterator[Talk]:
     given = {"base_url": f"{server.url}/v1", "cache": str(tmp_path / "replies.sqlite"), **options}
-    side = side_of(MODEL, Namespace(adapter="http", seed=0, **given))
+    side = model_side(ModelSettings(model=MODEL, adapter="http", seed=0, **given))
     with talking(side, Representation(see), 0.0) as talk:
         yield talk
 
@@ -181,16 +181,18 @@ def test_a_page_that_is_too_long_is_cut(here: Recorder, tmp_path: Path) -> None:
 
 def test_screenshots_need_a_model_that_takes_them(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--see axtree"):
-        side = side_of("gpt-3.5-turbo", Namespace(adapter="scripted", script=_script(tmp_path)))
+        side = model_side(
+            ModelSettings(model="gpt-3.5-turbo", adapter="scripted", script=_script(tmp_path))
+        )
         with talking(side, Representation.BOTH, 0.0):
             pass
 
 
 def test_a_budget_needs_a_price(tmp_path: Path) -> None:
-    options = Namespace(adapter="scripted", script=_script(tmp_path), max_cost=1)
+    options = ModelSettings(model=MODEL, adapter="scripted", script=_script(tmp_path), max_cost=1)
     with (
         pytest.raises(UserError, match="not known"),
-        talking(side_of(MODEL, options), Representation.AXTREE, 0.0),
+        talking(model_side(options), Representation.AXTREE, 0.0),
     ):
         pass
 

@@ -7,8 +7,8 @@ import pytest
 from environments.agents.phrases import instructing
 from environments.agents.script import AGENTS, Behaviour
 from environments.model.axes import generator
-from environments.record import jobs_for
 from environments.recording.episode import Recorded
+from environments.recording.jobs import jobs_for
 from environments.recording.recorder import Recorder
 from environments.serving.noise import EVERY
 from tests.environments.cases import agent, job, sound

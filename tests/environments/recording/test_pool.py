@@ -12,8 +12,8 @@ import pytest
 
 from environments.agents.protocol import GaveUp, Halted, Job, NotPlayed
 from environments.agents.script import Behaviour
-from environments.record import jobs_for
 from environments.recording.episode import Recorded, play
+from environments.recording.jobs import jobs_for
 from environments.recording.pool import TRIES, Failed, attempted, for_all
 from environments.recording.recorder import Recorder, named
 from tests.environments.cases import agent, job, sound

@@ -1,0 +1,1 @@
+"""What recorded runs say: agents' results, blind replay, replay beside pass@k."""

@@ -1,0 +1,108 @@
+"""What agents reach: success with its interval, by group, and how far each axis moves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from environments.analysis.outcomes import AXES, DIMENSIONS, Outcome, tree
+from environments.model.case import Case
+from eval.stats.binomial import wilson
+from eval.stats.hierarchical import hierarchical_bootstrap
+from eval.stats.sensitivity import mad_decomposition
+
+
+def summary(agent: str, found: Sequence[Outcome], seed: int) -> dict[str, Any]:
+    """An agent's success over the suite with its interval, its turns and its cost."""
+    suite = hierarchical_bootstrap(tree(found), np.random.default_rng(seed)).suite
+    costs = [outcome.cost for outcome in found if outcome.cost is not None]
+    notes = list(suite.notes)
+    known = [outcome.success for outcome in found if outcome.success is not None]
+    if len(set(known)) == 1:
+        rate = wilson(sum(known), len(known))
+        notes.append(
+            f"{agent}: all runs ended alike, so the bootstrap has no width; Wilson's interval over "
+            f"its runs is [{percent(float(rate.low))}, {percent(float(rate.high))}] %"
+        )
+    return {
+        "agent": agent,
+        "runs": len(found),
+        "open": sum(outcome.success is None for outcome in found),
+        "success": float(suite.estimate[0]),
+        "low": float(suite.low[0]),
+        "high": float(suite.high[0]),
+        "turns": float(np.mean([outcome.turns for outcome in found])),
+        "cost": sum(costs) / len(costs) if len(costs) == len(found) else None,
+        "notes": notes,
+    }
+
+
+def groups() -> dict[str, Callable[[Case], str]]:
+    """What accuracy is broken down by: level, application, and each dimension of difficulty."""
+    dimensions = {name: partial(_grade, number) for number, name in enumerate(DIMENSIONS)}
+    return {
+        "level": lambda case: str(case.level),
+        "application": lambda case: case.config.app,
+        **dimensions,
+    }
+
+
+def _grade(dimension: int, case: Case) -> str:
+    return str(case.vector[dimension])
+
+
+def accuracy(found: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Success in every group with Wilson's interval over runs."""
+    rows = []
+    for title, of in groups().items():
+        for value in sorted({of(outcome.case) for outcome in found}):
+            known = [
+                outcome.success
+                for outcome in found
+                if of(outcome.case) == value and outcome.success is not None
+            ]
+            rate = wilson(sum(known), len(known))
+            bounds = {"low": float(rate.low), "high": float(rate.high)}
+            counts = {"runs": len(known), "success": float(rate.estimate)}
+            rows.append({"by": title, "value": value, **counts, **bounds})
+    return rows
+
+
+def sensitivity(found: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """How far each axis moves success: mean absolute difference over matched pairs, what chance
+    alone would give, and the excess; no pair, no number."""
+    made = tree(found)
+    rows = []
+    for number, axis in enumerate(AXES):
+        seen = mad_decomposition(made, number)
+        known = len(seen.differences) > 0
+        figures = {"mad": seen.mad, "floor": seen.floor, "excess": seen.excess}
+        row = {name: value if known else None for name, value in figures.items()}
+        rows.append({"axis": axis, "pairs": len(seen.differences), **row})
+    return rows
+
+
+def results(found: Sequence[Outcome], seed: int) -> dict[str, Any]:
+    """Everything by agent, in stable order."""
+    agents: dict[str, list[Outcome]] = {}
+    for outcome in found:
+        agents.setdefault(outcome.agent, []).append(outcome)
+    return {
+        agent: {
+            "summary": summary(agent, runs, seed),
+            "accuracy": accuracy(runs),
+            "axes": sensitivity(runs),
+        }
+        for agent, runs in sorted(agents.items())
+        if any(outcome.success is not None for outcome in runs)
+    }
+
+
+NONE = "–"
+
+
+def percent(share: float | None) -> str:
+    return NONE if share is None or np.isnan(share) else f"{100 * share:.1f}"

@@ -1,0 +1,54 @@
+"""The results of agents as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from environments.analysis.agent_results import (
+    NONE,
+    groups,
+    percent,
+)
+from eval.rendering import Table
+
+
+def tables(content: dict[str, Any]) -> list[Table]:
+    """The summary of all agents, their success group by group, the axes."""
+    head = ("agent", "runs", "open", "success [95 %]", "turns", "cost a task")
+    agents = [_summary_row(entry["summary"]) for entry in content.values()]
+    axes: list[tuple[str, ...]] = [
+        (agent, row["axis"], str(row["pairs"]), *(percent(row[n]) for n in ("mad", "floor")))
+        for agent, entry in content.items()
+        for row in entry["axes"]
+    ]
+    axes_head = ("agent", "axis", "pairs", "mean |difference|", "by chance")
+    return [
+        Table("Agents over the suite", head, agents, names=1),
+        _breakdown(content),
+        Table("How far each axis moves success (%)", axes_head, axes),
+    ]
+
+
+def _summary_row(row: dict[str, Any]) -> tuple[str, ...]:
+    cost = NONE if row["cost"] is None else f"${row['cost']:.4f}"
+    success = f"{percent(row['success'])} [{percent(row['low'])}, {percent(row['high'])}]"
+    return (
+        row["agent"], str(row["runs"]), str(row["open"]), success, f"{row['turns']:.1f}", cost
+    )  # fmt: skip
+
+
+def _breakdown(content: dict[str, Any]) -> Table:
+    """Success of every agent in every group, with the number of runs."""
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for agent, entry in content.items():
+        for row in entry["accuracy"]:
+            shown = f"{percent(row['success'])} ({row['runs']})"
+            cells.setdefault((row["by"], row["value"]), {})[agent] = shown
+    order = list(groups())
+    rows = [
+        (*group, *(found.get(agent, NONE) for agent in content))
+        for group, found in sorted(
+            cells.items(), key=lambda cell: (order.index(cell[0][0]), cell[0])
+        )
+    ]
+    return Table("Success by group, % (runs)", ("by", "", *content), rows)

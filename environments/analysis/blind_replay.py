@@ -1,0 +1,79 @@
+"""Whether recorded actions still succeed where one axis, or every axis, is another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.table import Table
+
+from environments.agents.protocol import Job
+from environments.agents.replay import REPLAYER, Replay
+from environments.agents.script import ORACLE
+from environments.checks.variation import AXES, Axis, others
+from environments.model.case import Case
+from environments.recording.episode import play
+from environments.recording.recorder import Recorder
+from eval.stats.binomial import wilson
+
+if TYPE_CHECKING:
+    pass
+
+CONDITIONS: dict[str, tuple[Axis, ...]] = {
+    "same run": (),
+    "same": (),
+    **{axis: (axis,) for axis in AXES},
+    "all": AXES,
+}
+
+
+class Outcome(NamedTuple):
+    """Whether a replay under a condition was a success; None: its configuration cannot be."""
+
+    case: str
+    condition: str
+    success: bool | None
+
+
+def replay(here: Recorder, case: Case) -> Iterator[Outcome]:
+    """The outcomes of one case under every condition. Where the next configuration of an axis is
+    no sound case, the one after it is taken."""
+    actions = here.oracles_actions(_job(case, ORACLE), name="o")
+    for condition, axes in CONDITIONS.items():
+        varied = next(others(case.config, axes), None) if axes else case
+        if varied is None:
+            yield Outcome(case.id, condition, None)
+            continue
+        name = "o" if condition == "same run" else condition
+        played = play(
+            here.server,
+            here.browser,
+            _job(varied, REPLAYER),
+            lambda _: Replay(actions),
+            name=name,
+        )
+        yield Outcome(case.id, condition, played.finding.labels.success is True)
+
+
+def _job(case: Case, agent: str) -> Job:
+    return Job(config=case.config, agent=agent, goal=case.goal, shortest=case.shortest)
+
+
+def summary(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
+    """Success by condition with Wilson's interval."""
+    rows: list[dict[str, object]] = []
+    for condition in CONDITIONS:
+        known = [o.success for o in outcomes if o.condition == condition and o.success is not None]
+        rate = wilson(sum(known), len(known))
+        low, high = float(rate.low), float(rate.high)
+        row = {"condition": condition, "n": len(known), "successes": sum(known)}
+        rows.append({**row, "low": low, "high": high})
+    return rows
+
+
+def table(rows: Sequence[dict[str, object]]) -> Table:
+    table = Table("what differs", "runs", "success", "95 % interval", title="Blind replay")
+    for row in rows:
+        interval = f"[{100 * float(str(row['low'])):.1f}, {100 * float(str(row['high'])):.1f}] %"
+        table.add_row(str(row["condition"]), str(row["n"]), str(row["successes"]), interval)
+    return table

@@ -1,0 +1,74 @@
+"""The runs of recorded folders with their cases and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from annotations import store as annotation_store
+from environments.model.case import Case, read_cases
+from eval.stats.tree import Tree, tree_from_rollouts
+from trajectories import store
+from trajectories.errors import UserError
+from trajectories.model import Trajectory
+
+AXES = ("instance", "profile", "theme", "ui")
+
+
+DIMENSIONS = ("depth", "breadth", "interaction", "visual", "information", "reasoning", "risk")
+
+
+class Outcome(NamedTuple):
+    """One run: who, on what, whether it was a success (None: open), and what it took."""
+
+    agent: str
+    case: Case
+    success: bool | None
+    turns: float
+    cost: float | None
+
+
+def outcomes(folder: Path, cases: dict[str, Case]) -> list[Outcome]:
+    """The runs of a recorded folder. A run of no case (its noise was added) belongs to the case
+    without noise. Raises UserError for a folder that is none, or a run of an unknown case."""
+    labels = {a.key: a.success for a in annotation_store.load(folder / "labels.jsonl")}
+    found = []
+    for entry in store.read(folder):
+        if not isinstance(entry, Trajectory):
+            raise UserError(f"{entry.source}: {entry.reason}")
+        case = cases.get(entry.raw_task_id) or cases.get(_quiet(entry.raw_task_id))
+        if case is None:
+            raise UserError(
+                f"{folder}: no case is called {entry.raw_task_id}: give the --configs that the "
+                "runs were recorded with"
+            )
+        turns, cost = entry.telemetry.get("n_steps", np.nan), entry.telemetry.get("cost")
+        found.append(Outcome(entry.key.agent, case, labels.get(entry.key), turns, cost))
+    return found
+
+
+def _quiet(task: str) -> str:
+    """The id of the same configuration without noise."""
+    head, _, seed = task.rpartition(".")
+    return f"{head.rpartition('.')[0]}.n0.{seed}"
+
+
+def tree(found: Sequence[Outcome]) -> Tree:
+    """The runs as applications, scenarios, configurations and rollouts. Raises ValueError if none
+    is labelled."""
+    known = [outcome for outcome in found if outcome.success is not None]
+    configs = [outcome.case.config for outcome in known]
+    return tree_from_rollouts(
+        [config.app for config in configs],
+        [f"{config.app}.{config.scenario}" for config in configs],
+        [int(bool(outcome.success)) for outcome in known],
+        [[getattr(config, axis) for axis in AXES] for config in configs],
+    )
+
+
+def read_outcomes(folders: Iterable[Path], cases: Path) -> list[Outcome]:
+    known = {case.id: case for case in read_cases(cases)}
+    return [outcome for folder in folders for outcome in outcomes(folder, known)]

@@ -1,0 +1,133 @@
+"""A whole recording: scripted agents and a model on a file of cases, continued where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from environments.agents.model import ModelAgent
+from environments.agents.protocol import Job
+from environments.agents.script import AGENTS, behaviour_of
+from environments.agents.talk import talking
+from environments.model.case import read_cases
+from environments.recording.episode import Recorded, play
+from environments.recording.jobs import jobs_for
+from environments.recording.journal import COUNTED, Journal, assemble
+from environments.recording.pool import Failed, for_all
+from environments.recording.recorder import Recorder, named
+from prompts.render import load_prompt
+from trajectories.errors import UserError
+from trajectories.represent import Representation
+
+if TYPE_CHECKING:
+    from eval.model_side import ModelSide
+
+Counts = Mapping[str, Mapping[str, int]]
+
+
+class Model(NamedTuple):
+    """A model that is recorded: how it is reached, what it sees, how often it tries a case."""
+
+    side: ModelSide
+    see: Representation
+    attempts: int
+
+    @property
+    def what(self) -> dict[str, Any]:
+        """What tells its recording from another."""
+        prompt = load_prompt("web_agent").hash
+        return {**self.side.manifest, "see": self.see, "prompt": prompt, "attempts": self.attempts}
+
+
+class Plan(NamedTuple):
+    """What is recorded: scripted agents and a model on a file of cases."""
+
+    cases: Path
+    agents: Sequence[str]
+    seed: int
+    model: Model | None = None
+
+
+class Outcome(NamedTuple):
+    """Labels by agent, and the jobs that gave no run."""
+
+    counts: Counts
+    failed: list[Failed]
+
+
+def record(plan: Plan, out: Path, workers: int = 1) -> Outcome:
+    """Record what is missing and write what there is. Raises UserError, and Halted where nothing
+    can be recorded any more; the runs until then are kept."""
+    cases, agents, seed, model = plan
+    names = [*agents, model.side.model] if model else list(agents)
+    jobs = jobs_for(read_cases(cases), names, model.attempts if model else 1)
+    if not jobs:
+        raise UserError(f"{cases} holds no case")
+    what = {"cases": sha256(cases.read_bytes()).hexdigest(), "agents": names, "seed": seed}
+    journal = Journal(out, {**what, "model": model.what} if model else what)
+    if (counts := journal.counts) is not None:
+        return Outcome(counts, [])
+    done = journal.done()
+    missing = [job for job in jobs if named(job) not in done]
+    failed: list[Failed] = []
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("recording", total=len(jobs), completed=len(jobs) - len(missing))
+
+        def keep(job: Job, recorded: Recorded) -> None:
+            journal.add(named(job), recorded)
+            progress.advance(bar)
+
+        scripted = [job for job in missing if job.agent in AGENTS]
+        failed += for_all(scripted, Recorder.record, keep, seed=seed, workers=workers)
+        if model and len(scripted) < len(missing):
+            asked = [job for job in missing if job.agent not in AGENTS]
+            spent = sum(
+                entry["trajectory"]["telemetry"].get("cost", 0.0) for entry in done.values()
+            )
+            ask = partial(_ask, model, spent=spent, seed=seed, workers=workers)
+            failed += ask(asked, keep)
+    return Outcome(assemble(journal, [named(job) for job in jobs]), failed)
+
+
+def _ask(
+    model: Model,
+    jobs: Sequence[Job],
+    keep: Callable[[Job, Recorded], None],
+    *,
+    spent: float,
+    seed: int,
+    workers: int,
+) -> list[Failed]:
+    """Record a model. Its agents wait for replies most of the time, so threads do, which share the
+    budget; when the recording is left early, nothing is asked any more."""
+    with talking(model.side, model.see, spent) as talk:
+
+        def work(here: Recorder, job: Job) -> Recorded:
+            return play(here.server, here.browser, job, lambda run: ModelAgent(talk, job, run.goal))
+
+        return for_all(
+            jobs,
+            work,
+            keep,
+            seed=seed,
+            workers=workers,
+            side_by_side="threads",
+            halt=talk.stop,
+        )
+
+
+def table(counts: Mapping[str, Mapping[str, int]]) -> Table:
+    """Labels by agent; open are labels in the ambiguous band."""
+    shown = Table("agent", "behaviour", *COUNTED, title="Labels by agent")
+    for agent, row in counts.items():
+        known = behaviour_of(agent)
+        cells = [str(row[name]) for name in COUNTED]
+        shown.add_row(agent, known.value if known else "model", *cells)
+    return shown

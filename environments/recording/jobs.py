@@ -1,0 +1,62 @@
+"""Which agents do which cases how often."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from environments.agents.protocol import Job
+from environments.agents.script import AGENTS, Behaviour
+from environments.apps import load_app
+from environments.model.case import Case
+from environments.model.config import Config
+from environments.serving.noise import noise
+from trajectories.errors import UserError
+
+if TYPE_CHECKING:
+    pass
+
+
+def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) -> list[Job]:
+    """Every agent on every case; a near-miss agent once for each slot that has a decoy, a model
+    ``attempts`` times."""
+    return [job for case in cases for agent in agents for job in _jobs(case, agent, attempts)]
+
+
+def _jobs(case: Case, agent: str, attempts: int) -> list[Job]:
+    behaviour = AGENTS.get(agent)
+    config = case.config
+    scenario = load_app(config.app).scenario(config.scenario)
+    if behaviour is Behaviour.NEAR_MISS:
+        attempts = len(scenario.mistakable)
+    elif behaviour is Behaviour.SIDE_EFFECT:
+        attempts = int(scenario.aside is not None)
+    elif behaviour is not None:
+        attempts = 1
+    if behaviour is Behaviour.BLOCKED:
+        config = _with_promotion(config)
+    return [
+        Job(config=config, agent=agent, attempt=n, goal=case.goal, shortest=case.shortest)
+        for n in range(attempts)
+    ]
+
+
+def _with_promotion(config: Config) -> Config:
+    """The configuration with the first noise that covers the page."""
+    for index in range(1, 100):
+        tried = config.model_copy(update={"noise": index})
+        if any(item.kind == "promotion" for item in noise(tried)):
+            return tried
+    raise RuntimeError("no noise holds a promotion")
+
+
+def chosen(words: Sequence[str]) -> list[str]:
+    """The agents named, by name or by behaviour. Raises UserError for a name that is neither."""
+    by_behaviour = {behaviour.value: name for name, behaviour in AGENTS.items()}
+    if list(words) == ["all"]:
+        return list(AGENTS)
+    for word in words:
+        if word not in AGENTS and word not in by_behaviour:
+            known = ", ".join(f"{name} ({behaviour})" for name, behaviour in AGENTS.items())
+            raise UserError(f"no agent is called {word!r}: choose from all, {known}")
+    return [by_behaviour.get(word, word) for word in words]

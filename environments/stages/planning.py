@@ -1,0 +1,27 @@
+"""The first stage with or without a model."""
+
+from __future__ import annotations
+
+import asyncio
+
+from environments.agents.settings import ModelSettings, model_side
+from environments.model.axes import generator
+from environments.stages.model import Plan, Specification
+from environments.stages.plan import plan
+
+
+def planned(specification: Specification, model: ModelSettings | None) -> Plan:
+    """Plan, with a model if one is named. Raises UserError for one that cannot be asked."""
+    rng = generator("plan", specification.seed)
+    if model is None:
+        return asyncio.run(plan(specification, rng))
+    side = model_side(model)
+
+    async def run() -> Plan:
+        engines = side.open_engines(0.0)
+        try:
+            return await plan(specification, rng, side.ask(engines, 0, refresh=()))
+        finally:
+            await engines.close()
+
+    return asyncio.run(run())

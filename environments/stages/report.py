@@ -1,0 +1,122 @@
+"""What was generated: counts for a file, tables, and what else the user should know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+from rich.table import Table
+
+from environments.model.case import Vector, write_cases
+from environments.stages import Plan, Produced, Specification
+from trajectories.atomic import write_bytes
+from trajectories.errors import UserError
+from trajectories.terminal import one_line
+
+NEAREST = 5  # vectors that are named where the wanted one does not exist
+
+
+_MOST_SHOWN = 12  # lines of a table
+
+
+def nearest(specification: Specification, produced: Produced) -> list[tuple[int, Vector, str]]:
+    """The vectors nearest to the wanted one: how far (sum over the dimensions), and a scenario
+    that has it."""
+    wanted = specification.vector or ()
+    found: dict[Vector, tuple[int, str]] = {}
+    for have, app, scenario in sorted(produced.tally.vectors):
+        distance = sum(abs(a - b) for a, b in zip(wanted, have, strict=True))
+        found.setdefault(have, (distance, f"{app} {scenario}"))
+    ranked = sorted((distance, have, where) for have, (distance, where) in found.items())
+    return ranked[:NEAREST]
+
+
+def summary(specification: Specification, plan: Plan, produced: Produced) -> dict[str, Any]:
+    """All that was counted, for a file."""
+    cases, tally = produced
+    accepted = Counter((case.config.app, case.config.scenario) for case in cases)
+    return {
+        "specification": specification.model_dump(mode="json"),
+        "accepted": len(cases),
+        "tried": tally.tried.total(),
+        "other_difficulty": tally.other.total(),
+        "rejects": [
+            {"reason": reason, "detail": detail, "count": count}
+            for (reason, detail), count in _ranked(tally.rejects)
+        ],
+        "levels": {str(key): n for key, n in sorted(Counter(c.level for c in cases).items())},
+        "vectors": {_shown(key): n for key, n in _ranked(Counter(c.vector for c in cases))},
+        "scenarios": {
+            f"{app} {scenario}": {
+                "tried": tally.tried[app, scenario],
+                "accepted": accepted[app, scenario],
+            }
+            for app, scenario in sorted(tally.tried)
+        },
+        "dropped_proposals": [proposal.model_dump() for proposal in plan.dropped],
+    }
+
+
+def _ranked(counts: Counter[Any]) -> list[tuple[Any, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _shown(vector: Sequence[int]) -> str:
+    return ",".join(map(str, vector))
+
+
+def tables(counted: dict[str, Any]) -> list[Table]:
+    """What was accepted and what was rejected, to be shown."""
+    accepted = Table("level", "vector", "cases", title=f"{counted['accepted']} cases")
+    for key, count in counted["levels"].items():
+        accepted.add_row(key, "", str(count))
+    for key, count in list(counted["vectors"].items())[:_MOST_SHOWN]:
+        accepted.add_row("", key, str(count))
+    title = f"Rejects of {counted['tried']} configurations tried"
+    rejected = Table("reason", "detail", "count", title=title)
+    for entry in counted["rejects"][:_MOST_SHOWN]:
+        rejected.add_row(entry["reason"], one_line(entry["detail"]), str(entry["count"]))
+    if more := counted["rejects"][_MOST_SHOWN:]:
+        rejected.add_row("others", "", str(sum(entry["count"] for entry in more)))
+    if counted["other_difficulty"]:
+        rejected.add_row(
+            "difficulty", "another one was asked for", str(counted["other_difficulty"])
+        )
+    return [accepted, rejected]
+
+
+def remarks(specification: Specification, plan: Plan, produced: Produced) -> list[str]:
+    """What the user should know beside the tables."""
+    said = []
+    short = len(produced.cases) < specification.count
+    if short and specification.vector is not None:
+        near = "; ".join(
+            f"{_shown(v)} ({where})" for _, v, where in nearest(specification, produced)
+        )
+        said.append(
+            f"{len(produced.cases)} cases have the vector {_shown(specification.vector)}; "
+            f"the nearest that were found: {near}"
+        )
+    elif short:
+        said.append(f"no more than {len(produced.cases)} of {specification.count} cases were found")
+    said += [
+        f"dropped of {drop.app}{drop.scenario and ' ' + drop.scenario}: {drop.reason}"
+        + (f" ({drop.text})" if drop.text else "")
+        for drop in plan.dropped
+    ]
+    return said
+
+
+def write_report(out: Path, counted: dict[str, Any], produced: Produced) -> None:
+    """Write the cases and, beside them, what was counted. Raises UserError."""
+    if produced.cases:
+        write_cases(out, produced.cases)
+    beside = out.with_suffix(".summary.json")
+    try:
+        beside.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(beside, orjson.dumps(counted, option=orjson.OPT_INDENT_2) + b"\n")
+    except OSError as error:
+        raise UserError(f"{beside}: cannot be written ({error.strerror or error})") from error
