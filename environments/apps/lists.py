@@ -26,11 +26,6 @@ def chosen(view: View, name: str, values: Iterable[str]) -> Field:
     return Field(name, Word(name), "choice", view.args.get(name, ""), options)
 
 
-def pick(name: str, values: Iterable[str], value: str = "") -> Field:
-    """A choice of a form that changes something."""
-    return Field(name, Word(name), "choice", value, tuple(Option(v, v) for v in values))
-
-
 def searched(
     view: View, page: str, columns: str, rows: Sequence[Row], filters: Sequence[Field] = ()
 ) -> Page:
@@ -47,13 +42,6 @@ def headings(columns: str) -> tuple[Word, ...]:
 def opens(text: str, page: str, key: str, *cells: str) -> Row:
     """A row whose link opens the thing."""
     return Row(Link(text, page, {"id": key}), cells)
-
-
-def whole(text: str, low: int, high: int) -> int | None:
-    """The whole number that was typed, if it lies between both (included)."""
-    if not (text.isascii() and text.isdigit() and len(text) <= len(str(high))):
-        return None
-    return int(text) if low <= int(text) <= high else None
 
 
 # --- moves ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ it is read by the verifier and none of it reaches the browser.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -165,6 +166,14 @@ class Call:
 
     world: World
     form: Mapping[str, str]
+
+    def row(self, table: str, field: str = "") -> sqlite3.Row | None:
+        """The row that a field (by default the one with the table's name) holds the key of."""
+        return self.world.get(table, self.form.get(field or table, ""))
+
+    def text(self, name: str, most: int) -> str:
+        """What was typed, without blanks around it, at most so many characters."""
+        return self.form.get(name, "").strip()[:most]
 
 
 @dataclass(frozen=True, slots=True)

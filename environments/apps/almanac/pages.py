@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Iterable
 
 from environments.apps.almanac.schema import FORMATS, KINDS, LABELS, MONTHS, SHELVES, STUDIES, YEARS
+from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps.lists import headings, opens
 from environments.kit.listing import listing
 from environments.model.binding import money
 from environments.model.page import (
@@ -23,7 +25,6 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.site import missing
 from environments.model.spec import View
 
 _ALL = "SELECT * FROM district ORDER BY "
@@ -50,8 +51,8 @@ def _of_rows(rows: Iterable[sqlite3.Row]) -> tuple[Option, ...]:
 def _search(words: str, topic: str) -> Form:
     topics = (Option("", Word("any")), *_options(STUDIES))
     fields = (
-        Field("words", Word("words"), "search", words),
-        Field("topic", Word("topic"), "choice", topic, topics),
+        control("words", "search", words),
+        control("topic", "choice", topic, topics),
     )
     return Form(Word("search"), fields, page="reports")
 
@@ -65,39 +66,30 @@ def home(view: View) -> Page:
         (
             Text("Figures, studies and dates from every district of the valley."),
             _search("", ""),
-            Section(Word("opening"), (opening,)),
-            Section(Word("soon"), (Items(_EVENT_COLUMNS, tuple(map(_event_row, soon))),)),
+            section_of("opening", opening),
+            section_of("soon", Items(_EVENT_COLUMNS, tuple(map(_event_row, soon)))),
         ),
     )
 
 
 def districts(view: View) -> Page:
     found = view.world.rows(_ALL + _DISTRICTS[view.ui.sort])
-    rows = [
-        Row(Link(row["name"], "district", {"id": row["id"]}), (row["region"], row["seat"]))
-        for row in found
-    ]
-    columns = (Word("district"), Word("region"), Word("seat"))
+    rows = [opens(row["name"], "district", row["id"], row["region"], row["seat"]) for row in found]
+    columns = headings("district region seat")
     return Page(Word("districts"), listing(view, "districts", columns, rows))
 
 
-def district(view: View) -> Page:
-    found = view.world.get("district", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("district")
+def district(view: View, found: sqlite3.Row) -> Page:
     key = found["id"]
     visits = view.world.rows("SELECT month, amount FROM visits WHERE district = :key", key=key)
     amounts = dict(tuple(row) for row in visits)
-    about = (
-        (Word("region"), found["region"]),
-        (Word("seat"), found["seat"]),
-        (Word("area"), str(found["area"])),
-    )
+    about = facts(region=found["region"], seat=found["seat"], area=str(found["area"]))
     values = tuple(float(amounts[month]) for month in MONTHS)
     return Page(
         found["name"],
         (
-            Facts(about),
+            about,
             Chart("Visitors to the reading room, by month", "bars", MONTHS, values),
         ),
     )
@@ -109,9 +101,9 @@ def figures(view: View) -> Page:
     indicators = view.world.rows("SELECT * FROM indicator ORDER BY name")
     everywhere = (Option("", Word("any")), *_options(row["region"] for row in regions))
     fields = (
-        Field("indicator", Word("indicator"), "choice", asked["indicator"], _of_rows(indicators)),
-        Field("year", Word("year"), "choice", asked["year"], _options(YEARS)),
-        Field("region", Word("region"), "choice", asked["region"], everywhere),
+        control("indicator", "choice", asked["indicator"], _of_rows(indicators)),
+        pick("year", YEARS, asked["year"]),
+        control("region", "choice", asked["region"], everywhere),
     )
     form = Form(Word("show"), fields, page="figures")
     chosen = view.world.get("indicator", asked["indicator"])
@@ -119,10 +111,10 @@ def figures(view: View) -> Page:
         return Page(Word("figures"), (form,))
     order = ("name", "area", "seat DESC")[view.ui.sort]
     rows = [
-        Row(Link(row["name"], "district", {"id": row["id"]}), (row["region"], f"{row['amount']:,}"))
+        opens(row["name"], "district", row["id"], row["region"], f"{row['amount']:,}")
         for row in view.world.rows(_TABLE + order, **asked)
     ]
-    listed = listing(view, "figures", (Word("district"), Word("region"), Word("amount")), rows)
+    listed = listing(view, "figures", headings("district region amount"), rows)
     return Page(Word("figures"), (form, Text(f"{chosen['name']} ({chosen['unit']})"), *listed))
 
 
@@ -130,31 +122,28 @@ def reports(view: View) -> Page:
     words, topic = view.args.get("words", ""), view.args.get("topic", "")
     found = view.world.rows(_FOUND + _REPORTS[view.ui.sort], words=words, topic=topic)
     rows = [
-        Row(Link(row["title"], "report", {"id": row["id"]}), (row["topic"], row["published"]))
-        for row in found
+        opens(row["title"], "report", row["id"], row["topic"], row["published"]) for row in found
     ]
-    columns = (Word("report"), Word("topic"), Word("published"))
+    columns = headings("report topic published")
     listed = listing(view, "reports", columns, rows)
     return Page(Word("reports"), (_search(words, topic), *listed))
 
 
-def report(view: View) -> Page:
-    found = view.world.get("report", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("report")
+def report(view: View, found: sqlite3.Row) -> Page:
     passages = view.world.rows(
         "SELECT * FROM passage WHERE report = :key ORDER BY place", key=found["id"]
     )
     fields = (
-        Field("shelf", Word("shelf"), "choice", "", _options(SHELVES)),
-        Field("remark", Word("remark")),
+        pick("shelf", SHELVES),
+        control("remark"),
     )
     return Page(
         found["title"],
         (
-            Facts(((Word("topic"), found["topic"]), (Word("published"), found["published"]))),
+            facts(topic=found["topic"], published=found["published"]),
             *(Section(row["heading"], (Text(row["body"]),)) for row in passages),
-            Form(Word("keep"), fields, operation="keep", hidden={"report": found["id"]}),
+            action_form("keep", "keep", *fields, report=found["id"]),
         ),
     )
 
@@ -162,11 +151,11 @@ def report(view: View) -> Page:
 def glossary(view: View) -> Page:
     found = view.world.rows("SELECT * FROM term ORDER BY name")
     rows = [Row(row["name"], (row["meaning"],)) for row in found]
-    listed = listing(view, "glossary", (Word("term"), Word("meaning")), rows)
+    listed = listing(view, "glossary", headings("term meaning"), rows)
     return Page(Word("glossary"), listed)
 
 
-_EVENT_COLUMNS = (Word("event"), Word("kind"), Word("day"), Word("district"))
+_EVENT_COLUMNS = headings("event kind day district")
 
 
 def _event_row(row: sqlite3.Row) -> Row:
@@ -178,45 +167,39 @@ def events(view: View) -> Page:
     kind = view.args.get("kind", "")
     rows = [_event_row(row) for row in view.world.rows(_HELD + _EVENTS[view.ui.sort], kind=kind)]
     kinds = (Option("", Word("any")), *_options(KINDS))
-    form = Form(
-        Word("search"), (Field("kind", Word("kind"), "choice", kind, kinds),), page="events"
-    )
+    form = Form(Word("search"), (control("kind", "choice", kind, kinds),), page="events")
     return Page(Word("events"), (form, *listing(view, "events", _EVENT_COLUMNS, rows)))
 
 
-def event(view: View) -> Page:
-    found = view.world.get("event", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("kind"), found["kind"]),
-        (Word("district"), view.world.row("district", found["district"])["name"]),
-        (Word("day"), found["day"]),
-        (Word("starts"), found["starts"]),
-        (Word("ends"), found["ends"]),
-        (Word("fee"), money(found["fee"])),
-        (Word("seats"), str(found["seats"])),
+@detail("event")
+def event(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        kind=found["kind"],
+        district=view.world.row("district", found["district"])["name"],
+        day=found["day"],
+        starts=found["starts"],
+        ends=found["ends"],
+        fee=money(found["fee"]),
+        seats=str(found["seats"]),
     )
     wanted = Field("seats", Word("wanted"), "number", "1", required=True)
-    book = Form(Word("book"), (wanted,), operation="book", hidden={"event": found["id"]})
-    return Page(found["title"], (Facts(about), Text("Bookings are binding."), book))
+    book = action_form("book", "book", wanted, event=found["id"])
+    return Page(found["title"], (about, Text("Bookings are binding."), book))
 
 
-def booking(view: View) -> Page:
-    found = view.world.get("booking", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("event"), view.world.row("event", found["event"])["title"]),
-        (Word("seats"), str(found["seats"])),
-        (Word("total"), money(found["total"])),
-        (Word("code"), view.code("booking", found["id"])),
+@detail("booking")
+def booking(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        event=view.world.row("event", found["event"])["title"],
+        seats=str(found["seats"]),
+        total=money(found["total"]),
+        code=view.code("booking", found["id"]),
     )
-    return Page(Word("booking"), (Facts(about),))
+    return Page(Word("booking"), (about,))
 
 
 def _button(word: str, name: str, operation: str, **hidden: str) -> tuple[Form, ...]:
-    return (Form(Word(word, name), operation=operation, hidden=hidden),)
+    return (action_form(Word(word, name), operation, **hidden),)
 
 
 def research(view: View) -> Page:
@@ -240,58 +223,53 @@ def research(view: View) -> Page:
         for row in view.world.rows("SELECT * FROM note ORDER BY heading, id")
     )
     fields = (
-        Field("heading", Word("heading"), required=True),
-        Field("label", Word("label"), "choice", "", _options(LABELS)),
-        Field("body", Word("body"), "long"),
+        control("heading", required=True),
+        pick("label", LABELS),
+        control("body", "long"),
     )
-    bookmarks = Items((Word("report"), Word("shelf"), Word("remark")), marked)
-    written = Items((Word("heading"), Word("label"), Word("body")), notes)
-    write = Form(Word("write_note"), fields, operation="write-note")
+    bookmarks = Items(headings("report shelf remark"), marked)
+    written = Items(headings("heading label body"), notes)
+    write = action_form("write_note", "write-note", *fields)
     return Page(
         Word("research"),
-        (Section(Word("bookmarks"), (bookmarks,)), Section(Word("notes"), (written, write))),
+        (section_of("bookmarks", bookmarks), section_of("notes", written, write)),
     )
 
 
 def exports(view: View) -> Page:
     found = view.world.rows("SELECT * FROM export ORDER BY asked DESC, id")
     rows = [
-        Row(
-            Link(row["number"], "export", {"id": row["id"]}),
-            (row["format"], row["asked"], row["status"]),
-        )
+        opens(row["number"], "export", row["id"], row["format"], row["asked"], row["status"])
         for row in found
     ]
     indicators = _of_rows(view.world.rows("SELECT * FROM indicator ORDER BY name"))
     places = _of_rows(view.world.rows("SELECT * FROM district ORDER BY name"))
     fields = (
-        Field("indicator", Word("indicator"), "choice", "", indicators),
-        Field("district", Word("district"), "choice", "", places),
-        Field("first", Word("first"), "choice", "", _options(YEARS)),
-        Field("last", Word("last"), "choice", "", _options(YEARS)),
-        Field("format", Word("format"), "choice", "", _options(FORMATS)),
+        control("indicator", "choice", "", indicators),
+        control("district", "choice", "", places),
+        pick("first", YEARS),
+        pick("last", YEARS),
+        pick("format", FORMATS),
     )
-    columns = (Word("export"), Word("format"), Word("asked"), Word("status"))
-    form = Form(Word("request"), fields, operation="request-export")
+    columns = headings("export format asked status")
+    form = action_form("request", "request-export", *fields)
     return Page(Word("exports"), (*listing(view, "exports", columns, rows), form))
 
 
-def export(view: View) -> Page:
-    found = view.world.get("export", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("indicator"), view.world.row("indicator", found["indicator"])["name"]),
-        (Word("district"), view.world.row("district", found["district"])["name"]),
-        (Word("first"), str(found["first"])),
-        (Word("last"), str(found["last"])),
-        (Word("format"), found["format"]),
-        (Word("asked"), found["asked"]),
-        (Word("ready"), found["ready"]),
-        (Word("status"), found["status"]),
-        (Word("code"), view.code("export", found["id"])),
+@detail("export")
+def export(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        indicator=view.world.row("indicator", found["indicator"])["name"],
+        district=view.world.row("district", found["district"])["name"],
+        first=str(found["first"]),
+        last=str(found["last"]),
+        format=found["format"],
+        asked=found["asked"],
+        ready=found["ready"],
+        status=found["status"],
+        code=view.code("export", found["id"]),
     )
-    blocks: tuple[Block, ...] = (Facts(about),)
+    blocks: tuple[Block, ...] = (about,)
     if found["status"] == "requested":
         blocks = (*blocks, *_button("withdraw", "", "withdraw-export", export=found["id"]))
     return Page(found["number"], blocks)
@@ -299,9 +277,9 @@ def export(view: View) -> Page:
 
 def account(view: View) -> Page:
     mine = view.world.row("account", "me")
-    digest = Field("digest", Word("digest"), "tick", "on" if mine["digest"] else "")
-    form = Form(Word("save"), (digest,), operation="digest")
-    return Page(Word("account"), (Facts(((Word("name"), mine["name"]),)), form))
+    digest = control("digest", "tick", "on" if mine["digest"] else "")
+    form = action_form("save", "digest", digest)
+    return Page(Word("account"), (facts(name=mine["name"]), form))
 
 
 PAGES = {

@@ -5,30 +5,31 @@ from __future__ import annotations
 from environments.apps.almanac import plans
 from environments.apps.almanac.plans import DISTRICT, EVENT, INDICATOR, OF_REGION, REGION, REPORT
 from environments.apps.almanac.schema import FORMATS, KINDS, LABELS, SHELVES
+from environments.apps.tasks import added, changed, question, task
 from environments.model.page import Word
 from environments.model.plan import follow
-from environments.model.spec import Answer, Choice, Expect, May, Number, Scenario
+from environments.model.spec import Answer, Choice, Expect, May, Number
 
 _MONTHS = "SELECT DISTINCT month FROM visits"
 _REMARKS = ("for chapter two", "check the sample", "lend to Petra", "read before Easter")
 _HEADINGS = ("Top of the list", "For the introduction", "Ask the council")
 
 SCENARIOS = (
-    Scenario(
-        id="opening",
-        goals=("At what time does the {desk[name]} open?",),
+    question(
+        "opening",
+        "text",
+        "SELECT opens FROM desk WHERE id = :desk",
+        among="SELECT opens FROM desk",
+        goals="At what time does the {desk[name]} open?",
         slots={"desk": plans.DESK},
         plan=lambda b: [follow(Word("home"), "look at the hours of the desks")],
-        answers=(
-            Answer(
-                "text", "SELECT opens FROM desk WHERE id = :desk", among="SELECT opens FROM desk"
-            ),
-        ),
-        replies=("It opens at {answer}.", "{answer}"),
+        said="It opens at {answer}.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="event-day",
+    question(
+        "event-day",
+        "date",
+        "SELECT day FROM event WHERE id = :event",
         goals=(
             "On which date is the {event[title]} held?",
             "Tell me the date of the {event[title]}.",
@@ -38,63 +39,50 @@ SCENARIOS = (
             follow(Word("events"), "open the calendar"),
             follow(b["event"]["title"], "open the event"),
         ],
-        answers=(Answer("date", "SELECT day FROM event WHERE id = :event"),),
-        replies=("It is held on {answer}.", "{answer}"),
+        said="It is held on {answer}.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="event-length",
-        goals=("How long does the {event[title]} last, from its beginning to its end?",),
+    question(
+        "event-length",
+        "duration",
+        "SELECT (substr(ends, 1, 2) - substr(starts, 1, 2)) * 60 + substr(ends, 4)"
+        " - substr(starts, 4) FROM event WHERE id = :event",
+        goals="How long does the {event[title]} last, from its beginning to its end?",
         slots={"event": EVENT},
         plan=lambda b: plans.attend(b["event"]),
-        answers=(
-            Answer(
-                "duration",
-                "SELECT (substr(ends, 1, 2) - substr(starts, 1, 2)) * 60 + substr(ends, 4)"
-                " - substr(starts, 4) FROM event WHERE id = :event",
-            ),
-        ),
-        replies=("It lasts {answer}.", "{answer}"),
+        said="It lasts {answer}.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="leader",
+    question(
+        "leader",
+        "text",
+        "SELECT leader FROM report WHERE id = :report",
+        among="SELECT leader FROM report",
         goals=(
             'Who led the field work for the report "{report[title]}"?',
             'Find out who was in charge in the field for the study "{report[title]}".',
         ),
         slots={"report": REPORT},
         plan=lambda b: plans.find(b["report"]["title"]),
-        answers=(
-            Answer(
-                "text",
-                "SELECT leader FROM report WHERE id = :report",
-                among="SELECT leader FROM report",
-            ),
-        ),
-        replies=("The work in the field was led by {answer}.", "{answer}"),
+        said="The work in the field was led by {answer}.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="study-costs",
-        goals=(
-            "What did all the studies on the topic {studies[topic]} whose reports were published "
-            "in {studies[year]} cost in all, printing included?",
-        ),
+    question(
+        "study-costs",
+        "money",
+        "SELECT sum(cost) FROM report WHERE topic = :studies_topic"
+        " AND substr(published, 1, 4) = :studies_year",
+        goals="What did all the studies on the topic {studies[topic]} whose reports were published "
+        "in {studies[year]} cost in all, printing included?",
         slots={"studies": plans.STUDIES},
         plan=plans.costs,
-        answers=(
-            Answer(
-                "money",
-                "SELECT sum(cost) FROM report WHERE topic = :studies_topic"
-                " AND substr(published, 1, 4) = :studies_year",
-            ),
-        ),
-        replies=("Together they cost {answer}.", "{answer}"),
+        said="Together they cost {answer}.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="region-total",
+    question(
+        "region-total",
+        "number",
+        f"SELECT sum(f.amount) {OF_REGION} :year",
         goals=(
             "Add up {indicator[name]} in {year} over all districts of the region {region[name]}.",
             "What is the total of {indicator[name]} for the districts in the region "
@@ -102,34 +90,32 @@ SCENARIOS = (
         ),
         slots={"indicator": INDICATOR, "region": REGION, "year": Number(2018, 2025)},
         plan=lambda b: plans.table(b["indicator"]["name"], b["region"]["name"], b["year"]),
-        answers=(Answer("number", f"SELECT sum(f.amount) {OF_REGION} :year"),),
-        replies=("The total is {answer}.", "{answer}"),
+        said="The total is {answer}.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="lowest",
-        goals=(
-            "Which district of the region {region[name]} had the lowest value of "
-            "{indicator[name]} in 2025?",
-        ),
+    question(
+        "lowest",
+        "text",
+        f"SELECT d.name {OF_REGION} 2025 AND f.amount = (SELECT min(f.amount) {OF_REGION} 2025)",
+        among="SELECT name FROM district",
+        goals="Which district of the region {region[name]} had the lowest value of "
+        "{indicator[name]} in 2025?",
         slots={"indicator": INDICATOR, "region": REGION},
         plan=lambda b: plans.table(b["indicator"]["name"], b["region"]["name"], 2025),
-        answers=(
-            Answer(
-                "text",
-                f"SELECT d.name {OF_REGION} 2025"
-                f" AND f.amount = (SELECT min(f.amount) {OF_REGION} 2025)",
-                among="SELECT name FROM district",
-            ),
-        ),
-        replies=("It was {answer}.", "{answer}"),
+        said="It was {answer}.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="largest-rise",
+    question(
+        "largest-rise",
+        "number",
+        "SELECT max(l.amount - f.amount) FROM figure f JOIN district d ON d.id = f.district"
+        " JOIN figure l ON l.district = f.district AND l.indicator = f.indicator"
+        " AND l.year = :last WHERE d.region = :region AND f.indicator = :indicator"
+        " AND f.year = :first HAVING max(l.amount - f.amount) > 0",
         goals=(
-            "Find the district of the region {region[name]} where {indicator[name]} rose the most "
-            "from {first} to {last}. By how much did it rise there?",
+            "Find the district of the region {region[name]} where "
+            "{indicator[name]} rose the most "
+            "from {first} to {last}. By how much did it rise there?"
         ),
         slots={
             "indicator": INDICATOR,
@@ -141,102 +127,65 @@ SCENARIOS = (
             *plans.table(b["indicator"]["name"], b["region"]["name"], b["first"]),
             *plans.table(b["indicator"]["name"], b["region"]["name"], b["last"]),
         ],
-        answers=(
-            Answer(
-                "number",
-                "SELECT max(l.amount - f.amount) FROM figure f JOIN district d ON d.id = f.district"
-                " JOIN figure l ON l.district = f.district AND l.indicator = f.indicator"
-                " AND l.year = :last WHERE d.region = :region AND f.indicator = :indicator"
-                " AND f.year = :first HAVING max(l.amount - f.amount) > 0",
-            ),
-        ),
-        replies=("It rose by {answer} there.", "{answer}"),
+        said="It rose by {answer} there.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="term-figure",
-        goals=(
-            'The glossary explains the term "{term[name]}" and says which indicator it stands '
-            "for. What was the value of that indicator in {district[name]} in {year}?",
-        ),
+    question(
+        "term-figure",
+        "number",
+        "SELECT amount FROM figure WHERE indicator = :term_indicator"
+        " AND district = :district AND year = :year",
+        goals='The glossary explains the term "{term[name]}" and says which indicator it stands '
+        "for. What was the value of that indicator in {district[name]} in {year}?",
         slots={"term": plans.TERM, "district": DISTRICT, "year": Number(2018, 2025)},
         plan=plans.term,
-        answers=(
-            Answer(
-                "number",
-                "SELECT amount FROM figure WHERE indicator = :term_indicator"
-                " AND district = :district AND year = :year",
-            ),
-        ),
-        replies=("The value was {answer}.", "{answer}"),
+        said="The value was {answer}.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="busiest-month",
-        goals=(
-            "Look at the chart of visitors to the reading room in {district[name]}: which month "
-            "had the most?",
-        ),
+    question(
+        "busiest-month",
+        "text",
+        "SELECT month FROM visits WHERE district = :district AND amount ="
+        " (SELECT max(amount) FROM visits WHERE district = :district)",
+        among=_MONTHS,
+        goals="Look at the chart of visitors to the reading room in {district[name]}: which month "
+        "had the most?",
         slots={"district": DISTRICT},
         plan=lambda b: plans.visit(b["district"]),
-        answers=(
-            Answer(
-                "text",
-                "SELECT month FROM visits WHERE district = :district AND amount ="
-                " (SELECT max(amount) FROM visits WHERE district = :district)",
-                among=_MONTHS,
-            ),
-        ),
-        replies=("Most visitors came in {answer}.", "{answer}"),
+        said="Most visitors came in {answer}.",
         aside=plans.digest,
         charts=1,
     ),
-    Scenario(
-        id="busier-months",
-        goals=(
-            "Compare the charts of visitors to the reading rooms in {first[name]} and in "
-            "{second[name]}: in which months did {first[name]} have more visitors? Name all of "
-            "them.",
-        ),
+    question(
+        "busier-months",
+        "texts",
+        "SELECT a.month FROM visits a JOIN visits b ON b.month = a.month"
+        " WHERE a.district = :first AND b.district = :second AND a.amount > b.amount",
+        among=_MONTHS,
+        goals="Compare the charts of visitors to the reading rooms in {first[name]} and in "
+        "{second[name]}: in which months did {first[name]} have more visitors? Name all of "
+        "them.",
         slots={"first": DISTRICT, "second": plans.RIVAL},
         plan=lambda b: [*plans.visit(b["first"]), *plans.visit(b["second"])],
-        answers=(
-            Answer(
-                "texts",
-                "SELECT a.month FROM visits a JOIN visits b ON b.month = a.month"
-                " WHERE a.district = :first AND b.district = :second AND a.amount > b.amount",
-                among=_MONTHS,
-            ),
-        ),
-        replies=("In these months: {answer}.", "{answer}"),
+        said="In these months: {answer}.",
         aside=plans.digest,
         charts=2,
     ),
-    Scenario(
-        id="bookmark",
-        goals=(
-            'Put the report "{report[title]}" on my research list, on the shelf "{shelf}" and '
-            'with the remark "{remark}".',
-        ),
+    task(
+        "bookmark",
+        goals='Put the report "{report[title]}" on my research list, on the shelf "{shelf}" and '
+        'with the remark "{remark}".',
         slots={"report": plans.UNMARKED, "shelf": Choice(SHELVES), "remark": Choice(_REMARKS)},
         plan=plans.keep,
-        expect=(
-            Expect(
-                "added",
-                "bookmark",
-                {"report": "{report[id]}", "shelf": "{shelf}", "remark": "{remark}"},
-            ),
-        ),
-        replies=("The report is on your list.", "Done."),
+        expect=(added("bookmark", report="{report[id]}", shelf="{shelf}", remark="{remark}"),),
+        said="The report is on your list.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="note",
-        goals=(
-            "Find the district of the region {region[name]} with the highest value of "
-            "{indicator[name]} in 2025. Write a note on my research list with the heading "
-            '"{heading}", the label "{label}" and just the name of that district as its text.',
-        ),
+    task(
+        "note",
+        goals="Find the district of the region {region[name]} with the highest value of "
+        "{indicator[name]} in 2025. Write a note on my research list with the heading "
+        '"{heading}", the label "{label}" and just the name of that district as its text.',
         slots={
             "region": REGION,
             "indicator": INDICATOR,
@@ -245,22 +194,17 @@ SCENARIOS = (
             "label": Choice(LABELS),
         },
         plan=plans.note,
-        expect=(
-            Expect(
-                "added",
-                "note",
-                {"heading": "{heading}", "label": "{label}", "body": "{winner[name]}"},
-            ),
-        ),
-        replies=("The note is written.", "Done."),
+        expect=(added("note", heading="{heading}", label="{label}", body="{winner[name]}"),),
+        said="The note is written.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="export",
+    task(
+        "export",
         goals=(
-            "Request an export of {indicator[name]} in {district[name]} with {first} as its first "
+            "Request an export of {indicator[name]} in {district[name]} with "
+            "{first} as its first "
             "and {last} as its last year, in the format {format}. Report the request's operation "
-            "code and the date on which it will be ready.",
+            "code and the date on which it will be ready."
         ),
         slots={
             "indicator": INDICATOR,
@@ -282,37 +226,36 @@ SCENARIOS = (
             Answer("code", "export"),
             Answer("date", "SELECT ready FROM export WHERE id = :new_export", when="after"),
         ),
-        replies=("Code {code}; it will be ready on {answer}.", "{code}, {answer}"),
+        said="Code {code}; it will be ready on {answer}.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="withdraw",
+    task(
+        "withdraw",
         goals=(
-            "Of my export requests in the format {format} that are still open (status requested), "
-            "withdraw the one that I asked for first. Report the operation code that it has then.",
+            "Of my export requests in the format {format} that are still open "
+            "(status requested), "
+            "withdraw the one that I asked for first. Report the operation code that it has then."
         ),
         slots={"format": Choice(tuple(FORMATS)), "export": plans.OLDEST},
         plan=plans.withdraw,
-        expect=(Expect("changed", "export", {"status": "withdrawn"}, key="{export[id]}"),),
+        expect=(changed("export", "{export[id]}", status="withdrawn"),),
         answers=(Answer("code", "export"),),
-        replies=("The request is withdrawn; its code is {code}.", "{code}"),
+        said="The request is withdrawn; its code is {code}.",
         aside=plans.digest,
     ),
-    Scenario(
-        id="book",
-        goals=(
-            "Book {seats} seats for the {kind} that is held soonest. Report the booking's "
-            "operation code and the total to pay.",
-        ),
+    task(
+        "book",
+        goals="Book {seats} seats for the {kind} that is held soonest. Report the booking's "
+        "operation code and the total to pay.",
         slots={"kind": Choice(KINDS), "event": plans.SOONEST, "seats": Number(2, 5)},
         plan=plans.book,
-        expect=(Expect("added", "booking", {"event": "{event[id]}", "seats": "{seats}"}),),
-        may=(May("changed", "event", ("seats",)),),
+        expect=(added("booking", event="{event[id]}", seats="{seats}"),),
         answers=(
             Answer("code", "booking"),
             Answer("money", "SELECT total FROM booking WHERE id = :new_booking", when="after"),
         ),
-        replies=("Booked: code {code}, {answer} to pay.", "{code}, {answer}"),
+        may=(May("changed", "event", ("seats",)),),
+        said="Booked: code {code}, {answer} to pay.",
         aside=plans.digest,
     ),
 )

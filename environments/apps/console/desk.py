@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from environments.apps.console.schema import (
     ALERTED,
     GROUNDS,
@@ -12,13 +14,12 @@ from environments.apps.console.schema import (
     SEVERITIES,
     TEAMS,
 )
-from environments.apps.lists import asked_for, chosen, headings, opens, pick, searched
+from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps.lists import asked_for, chosen, headings, opens, searched
 from environments.model.binding import money
 from environments.model.page import (
     Block,
     Facts,
-    Field,
-    Form,
     Items,
     Link,
     Option,
@@ -27,7 +28,6 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.site import missing
 from environments.model.spec import View
 
 _ALERTS = """SELECT a.*, s.name AS of FROM alert a JOIN service s ON s.id = a.service
@@ -49,7 +49,7 @@ _WINDOWS = """SELECT w.*, s.name AS of FROM window w JOIN service s ON s.id = w.
 
 def _service(view: View, key: str) -> Section:
     name = view.world.row("service", key)["name"]
-    return Section(Word("service"), (Link(name, "service", {"id": key}),))
+    return section_of("service", Link(name, "service", {"id": key}))
 
 
 def alerts(view: View) -> Page:
@@ -63,10 +63,8 @@ def alerts(view: View) -> Page:
     return searched(view, "alerts", "alert service severity raised status", rows, filters)
 
 
-def alert(view: View) -> Page:
-    found = view.world.get("alert", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("alert")
+def alert(view: View, found: sqlite3.Row) -> Page:
     shown = ("severity", "raised", "status", "assignee", "priority", "note")
     about = tuple((Word(name), found[name] or "-") for name in shown)
     blocks: tuple[Block, ...] = (
@@ -78,12 +76,12 @@ def alert(view: View) -> Page:
         people = view.world.rows("SELECT * FROM member ORDER BY name")
         options = tuple(Option(row["id"], row["name"]) for row in people)
         fields = (
-            Field("assignee", Word("assignee"), "choice", "", options),
+            control("assignee", "choice", "", options),
             pick("priority", PRIORITIES),
-            Field("note", Word("note"), "long"),
+            control("note", "long"),
         )
         hidden = {"alert": found["id"]}
-        blocks = (*blocks, Form(Word("assign"), fields, operation="assign", hidden=hidden))
+        blocks = (*blocks, action_form("assign", "assign", *fields, **hidden))
     return Page(found["number"], blocks)
 
 
@@ -93,17 +91,15 @@ def members(view: View) -> Page:
     return searched(view, "members", "member team role", rows, (chosen(view, "team", TEAMS),))
 
 
-def member(view: View) -> Page:
-    found = view.world.get("member", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("member")
+def member(view: View, found: sqlite3.Row) -> Page:
     held = view.world.rows("SELECT * FROM accesskey WHERE member = :id ORDER BY label",
                            id=found["id"])  # fmt: skip
     rows = tuple(opens(r["label"], "key", r["id"], r["scope"], r["status"]) for r in held)
-    about = Facts(((Word("team"), found["team"]), (Word("role"), found["role"])))
+    about = facts(team=found["team"], role=found["role"])
     fields = (pick("role", ROLES, found["role"]), pick("team", TEAMS, found["team"]))
-    form = Form(Word("set_role"), fields, operation="set-role", hidden={"member": found["id"]})
-    keys_held = Section(Word("their_keys"), (Items(headings("key scope status"), rows),))
+    form = action_form("set_role", "set-role", *fields, member=found["id"])
+    keys_held = section_of("their_keys", Items(headings("key scope status"), rows))
     return Page(found["name"], (Text(found["about"]), about, keys_held, form))
 
 
@@ -117,18 +113,16 @@ def keys(view: View) -> Page:
     return searched(view, "keys", "key member scope expires status", rows, filters)
 
 
-def key(view: View) -> Page:
-    found = view.world.get("accesskey", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("accesskey")
+def key(view: View, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), found[name]) for name in ("scope", "expires", "status", "ground"))
     sealed = (Word("code"), view.code("accesskey", found["id"]))
     holder = view.world.row("member", found["member"])
     link = Link(holder["name"], "member", {"id": holder["id"]})
-    blocks: tuple[Block, ...] = (Facts((*about, sealed)), Section(Word("member"), (link,)))
+    blocks: tuple[Block, ...] = (Facts((*about, sealed)), section_of("member", link))
     if found["status"] == "active":
         hidden = {"key": found["id"]}
-        form = Form(Word("revoke"), (pick("ground", GROUNDS),), operation="revoke", hidden=hidden)
+        form = action_form("revoke", "revoke", pick("ground", GROUNDS), **hidden)
         blocks = (*blocks, form)
     return Page(found["label"], blocks)
 
@@ -146,16 +140,10 @@ def invoices(view: View) -> Page:
     return searched(view, "invoices", "invoice service issued amount status", rows, filters)
 
 
-def invoice(view: View) -> Page:
-    found = view.world.get("invoice", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("issued"), found["issued"]),
-        (Word("amount"), money(found["amount"])),
-        (Word("status"), found["status"]),
-    )
-    return Page(found["number"], (Facts(about), _service(view, found["service"])))
+@detail("invoice")
+def invoice(view: View, found: sqlite3.Row) -> Page:
+    about = facts(issued=found["issued"], amount=money(found["amount"]), status=found["status"])
+    return Page(found["number"], (about, _service(view, found["service"])))
 
 
 def windows(view: View) -> Page:
@@ -167,10 +155,8 @@ def windows(view: View) -> Page:
     return page._replace(blocks=(Link(Word("plan_window"), "plan"), *page.blocks))
 
 
-def window(view: View) -> Page:
-    found = view.world.get("window", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("window")
+def window(view: View, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), str(found[name])) for name in ("starts", "hours", "reason"))
     sealed = (Word("code"), view.code("window", found["id"]))
     return Page(found["number"], (Facts((*about, sealed)), _service(view, found["service"])))
@@ -180,18 +166,18 @@ def plan(view: View) -> Page:
     found = view.world.rows("SELECT * FROM service ORDER BY name")
     options = tuple(Option(row["id"], row["name"]) for row in found)
     fields = (
-        Field("service", Word("service"), "choice", "", options),
-        Field("starts", Word("starts"), "date", required=True),
-        Field("hours", Word("hours"), "number", required=True),
-        Field("reason", Word("reason"), required=True),
+        control("service", "choice", "", options),
+        control("starts", "date", required=True),
+        control("hours", "number", required=True),
+        control("reason", required=True),
     )
-    return Page(Word("plan_window"), (Form(Word("schedule"), fields, operation="schedule"),))
+    return Page(Word("plan_window"), (action_form("schedule", "schedule", *fields),))
 
 
 def preferences(view: View) -> Page:
     me = view.world.row("account", "me")
-    digest = Field("digest", Word("digest"), "tick", "on" if me["digest"] else "")
-    return Page(Word("preferences"), (Form(Word("save"), (digest,), operation="digest"),))
+    digest = control("digest", "tick", "on" if me["digest"] else "")
+    return Page(Word("preferences"), (action_form("save", "digest", digest),))
 
 
 PAGES = {

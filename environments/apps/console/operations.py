@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 from environments.apps.console.schema import (
     BILLINGS,
     GROUNDS,
@@ -12,18 +10,14 @@ from environments.apps.console.schema import (
     STRATEGIES,
     TEAMS,
 )
-from environments.apps.lists import whole
+from environments.apps.submissions import asks, is_date, number_for, preference, toggle, whole
 from environments.model.spec import TODAY, Call, Done, Operation, Refused
-
-
-def _text(call: Call, name: str) -> str:
-    return call.form.get(name, "").strip()[:200]
 
 
 def _deploy(call: Call) -> Done | Refused:
     world, strategy = call.world, call.form.get("strategy", "")
-    service = world.get("service", call.form.get("service", ""))
-    version = _text(call, "version")
+    service = call.row("service")
+    version = call.text("version", 200)
     parts = version.split(".")
     if service is None or strategy not in STRATEGIES:
         return Refused("Choose a strategy.")
@@ -31,48 +25,35 @@ def _deploy(call: Call) -> Done | Refused:
         return Refused("A version has three numbers, such as 1.4.0.")
     key = world.token("deployment")
     world.add(
-        "deployment", id=key, number=f"DEP-{10000 + int(key[:4], 16)}", service=service["id"],
+        "deployment", id=key, number=number_for("DEP", key), service=service["id"],
         version=version, deployed=TODAY, author=world.row("account", "me")["name"],
-        strategy=strategy, result="succeeded", note=_text(call, "note"),
+        strategy=strategy, result="succeeded", note=call.text("note", 200),
     )  # fmt: skip
     world.change("service", service["id"], version=version)
     return Done("deployment", {"id": key})
 
 
 def _set_quota(call: Call) -> Done | Refused:
-    service = call.world.get("service", call.form.get("service", ""))
+    service = call.row("service")
     quota, billing = whole(call.form.get("quota", ""), 1, 99), call.form.get("billing", "")
-    ticket = _text(call, "ticket")
+    ticket = call.text("ticket", 200)
     if service is None or quota is None or billing not in BILLINGS or not ticket:
         return Refused("A quota is 1 to 99 machines, with a way of billing and a ticket.")
     call.world.change("service", service["id"], quota=quota, billing=billing, ticket=ticket)
     return Done("service", {"id": service["id"]})
 
 
-def _silence(call: Call) -> Done | Refused:
-    service = call.world.get("service", call.form.get("service", ""))
-    if service is None:
-        return Refused("There is no such service.")
-    call.world.change("service", service["id"], silenced=1 - service["silenced"])
-    return Done("service", {"id": service["id"]})
-
-
 def _retire(call: Call) -> Done | Refused:
-    machine = call.world.get("machine", call.form.get("machine", ""))
+    machine = call.row("machine")
     if machine is None or machine["state"] in ("running", "retired"):
         return Refused("Only a machine that does not run can be retired.")
     call.world.change("machine", machine["id"], state="retired")
     return Done("machine", {"id": machine["id"]})
 
 
-def _about_retiring(call: Call) -> str:
-    machine = call.world.get("machine", call.form.get("machine", ""))
-    return f"The disks of {machine['name'] if machine else '?'} are erased for good. Retire it?"
-
-
 def _assign(call: Call) -> Done | Refused:
-    alert = call.world.get("alert", call.form.get("alert", ""))
-    member = call.world.get("member", call.form.get("assignee", ""))
+    alert = call.row("alert")
+    member = call.row("member", "assignee")
     priority = call.form.get("priority", "")
     if alert is None or alert["status"] == "resolved":
         return Refused("This alert has been resolved.")
@@ -80,13 +61,13 @@ def _assign(call: Call) -> Done | Refused:
         return Refused("Choose a member and a priority.")
     call.world.change(
         "alert", alert["id"], status="assigned", assignee=member["name"], priority=priority,
-        note=_text(call, "note"),
+        note=call.text("note", 200),
     )  # fmt: skip
     return Done("alert", {"id": alert["id"]})
 
 
 def _set_role(call: Call) -> Done | Refused:
-    member = call.world.get("member", call.form.get("member", ""))
+    member = call.row("member")
     role, team = call.form.get("role", ""), call.form.get("team", "")
     if member is None or role not in ROLES or team not in TEAMS:
         return Refused("Choose a role and a team.")
@@ -95,54 +76,47 @@ def _set_role(call: Call) -> Done | Refused:
 
 
 def _revoke(call: Call) -> Done | Refused:
-    key, ground = call.world.get("accesskey", call.form.get("key", "")), call.form.get("ground")
+    key, ground = call.row("accesskey", "key"), call.form.get("ground")
     if key is None or key["status"] != "active" or ground not in GROUNDS:
         return Refused("Choose why this active key is to be revoked.")
     call.world.change("accesskey", key["id"], status="revoked", ground=ground)
     return Done("key", {"id": key["id"]})
 
 
-def _about_revoking(call: Call) -> str:
-    key = call.world.get("accesskey", call.form.get("key", ""))
-    return f"Whoever uses {key['label'] if key else '?'} is cut off at once. Revoke it?"
-
-
 def _schedule(call: Call) -> Done | Refused:
-    service = call.world.get("service", call.form.get("service", ""))
-    starts, hours = _text(call, "starts"), whole(call.form.get("hours", ""), 1, 48)
-    reason = _text(call, "reason")
+    service = call.row("service")
+    starts, hours = call.text("starts", 200), whole(call.form.get("hours", ""), 1, 48)
+    reason = call.text("reason", 200)
     if service is None or hours is None or not reason:
         return Refused("A window needs a service, 1 to 48 hours and a reason.")
-    if not _is_date(starts) or starts <= TODAY:
+    if not is_date(starts) or starts <= TODAY:
         return Refused(f"Please give a date after {TODAY}, written like it.")
     key = call.world.token("window")
     call.world.add(
-        "window", id=key, number=f"MW-{10000 + int(key[:4], 16)}", service=service["id"],
+        "window", id=key, number=number_for("MW", key), service=service["id"],
         starts=starts, hours=hours, reason=reason,
     )  # fmt: skip
     return Done("window", {"id": key})
 
 
-def _is_date(text: str) -> bool:
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
-
-
-def _digest(call: Call) -> Done | Refused:
-    call.world.change("account", "me", digest=int(call.form.get("digest") == "on"))
-    return Done("preferences")
-
-
 OPERATIONS = {
     "deploy": Operation(_deploy, irreversible=True),
     "set-quota": Operation(_set_quota),
-    "silence": Operation(_silence),
-    "retire": Operation(_retire, irreversible=True, confirm=_about_retiring),
+    "silence": toggle("service", "silenced"),
+    "retire": Operation(
+        _retire,
+        irreversible=True,
+        confirm=asks("machine", "name", "The disks of {} are erased for good. Retire it?"),
+    ),
     "assign": Operation(_assign),
     "set-role": Operation(_set_role),
-    "revoke": Operation(_revoke, irreversible=True, confirm=_about_revoking),
+    "revoke": Operation(
+        _revoke,
+        irreversible=True,
+        confirm=asks(
+            "accesskey", "label", "Whoever uses {} is cut off at once. Revoke it?", field="key"
+        ),
+    ),
     "schedule": Operation(_schedule),
-    "digest": Operation(_digest),
+    "digest": preference("digest", "preferences"),
 }

@@ -13,7 +13,8 @@ from environments.apps.console.schema import (
     STATES,
     STRATEGIES,
 )
-from environments.apps.lists import asked_for, chosen, headings, opens, pick, searched
+from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps.lists import asked_for, chosen, headings, opens, searched
 from environments.model.binding import money
 from environments.model.page import (
     Block,
@@ -24,7 +25,6 @@ from environments.model.page import (
     Items,
     Link,
     Page,
-    Section,
     Text,
     Word,
 )
@@ -45,12 +45,12 @@ _DEPLOYMENTS = """SELECT d.*, s.name AS of FROM deployment d JOIN service s ON s
 
 def home(view: View) -> Page:
     me = view.world.row("account", "me")
-    find = Form(Word("search"), (Field("words", Word("words"), "search"),), page="services")
+    find = Form(Word("search"), (control("words", "search"),), page="services")
     return Page(
         "Basalt Cloud",
         (
             Text("Everything that runs, and who may touch it."),
-            Facts(((Word("member"), me["name"]),)),
+            facts(member=me["name"]),
             find,
         ),
     )
@@ -63,10 +63,8 @@ def services(view: View) -> Page:
     return searched(view, "services", "service region owner", rows, (region,))
 
 
-def service(view: View) -> Page:
-    found = view.world.get("service", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("service")
+def service(view: View, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     owner = view.world.row("member", found["owner"])
     machines = view.world.rows("SELECT * FROM machine WHERE service = :id ORDER BY name", **here)
@@ -74,24 +72,24 @@ def service(view: View) -> Page:
         opens(r["name"], "machine", r["id"], r["size"], money(r["cost"]), r["state"])
         for r in machines
     )
-    about = (
-        (Word("region"), found["region"]),
-        (Word("version"), found["version"]),
-        (Word("quota"), str(found["quota"])),
-        (Word("billing"), found["billing"]),
-        (Word("ticket"), found["ticket"]),
-        (Word("code"), view.code("service", found["id"])),
+    about = facts(
+        region=found["region"],
+        version=found["version"],
+        quota=str(found["quota"]),
+        billing=found["billing"],
+        ticket=found["ticket"],
+        code=view.code("service", found["id"]),
     )
     silence = Word("unsilence" if found["silenced"] else "silence")
     blocks: tuple[Block, ...] = (
-        Facts(about),
-        Section(Word("owner"), (Link(owner["name"], "member", {"id": owner["id"]}),)),
+        about,
+        section_of("owner", Link(owner["name"], "member", {"id": owner["id"]})),
         Link(Word("deploy_service"), "deploy", here),
         Link(Word("change_quota"), "quota", here),
         _chart(view, found, "load", "load by day of the week (%)"),
         _chart(view, found, "requests", "requests by day of the week (thousands)"),
-        Section(Word("its_machines"), (Items(headings("machine size cost state"), rows),)),
-        Form(silence, operation="silence", hidden={"service": found["id"]}),
+        section_of("its_machines", Items(headings("machine size cost state"), rows)),
+        action_form(silence, "silence", service=found["id"]),
     )
     return Page(found["name"], blocks)
 
@@ -112,9 +110,9 @@ def _form(view: View, title: str, submit: str, *fields: Field) -> Page:
     if found is None:
         return missing()
     operation = submit.replace("_", "-")
-    form = Form(Word(submit), fields, operation=operation, hidden={"service": found["id"]})
+    form = action_form(Word(submit), operation, *fields, service=found["id"])
     link = Link(found["name"], "service", {"id": found["id"]})
-    return Page(Word(title), (Section(Word("service"), (link,)), form))
+    return Page(Word(title), (section_of("service", link), form))
 
 
 def deploy(view: View) -> Page:
@@ -122,9 +120,9 @@ def deploy(view: View) -> Page:
         view,
         "deploy_service",
         "deploy",
-        Field("version", Word("version"), required=True),
+        control("version", required=True),
         pick("strategy", STRATEGIES),
-        Field("note", Word("note"), "long"),
+        control("note", "long"),
     )
 
 
@@ -133,9 +131,9 @@ def quota(view: View) -> Page:
         view,
         "change_quota",
         "set_quota",
-        Field("quota", Word("quota"), "number", required=True),
+        control("quota", "number", required=True),
         pick("billing", BILLINGS),
-        Field("ticket", Word("ticket"), required=True),
+        control("ticket", required=True),
     )
 
 
@@ -150,22 +148,20 @@ def machines(view: View) -> Page:
     return searched(view, "machines", "machine service region cost state", rows, filters)
 
 
-def machine(view: View) -> Page:
-    found = view.world.get("machine", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("size"), found["size"]),
-        (Word("cost"), money(found["cost"])),
-        (Word("state"), found["state"]),
-        (Word("code"), view.code("machine", found["id"])),
+@detail("machine")
+def machine(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        size=found["size"],
+        cost=money(found["cost"]),
+        state=found["state"],
+        code=view.code("machine", found["id"]),
     )
     of = view.world.row("service", found["service"])
     link = Link(of["name"], "service", {"id": of["id"]})
-    blocks: tuple[Block, ...] = (Facts(about), Section(Word("service"), (link,)))
+    blocks: tuple[Block, ...] = (about, section_of("service", link))
     if found["state"] in ("stopped", "draining"):
         hidden = {"machine": found["id"]}
-        blocks = (*blocks, Form(Word("retire"), operation="retire", hidden=hidden))
+        blocks = (*blocks, action_form("retire", "retire", **hidden))
     return Page(found["name"], blocks)
 
 
@@ -181,16 +177,14 @@ def deployments(view: View) -> Page:
     )
 
 
-def deployment(view: View) -> Page:
-    found = view.world.get("deployment", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("deployment")
+def deployment(view: View, found: sqlite3.Row) -> Page:
     shown = ("version", "deployed", "author", "strategy", "result", "note")
     about = tuple((Word(name), found[name]) for name in shown)
     sealed = (Word("code"), view.code("deployment", found["id"]))
     of = view.world.row("service", found["service"])
     link = Link(of["name"], "service", {"id": of["id"]})
-    return Page(found["number"], (Facts((*about, sealed)), Section(Word("service"), (link,))))
+    return Page(found["number"], (Facts((*about, sealed)), section_of("service", link)))
 
 
 PAGES = {

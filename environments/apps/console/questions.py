@@ -13,9 +13,10 @@ from environments.apps.console.schema import (
     SEVERITIES,
 )
 from environments.apps.lists import see_all, seek
+from environments.apps.tasks import question
 from environments.model.page import Word
 from environments.model.plan import Move, follow, press, tick
-from environments.model.spec import Answer, Bound, Choice, Pick, Scenario
+from environments.model.spec import Bound, Choice, Pick
 
 SERVICE = Pick("SELECT * FROM service ORDER BY id")
 _SERVICE_NAMES = "SELECT name FROM service"
@@ -37,37 +38,34 @@ def silence(b: Bound) -> Sequence[Move]:
 
 
 QUESTIONS = (
-    Scenario(
-        id="machine-cost",
+    question(
+        "machine-cost",
+        "money",
+        "SELECT cost FROM machine WHERE id = :machine",
         goals=(
             "What does the machine {machine[name]} cost per month?",
             "Look up the monthly cost of the machine {machine[name]}.",
         ),
         slots={"machine": Pick("SELECT * FROM machine ORDER BY id")},
         plan=lambda b: seek("machines", b["machine"]["name"]),
-        answers=(Answer("money", "SELECT cost FROM machine WHERE id = :machine"),),
-        replies=("It costs {answer} a month.", "{answer}"),
+        said="It costs {answer} a month.",
         aside=set_digest,
     ),
-    Scenario(
-        id="next-expiry",
-        goals=(
-            'Which is the earliest date on which an access key with the scope "{scope}" and the '
-            "status {status} expires?",
-        ),
+    question(
+        "next-expiry",
+        "date",
+        "SELECT min(expires) FROM accesskey WHERE scope = :scope AND status = :status",
+        goals='Which is the earliest date on which an access key with the scope "{scope}" and the '
+        "status {status} expires?",
         slots={"scope": Choice(SCOPES), "status": Choice(("active", "revoked"))},
         plan=lambda b: see_all("keys", scope=b["scope"], status=b["status"]),
-        answers=(
-            Answer(
-                "date",
-                "SELECT min(expires) FROM accesskey WHERE scope = :scope AND status = :status",
-            ),
-        ),
-        replies=("It expires on {answer}.", "{answer}"),
+        said="It expires on {answer}.",
         aside=set_digest,
     ),
-    Scenario(
-        id="invoices-sum",
+    question(
+        "invoices-sum",
+        "money",
+        "SELECT sum(amount) FROM invoice WHERE service = :service AND status = :status",
         goals=(
             "What do the invoices for the service {service[name]} with the status {status} come "
             "to altogether?",
@@ -81,20 +79,19 @@ QUESTIONS = (
             ),
         },
         plan=lambda b: see_all("invoices", status=b["status"]),
-        answers=(
-            Answer(
-                "money",
-                "SELECT sum(amount) FROM invoice WHERE service = :service AND status = :status",
-            ),
-        ),
-        replies=("They come to {answer}.", "{answer}"),
+        said="They come to {answer}.",
         aside=silence,
     ),
-    Scenario(
-        id="alerts-in-region",
+    question(
+        "alerts-in-region",
+        "number",
+        "SELECT count(*) FROM alert a JOIN service s ON s.id = a.service "
+        "WHERE a.severity = :severity AND a.status = :status AND s.region = :region "
+        "HAVING count(*) > 0",
         goals=(
-            "How many alerts of the severity {severity} with the status {status} concern services "
-            "in the region {region}?",
+            "How many alerts of the severity {severity} with the status {status} "
+            "concern services "
+            "in the region {region}?"
         ),
         slots={
             "severity": Choice(SEVERITIES),
@@ -105,53 +102,33 @@ QUESTIONS = (
             *see_all("services", region=b["region"]),
             *see_all("alerts", severity=b["severity"], status=b["status"]),
         ],
-        answers=(
-            Answer(
-                "number",
-                "SELECT count(*) FROM alert a JOIN service s ON s.id = a.service "
-                "WHERE a.severity = :severity AND a.status = :status AND s.region = :region "
-                "HAVING count(*) > 0",
-            ),
-        ),
-        replies=("There are {answer}.", "{answer}"),
+        said="There are {answer}.",
         aside=set_digest,
     ),
-    Scenario(
-        id="deployed-services",
-        goals=(
-            'Name every service that had a deployment with the result "{result}" in the month '
-            "{month}.",
-        ),
+    question(
+        "deployed-services",
+        "texts",
+        "SELECT DISTINCT s.name FROM deployment d JOIN service s ON s.id = d.service "
+        "WHERE d.result = :result AND substr(d.deployed, 1, 7) = :month ORDER BY 1",
+        among=_SERVICE_NAMES,
+        goals='Name every service that had a deployment with the result "{result}" in the month '
+        "{month}.",
         slots={"result": Choice(RESULTS), "month": Choice(("2026-01", "2026-02"))},
         plan=lambda b: see_all("deployments", result=b["result"]),
-        answers=(
-            Answer(
-                "texts",
-                "SELECT DISTINCT s.name FROM deployment d JOIN service s ON s.id = d.service "
-                "WHERE d.result = :result AND substr(d.deployed, 1, 7) = :month ORDER BY 1",
-                among=_SERVICE_NAMES,
-            ),
-        ),
-        replies=("They are {answer}.", "{answer}"),
+        said="They are {answer}.",
         aside=set_digest,
     ),
-    Scenario(
-        id="peak-day",
-        goals=(
-            "According to the chart of its {kind}, on which day of the week does the service "
-            "{service[name]} reach its maximum?",
-        ),
+    question(
+        "peak-day",
+        "text",
+        "SELECT day FROM load WHERE service = :service AND kind = :kind AND amount = "
+        "(SELECT max(amount) FROM load WHERE service = :service AND kind = :kind)",
+        among="SELECT DISTINCT day FROM load",
+        goals="According to the chart of its {kind}, on which day of the week does the service "
+        "{service[name]} reach its maximum?",
         slots={"service": SERVICE, "kind": Choice(("load", "requests"))},
         plan=lambda b: seek("services", b["service"]["name"]),
-        answers=(
-            Answer(
-                "text",
-                "SELECT day FROM load WHERE service = :service AND kind = :kind AND amount = "
-                "(SELECT max(amount) FROM load WHERE service = :service AND kind = :kind)",
-                among="SELECT DISTINCT day FROM load",
-            ),
-        ),
-        replies=("It is on {answer}.", "{answer}"),
+        said="It is on {answer}.",
         aside=silence,
         charts=1,
     ),

@@ -14,9 +14,10 @@ from environments.apps.console.schema import (
     TEAMS,
 )
 from environments.apps.lists import CONFIRM, fill, see_all, seek
+from environments.apps.tasks import added, changed, task
 from environments.model.page import Word
 from environments.model.plan import follow, press
-from environments.model.spec import Answer, Bound, Choice, Derive, Expect, Number, Pick, Scenario
+from environments.model.spec import Answer, Bound, Choice, Derive, Number, Pick
 
 _IDLE = (
     "FROM machine m JOIN service s ON s.id = m.service "
@@ -32,12 +33,10 @@ def _calmer(b: Bound) -> Bound:
 
 SCENARIOS = (
     *QUESTIONS,
-    Scenario(
-        id="schedule",
-        goals=(
-            "Plan maintenance of the service {service[name]} that starts on {starts} and takes "
-            '{hours} hours, with the reason "{reason}". Report the operation code of the window.',
-        ),
+    task(
+        "schedule",
+        goals="Plan maintenance of the service {service[name]} that starts on {starts} and takes "
+        '{hours} hours, with the reason "{reason}". Report the operation code of the window.',
         slots={
             "service": SERVICE,
             "starts": Choice(("2026-03-09", "2026-03-14", "2026-04-02", "2026-04-11")),
@@ -54,23 +53,20 @@ SCENARIOS = (
             ),
         ],
         expect=(
-            Expect(
-                "added",
+            added(
                 "window",
-                {
-                    "service": "{service[id]}",
-                    "starts": "{starts}",
-                    "hours": "{hours}",
-                    "reason": "{reason}",
-                },
+                service="{service[id]}",
+                starts="{starts}",
+                hours="{hours}",
+                reason="{reason}",
             ),
         ),
         answers=(Answer("code", "window"),),
-        replies=("The window is planned; its code is {code}.", "{code}"),
+        said="The window is planned; its code is {code}.",
         aside=set_digest,
     ),
-    Scenario(
-        id="revoke-key",
+    task(
+        "revoke-key",
         goals=(
             'Revoke the access key {key[label]} and give "{ground}" as the ground.',
             'The access key {key[label]} must go: revoke it with the ground "{ground}".',
@@ -84,23 +80,14 @@ SCENARIOS = (
             *fill("revoke", texts={}, choices={"ground": b["ground"]}),
             CONFIRM,
         ],
-        expect=(
-            Expect(
-                "changed",
-                "accesskey",
-                {"status": "revoked", "ground": "{ground}"},
-                key="{key[id]}",
-            ),
-        ),
-        replies=("The key {key[label]} is revoked.", "Done."),
+        expect=(changed("accesskey", "{key[id]}", status="revoked", ground="{ground}"),),
+        said="The key {key[label]} is revoked.",
         aside=set_digest,
     ),
-    Scenario(
-        id="deploy",
-        goals=(
-            "Deploy version {major}.{minor}.0 of the service {service[name]} with the strategy "
-            '{strategy} and the note "{note}".',
-        ),
+    task(
+        "deploy",
+        goals="Deploy version {major}.{minor}.0 of the service {service[name]} with the strategy "
+        '{strategy} and the note "{note}".',
         slots={
             "service": SERVICE,
             "major": Number(11, 19),
@@ -118,28 +105,23 @@ SCENARIOS = (
             ),
         ],
         expect=(
-            Expect(
-                "added",
+            added(
                 "deployment",
-                {
-                    "service": "{service[id]}",
-                    "version": "{major}.{minor}.0",
-                    "strategy": "{strategy}",
-                    "note": "{note}",
-                },
+                service="{service[id]}",
+                version="{major}.{minor}.0",
+                strategy="{strategy}",
+                note="{note}",
             ),
-            Expect("changed", "service", {"version": "{major}.{minor}.0"}, key="{service[id]}"),
+            changed("service", "{service[id]}", version="{major}.{minor}.0"),
         ),
-        replies=("The version is out.", "Done."),
+        said="The version is out.",
         aside=silence,
     ),
-    Scenario(
-        id="retire-dearest",
-        goals=(
-            "Among the machines in the region {region} that are {state}, find the one with the "
-            "highest monthly cost and retire it. Report the operation code of the machine and "
-            "what it cost per month.",
-        ),
+    task(
+        "retire-dearest",
+        goals="Among the machines in the region {region} that are {state}, find the one with the "
+        "highest monthly cost and retire it. Report the operation code of the machine and "
+        "what it cost per month.",
         slots={
             "region": Choice(REGIONS),
             "state": Choice(("stopped", "draining")),
@@ -151,20 +133,18 @@ SCENARIOS = (
             press(Word("retire"), "retire it"),
             CONFIRM,
         ],
-        expect=(Expect("changed", "machine", {"state": "retired"}, key="{worst[id]}"),),
+        expect=(changed("machine", "{worst[id]}", state="retired"),),
         answers=(
             Answer("code", "machine"),
             Answer("money", "SELECT cost FROM machine WHERE id = :worst"),
         ),
-        replies=("It is retired; the code is {code}, the cost was {answer}.", "{code}, {answer}"),
+        said="It is retired; the code is {code}, the cost was {answer}.",
         aside=set_digest,
     ),
-    Scenario(
-        id="assign-alert",
-        goals=(
-            "Assign the alert {alert[number]} to {member[name]} with the priority {priority} and "
-            'the note "{note}".',
-        ),
+    task(
+        "assign-alert",
+        goals="Assign the alert {alert[number]} to {member[name]} with the priority {priority} and "
+        'the note "{note}".',
         slots={
             "alert": Pick("SELECT * FROM alert WHERE status = 'firing' ORDER BY id"),
             "member": Pick("SELECT * FROM member ORDER BY id"),
@@ -180,26 +160,24 @@ SCENARIOS = (
             ),
         ],
         expect=(
-            Expect(
-                "changed",
+            changed(
                 "alert",
-                {
-                    "status": "assigned",
-                    "assignee": "{member[name]}",
-                    "priority": "{priority}",
-                    "note": "{note}",
-                },
-                key="{alert[id]}",
+                "{alert[id]}",
+                status="assigned",
+                assignee="{member[name]}",
+                priority="{priority}",
+                note="{note}",
             ),
         ),
-        replies=("{member[name]} has the alert now.", "Done."),
+        said="{member[name]} has the alert now.",
         aside=set_digest,
     ),
-    Scenario(
-        id="change-role",
+    task(
+        "change-role",
         goals=(
-            "Whoever is in charge of the service {service[name]} moves to the team {team}: change "
-            "that member's team, and the role to {role}.",
+            "Whoever is in charge of the service {service[name]} moves to the team "
+            "{team}: change "
+            "that member's team, and the role to {role}."
         ),
         slots={
             "team": Choice(TEAMS),
@@ -214,22 +192,16 @@ SCENARIOS = (
             follow(b["service"]["owned"], "go on to whoever is in charge"),
             *fill("set_role", texts={}, choices={"role": b["role"], "team": b["team"]}),
         ],
-        expect=(
-            Expect(
-                "changed", "member", {"team": "{team}", "role": "{role}"}, key="{service[owner]}"
-            ),
-        ),
-        replies=("The member has moved.", "Done."),
+        expect=(changed("member", "{service[owner]}", team="{team}", role="{role}"),),
+        said="The member has moved.",
         aside=silence,
     ),
-    Scenario(
-        id="quota-for-busier",
-        goals=(
-            "Compare the charts of the load of the services {service[name]} and {other[name]}: "
-            "the one with the higher load on {day} needs room. Set its quota to {quota} machines, "
-            "billed {billing}, under the ticket {ticket}. Report the operation code of that "
-            "service.",
-        ),
+    task(
+        "quota-for-busier",
+        goals="Compare the charts of the load of the services {service[name]} and {other[name]}: "
+        "the one with the higher load on {day} needs room. Set its quota to {quota} machines, "
+        "billed {billing}, under the ticket {ticket}. Report the operation code of that "
+        "service.",
         slots={
             "service": SERVICE,
             "other": Pick("SELECT * FROM service WHERE id <> :service ORDER BY id"),
@@ -256,15 +228,12 @@ SCENARIOS = (
             ),
         ],
         expect=(
-            Expect(
-                "changed",
-                "service",
-                {"quota": "{quota}", "billing": "{billing}", "ticket": "{ticket}"},
-                key="{busier[id]}",
+            changed(
+                "service", "{busier[id]}", quota="{quota}", billing="{billing}", ticket="{ticket}"
             ),
         ),
         answers=(Answer("code", "service"),),
-        replies=("The quota is set; the code is {code}.", "{code}"),
+        said="The quota is set; the code is {code}.",
         aside=silence,
         charts=2,
     ),

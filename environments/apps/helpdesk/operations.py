@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
+from environments.apps.submissions import asks, is_date, number_for, preference, toggle
 from environments.model.spec import Call, Done, Operation, Refused
 
 RESOLUTIONS = ("fixed", "duplicate", "not reproducible", "withdrawn")
 VERDICTS = {"approve": "approved", "decline": "declined"}
 
 
-def _said(call: Call, name: str, most: int = 500) -> str:
-    return call.form.get(name, "").strip()[:most]
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
-
-
 def _file_ticket(call: Call) -> Done | Refused:
     world, priority, due = call.world, call.form.get("priority"), call.form.get("due", "")
     subject, assignee = (
-        _said(call, "subject", 80),
-        world.get("person", call.form.get("assignee", "")),
+        call.text("subject", 80),
+        call.row("person", "assignee"),
     )
-    if not subject or assignee is None or priority not in PRIORITIES or not _is_date(due):
+    if not subject or assignee is None or priority not in PRIORITIES or not is_date(due):
         return Refused("A ticket needs a subject, an assignee, a priority and a due date.")
     key = world.token("ticket")
     world.add(
-        "ticket", id=key, number=f"T-{10000 + int(key[:4], 16)}", subject=subject,
-        body=_said(call, "body"), priority=priority, status="open",
+        "ticket", id=key, number=number_for("T", key), subject=subject,
+        body=call.text("body", 500), priority=priority, status="open",
         requester=world.row("account", "me")["person"], assignee=assignee["id"], due=due,
         resolution="", note="",
     )  # fmt: skip
@@ -42,8 +30,8 @@ def _file_ticket(call: Call) -> Done | Refused:
 
 def _update_ticket(call: Call) -> Done | Refused:
     world, priority = call.world, call.form.get("priority", "")
-    ticket = world.get("ticket", call.form.get("ticket", ""))
-    assignee = world.get("person", call.form.get("assignee", ""))
+    ticket = call.row("ticket")
+    assignee = call.row("person", "assignee")
     if ticket is None or ticket["status"] == "closed":
         return Refused("This ticket can no longer be changed.")
     if assignee is None or priority not in PRIORITIES:
@@ -53,8 +41,8 @@ def _update_ticket(call: Call) -> Done | Refused:
 
 
 def _close_ticket(call: Call) -> Done | Refused:
-    ticket = call.world.get("ticket", call.form.get("ticket", ""))
-    resolution, note = call.form.get("resolution", ""), _said(call, "note")
+    ticket = call.row("ticket")
+    resolution, note = call.form.get("resolution", ""), call.text("note", 500)
     if ticket is None or ticket["status"] == "closed":
         return Refused("There is no such ticket to close.")
     if resolution not in RESOLUTIONS or not note:
@@ -63,15 +51,9 @@ def _close_ticket(call: Call) -> Done | Refused:
     return Done("ticket", {"id": ticket["id"]})
 
 
-def _about_closing(call: Call) -> str:
-    ticket = call.world.get("ticket", call.form.get("ticket", ""))
-    number = ticket["number"] if ticket else "?"
-    return f"{number} cannot be opened again once it is closed. Close it?"
-
-
 def _decide_purchase(call: Call) -> Done | Refused:
-    purchase = call.world.get("purchase", call.form.get("purchase", ""))
-    status, note = VERDICTS.get(call.form.get("verdict", "")), _said(call, "note")
+    purchase = call.row("purchase")
+    status, note = VERDICTS.get(call.form.get("verdict", "")), call.text("note", 500)
     if purchase is None or purchase["status"] != "pending":
         return Refused("There is nothing to decide about this request.")
     if status is None or not note:
@@ -80,15 +62,9 @@ def _decide_purchase(call: Call) -> Done | Refused:
     return Done("purchase", {"id": purchase["id"]})
 
 
-def _about_deciding(call: Call) -> str:
-    purchase = call.world.get("purchase", call.form.get("purchase", ""))
-    number = purchase["number"] if purchase else "?"
-    return f"The verdict on {number} is sent to the buyers and binding. Send it?"
-
-
 def _decide_leave(call: Call) -> Done | Refused:
     """At once, and the allowance with it."""
-    leave = call.world.get("leave", call.form.get("leave", ""))
+    leave = call.row("leave")
     status = VERDICTS.get(call.form.get("verdict", ""))
     if leave is None or leave["status"] != "pending" or status is None:
         return Refused("Choose a verdict on a request that is pending.")
@@ -97,13 +73,13 @@ def _decide_leave(call: Call) -> Done | Refused:
         if person["allowance"] < leave["days"]:
             return Refused(f"Only {person['allowance']} days are left.")
         call.world.change("person", person["id"], allowance=person["allowance"] - leave["days"])
-    call.world.change("leave", leave["id"], status=status, note=_said(call, "note"))
+    call.world.change("leave", leave["id"], status=status, note=call.text("note", 500))
     return Done("leave", {"id": leave["id"]})
 
 
 def _book(call: Call) -> Done | Refused:
     world, day, hour = call.world, call.form.get("day", ""), call.form.get("hour", "")
-    room, purpose = world.get("room", call.form.get("room", "")), _said(call, "purpose", 80)
+    room, purpose = call.row("room"), call.text("purpose", 80)
     if room is None or day not in DAYS or hour not in HOURS or not purpose:
         return Refused("A booking needs a day, an hour and a purpose.")
     taken = "SELECT count(*) FROM booking WHERE room = :room AND day = :day AND hour = :hour"
@@ -116,26 +92,23 @@ def _book(call: Call) -> Done | Refused:
     return Done("room", {"id": room["id"]})
 
 
-def _pause(call: Call) -> Done | Refused:
-    team = call.world.get("team", call.form.get("team", ""))
-    if team is None:
-        return Refused("There is no such team.")
-    call.world.change("team", team["id"], paused=1 - team["paused"])
-    return Done("team", {"id": team["id"]})
-
-
-def _digest(call: Call) -> Done | Refused:
-    call.world.change("account", "me", digest=int(call.form.get("digest") == "on"))
-    return Done("preferences")
-
-
 OPERATIONS = {
     "file-ticket": Operation(_file_ticket),
     "update-ticket": Operation(_update_ticket),
-    "close-ticket": Operation(_close_ticket, irreversible=True, confirm=_about_closing),
-    "decide-purchase": Operation(_decide_purchase, irreversible=True, confirm=_about_deciding),
+    "close-ticket": Operation(
+        _close_ticket,
+        irreversible=True,
+        confirm=asks("ticket", "number", "{} cannot be opened again once it is closed. Close it?"),
+    ),
+    "decide-purchase": Operation(
+        _decide_purchase,
+        irreversible=True,
+        confirm=asks(
+            "purchase", "number", "The verdict on {} is sent to the buyers and binding. Send it?"
+        ),
+    ),
     "decide-leave": Operation(_decide_leave, irreversible=True),
     "book": Operation(_book),
-    "pause": Operation(_pause),
-    "digest": Operation(_digest),
+    "pause": toggle("team", "paused"),
+    "digest": preference("digest", "preferences"),
 }

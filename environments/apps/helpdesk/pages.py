@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import sqlite3
 
+from environments.apps.details import action_form, control, detail, facts, pick, section_of
 from environments.apps.helpdesk import house
 from environments.apps.helpdesk.operations import RESOLUTIONS, VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
-from environments.apps.lists import asked_for
+from environments.apps.lists import asked_for, headings, opens
 from environments.apps.search import chosen, find
 from environments.kit.listing import listing
 from environments.model.binding import money
 from environments.model.page import (
     Block,
-    Facts,
     Field,
-    Form,
     Link,
     Option,
     Page,
-    Row,
-    Section,
     Text,
     Word,
 )
-from environments.model.site import missing
 from environments.model.spec import View
 
 _TICKETS = """SELECT t.*, a.name AS assigned, q.name AS asked FROM ticket t
@@ -51,11 +47,11 @@ def _options(values: tuple[str, ...]) -> tuple[Option, ...]:
 def _assignee(view: View, now: str) -> Field:
     everybody = view.world.rows("SELECT id, name FROM person ORDER BY name")
     options = tuple(Option(row["id"], row["name"]) for row in everybody)
-    return Field("assignee", Word("assignee"), "choice", now, options)
+    return control("assignee", "choice", now, options)
 
 
 def _priority(now: str) -> Field:
-    return Field("priority", Word("priority"), "choice", now, _options(PRIORITIES))
+    return pick("priority", PRIORITIES, now)
 
 
 def home(view: View) -> Page:
@@ -64,8 +60,8 @@ def home(view: View) -> Page:
         "Larkfield Works",
         (
             Text("Requests of all kinds, from a broken badge to a new bench."),
-            Facts(((Word("signed_in"), me["name"]),)),
-            Section(Word("find_ticket"), (find("tickets", view),)),
+            facts(signed_in=me["name"]),
+            section_of("find_ticket", find("tickets", view)),
         ),
     )
 
@@ -74,9 +70,15 @@ def tickets(view: View) -> Page:
     asked = asked_for(view, "priority", "status")
     found = view.world.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **asked)
     rows = [
-        Row(
-            Link(row["number"], "ticket", {"id": row["id"]}),
-            (row["subject"], row["priority"], row["status"], row["assigned"], row["due"]),
+        opens(
+            row["number"],
+            "ticket",
+            row["id"],
+            row["subject"],
+            row["priority"],
+            row["status"],
+            row["assigned"],
+            row["due"],
         )
         for row in found
     ]
@@ -86,31 +88,29 @@ def tickets(view: View) -> Page:
         chosen("priority", "priority", asked["priority"], PRIORITIES),
         chosen("status", "status", asked["status"], ("open", "waiting", "closed")),
     )
-    columns = tuple(map(Word, ("ticket", "subject", "priority", "status", "assignee", "due")))
+    columns = headings("ticket subject priority status assignee due")
     new = Link(Word("new_ticket"), "new-ticket")
     return Page(Word("tickets"), (new, form, *listing(view, "tickets", columns, rows)))
 
 
-def ticket(view: View) -> Page:
-    found = view.world.one(_TICKETS + " WHERE t.id = :id", id=view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("subject"), found["subject"]),
-        (Word("priority"), found["priority"]),
-        (Word("status"), found["status"]),
-        (Word("due"), found["due"]),
-        (Word("resolution"), found["resolution"] or "-"),
-        (Word("note"), found["note"] or "-"),
-        (Word("code"), view.code("ticket", found["id"])),
+@detail(sql=_TICKETS + " WHERE t.id = :id")
+def ticket(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        subject=found["subject"],
+        priority=found["priority"],
+        status=found["status"],
+        due=found["due"],
+        resolution=found["resolution"] or "-",
+        note=found["note"] or "-",
+        code=view.code("ticket", found["id"]),
     )
     asked = Link(found["asked"], "person", {"id": found["requester"]})
     assigned = Link(found["assigned"], "person", {"id": found["assignee"]})
     blocks: tuple[Block, ...] = (
-        Facts(about),
+        about,
         Text(found["body"]),
-        Section(Word("requester"), (asked,)),
-        Section(Word("assigned_to"), (assigned,)),
+        section_of("requester", asked),
+        section_of("assigned_to", assigned),
     )
     if found["status"] != "closed":
         blocks = (*blocks, *_ticket_forms(view, found))
@@ -121,39 +121,39 @@ def _ticket_forms(view: View, ticket: sqlite3.Row) -> tuple[Block, ...]:
     hidden = {"ticket": ticket["id"]}
     update = (_assignee(view, ticket["assignee"]), _priority(ticket["priority"]))
     close = (
-        Field("resolution", Word("resolution"), "choice", "", _options(RESOLUTIONS)),
-        Field("note", Word("note"), "long"),
+        pick("resolution", RESOLUTIONS),
+        control("note", "long"),
     )
     return (
-        Section(
-            Word("hand_over"),
-            (Form(Word("update"), update, operation="update-ticket", hidden=hidden),),
-        ),
-        Section(
-            Word("finish"),
-            (Form(Word("close_ticket"), close, operation="close-ticket", hidden=hidden),),
-        ),
+        section_of("hand_over", action_form("update", "update-ticket", *update, **hidden)),
+        section_of("finish", action_form("close_ticket", "close-ticket", *close, **hidden)),
     )
 
 
 def new_ticket(view: View) -> Page:
     fields = (
-        Field("subject", Word("subject"), "text", "", required=True),
+        control("subject", "text", "", required=True),
         _priority("normal"),
         _assignee(view, ""),
-        Field("due", Word("due"), "date", "", required=True),
+        control("due", "date", "", required=True),
         Field("body", Word("details"), "long"),
     )
-    return Page(Word("new_ticket"), (Form(Word("file"), fields, operation="file-ticket"),))
+    return Page(Word("new_ticket"), (action_form("file", "file-ticket", *fields),))
 
 
 def purchases(view: View) -> Page:
     asked = asked_for(view, "team", "category", "status")
     found = view.world.rows(_PURCHASES + _PURCHASES_LISTED + _PURCHASE_SORTS[view.ui.sort], **asked)
     rows = [
-        Row(
-            Link(row["number"], "purchase", {"id": row["id"]}),
-            (row["what"], row["category"], row["team"], row["status"], money(row["amount"])),
+        opens(
+            row["number"],
+            "purchase",
+            row["id"],
+            row["what"],
+            row["category"],
+            row["team"],
+            row["status"],
+            money(row["amount"]),
         )
         for row in found
     ]
@@ -165,74 +165,76 @@ def purchases(view: View) -> Page:
         chosen("category", "category", asked["category"], CATEGORIES),
         chosen("status", "status", asked["status"], ("pending", *VERDICTS.values())),
     )
-    columns = tuple(map(Word, ("purchase", "what", "category", "team", "status", "amount")))
+    columns = headings("purchase what category team status amount")
     return Page(Word("purchases"), (form, *listing(view, "purchases", columns, rows)))
 
 
-def purchase(view: View) -> Page:
-    found = view.world.one(_PURCHASES + " WHERE u.id = :id", id=view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("what"), found["what"]),
-        (Word("category"), found["category"]),
-        (Word("amount"), money(found["amount"])),
-        (Word("team"), found["team"]),
-        (Word("filed"), found["filed"]),
-        (Word("status"), found["status"]),
-        (Word("note"), found["note"] or "-"),
-        (Word("code"), view.code("purchase", found["id"])),
+@detail(sql=_PURCHASES + " WHERE u.id = :id")
+def purchase(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        what=found["what"],
+        category=found["category"],
+        amount=money(found["amount"]),
+        team=found["team"],
+        filed=found["filed"],
+        status=found["status"],
+        note=found["note"] or "-",
+        code=view.code("purchase", found["id"]),
     )
     link = Link(found["name"], "person", {"id": found["requester"]})
-    blocks = (Facts(about), Text(found["reason"]), Section(Word("requester"), (link,)))
+    blocks = (about, Text(found["reason"]), section_of("requester", link))
     if found["status"] != "pending":
         return Page(found["number"], blocks)
     hidden = {"purchase": found["id"]}
-    form = Form(Word("send_verdict"), _verdict(), operation="decide-purchase", hidden=hidden)
+    form = action_form("send_verdict", "decide-purchase", *_verdict(), **hidden)
     return Page(found["number"], (*blocks, form))
 
 
 def _verdict() -> tuple[Field, ...]:
-    verdict = Field("verdict", Word("verdict"), "choice", "", _options(tuple(VERDICTS)))
-    return (verdict, Field("note", Word("note"), "long"))
+    verdict = pick("verdict", tuple(VERDICTS))
+    return (verdict, control("note", "long"))
 
 
 def leaves(view: View) -> Page:
     asked = asked_for(view, "status")
     found = view.world.rows(_LEAVES + _LEAVES_LISTED + _LEAVE_SORTS[view.ui.sort], **asked)
     rows = [
-        Row(
-            Link(row["number"], "leave", {"id": row["id"]}),
-            (row["name"], row["kind"], row["start"], str(row["days"]), row["status"]),
+        opens(
+            row["number"],
+            "leave",
+            row["id"],
+            row["name"],
+            row["kind"],
+            row["start"],
+            str(row["days"]),
+            row["status"],
         )
         for row in found
     ]
     status = chosen("status", "status", asked["status"], ("pending", *VERDICTS.values()))
-    columns = tuple(map(Word, ("leave", "person", "kind", "start", "days", "status")))
+    columns = headings("leave person kind start days status")
     listed = listing(view, "leaves", columns, rows)
     return Page(Word("leaves"), (find("leaves", view, status), *listed))
 
 
-def leave(view: View) -> Page:
-    found = view.world.get("leave", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("leave")
+def leave(view: View, found: sqlite3.Row) -> Page:
     person = view.world.row("person", found["person"])
-    about = (
-        (Word("kind"), found["kind"]),
-        (Word("start"), found["start"]),
-        (Word("days"), str(found["days"])),
-        (Word("allowance"), str(person["allowance"])),
-        (Word("status"), found["status"]),
-        (Word("note"), found["note"] or "-"),
-        (Word("code"), view.code("leave", found["id"])),
+    about = facts(
+        kind=found["kind"],
+        start=found["start"],
+        days=str(found["days"]),
+        allowance=str(person["allowance"]),
+        status=found["status"],
+        note=found["note"] or "-",
+        code=view.code("leave", found["id"]),
     )
     link = Link(person["name"], "person", {"id": person["id"]})
-    blocks = (Facts(about), Section(Word("requester"), (link,)))
+    blocks = (about, section_of("requester", link))
     if found["status"] != "pending":
         return Page(found["number"], blocks)
     hidden = {"leave": found["id"]}
-    form = Form(Word("answer_leave"), _verdict(), operation="decide-leave", hidden=hidden)
+    form = action_form("answer_leave", "decide-leave", *_verdict(), **hidden)
     return Page(found["number"], (*blocks, form))
 
 

@@ -12,16 +12,19 @@ from environments.apps.helpdesk.moves import (
 from environments.apps.helpdesk.operations import VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
 from environments.apps.lists import seek
+from environments.apps.tasks import question
 from environments.model.page import Word
 from environments.model.plan import choose, enter, follow, press, scan
-from environments.model.spec import Answer, Choice, Derive, Pick, Scenario
+from environments.model.spec import Choice, Derive, Pick
 
 _TEAM = Pick("SELECT * FROM team ORDER BY id")
 _NAMES = "SELECT name FROM person"
 
 QUESTIONS = (
-    Scenario(
-        id="policy-limit",
+    question(
+        "policy-limit",
+        "money",
+        "SELECT ceiling FROM policy WHERE id = :policy",
         goals=(
             "What is the highest amount that the policy allows for one {policy[category]} "
             "purchase?",
@@ -29,27 +32,28 @@ QUESTIONS = (
         ),
         slots={"policy": Pick("SELECT * FROM policy ORDER BY id")},
         plan=lambda b: policy_page(b["policy"]["category"]),
-        answers=(Answer("money", "SELECT ceiling FROM policy WHERE id = :policy"),),
-        replies=("The limit is {answer}.", "{answer}"),
+        said="The limit is {answer}.",
         aside=want_digest,
     ),
-    Scenario(
-        id="manager-of",
-        goals=("Who is the manager of {person[name]}?",),
+    question(
+        "manager-of",
+        "text",
+        "SELECT name FROM person WHERE id = :person_manager",
+        among=_NAMES,
+        goals="Who is the manager of {person[name]}?",
         slots={"person": Pick("SELECT * FROM person WHERE manager <> '' ORDER BY id")},
         plan=lambda b: seek("people", b["person"]["name"]),
-        answers=(
-            Answer("text", "SELECT name FROM person WHERE id = :person_manager", among=_NAMES),
-        ),
-        replies=("That is {answer}.", "{answer}"),
+        said="That is {answer}.",
         aside=want_digest,
     ),
-    Scenario(
-        id="skip-level",
-        goals=(
-            "Ticket {ticket[number]} must be escalated twice: name the manager of the manager of "
-            "the person it is assigned to.",
-        ),
+    question(
+        "skip-level",
+        "text",
+        "SELECT t.name FROM person a JOIN person m ON m.id = a.manager "
+        "JOIN person t ON t.id = m.manager WHERE a.id = :ticket_assignee",
+        among=_NAMES,
+        goals="Ticket {ticket[number]} must be escalated twice: name the manager of the manager of "
+        "the person it is assigned to.",
         slots={
             "ticket": Pick("SELECT * FROM ticket ORDER BY id"),
             "chain": Derive(
@@ -63,73 +67,51 @@ QUESTIONS = (
             follow(b["chain"]["first"], "look at the assignee"),
             follow(b["chain"]["second"], "go on to the manager"),
         ],
-        answers=(
-            Answer(
-                "text",
-                "SELECT t.name FROM person a JOIN person m ON m.id = a.manager "
-                "JOIN person t ON t.id = m.manager WHERE a.id = :ticket_assignee",
-                among=_NAMES,
-            ),
-        ),
-        replies=("It goes to {answer}.", "{answer}"),
+        said="It goes to {answer}.",
         aside=want_digest,
     ),
-    Scenario(
-        id="earliest-due",
-        goals=(
-            "Of the tickets with the priority {priority} and the status {status}, which due date "
-            "is the earliest?",
-        ),
+    question(
+        "earliest-due",
+        "date",
+        "SELECT min(due) FROM ticket WHERE priority = :priority AND status = :status",
+        goals="Of the tickets with the priority {priority} and the status {status}, which due date "
+        "is the earliest?",
         slots={"priority": Choice(PRIORITIES), "status": Choice(("open", "waiting"))},
         plan=lambda b: see_all("tickets", priority=b["priority"], status=b["status"]),
-        answers=(
-            Answer(
-                "date",
-                "SELECT min(due) FROM ticket WHERE priority = :priority AND status = :status",
-            ),
-        ),
-        replies=("The earliest is {answer}.", "{answer}"),
+        said="The earliest is {answer}.",
         aside=want_digest,
     ),
-    Scenario(
-        id="busy-people",
-        goals=("Name everybody who has a ticket with the priority {priority} that is {status}.",),
+    question(
+        "busy-people",
+        "texts",
+        "SELECT DISTINCT p.name FROM ticket t JOIN person p ON p.id = t.assignee "
+        "WHERE t.priority = :priority AND t.status = :status",
+        among=_NAMES,
+        goals="Name everybody who has a ticket with the priority {priority} that is {status}.",
         slots={"priority": Choice(PRIORITIES), "status": Choice(("open", "waiting"))},
         plan=lambda b: see_all("tickets", priority=b["priority"], status=b["status"]),
-        answers=(
-            Answer(
-                "texts",
-                "SELECT DISTINCT p.name FROM ticket t JOIN person p ON p.id = t.assignee "
-                "WHERE t.priority = :priority AND t.status = :status",
-                among=_NAMES,
-            ),
-        ),
-        replies=("These are {answer}.", "{answer}"),
+        said="These are {answer}.",
         aside=want_digest,
     ),
-    Scenario(
-        id="category-total",
-        goals=(
-            "What do the purchases in the category {category} with the status {status} come to "
-            "in all?",
-        ),
+    question(
+        "category-total",
+        "money",
+        "SELECT sum(amount) FROM purchase WHERE category = :category AND status = :status",
+        goals="What do the purchases in the category {category} with the status {status} come to "
+        "in all?",
         slots={"category": Choice(CATEGORIES), "status": Choice(("pending", *VERDICTS.values()))},
         plan=lambda b: see_all("purchases", category=b["category"], status=b["status"]),
-        answers=(
-            Answer(
-                "money",
-                "SELECT sum(amount) FROM purchase WHERE category = :category AND status = :status",
-            ),
-        ),
-        replies=("They come to {answer}.", "{answer}"),
+        said="They come to {answer}.",
         aside=want_digest,
     ),
-    Scenario(
-        id="budget-left",
-        goals=(
-            "How much of this year's budget of the team {team[name]} is left if all of its "
-            "purchases that are {status} are subtracted?",
-        ),
+    question(
+        "budget-left",
+        "money",
+        "SELECT t.budget - sum(u.amount) FROM purchase u JOIN person p "
+        "ON p.id = u.requester JOIN team t ON t.id = p.team "
+        "WHERE t.id = :team AND u.status = :status",
+        goals="How much of this year's budget of the team {team[name]} is left if all of its "
+        "purchases that are {status} are subtracted?",
         slots={
             "status": Choice(("pending", "approved")),
             "team": Pick(
@@ -141,67 +123,47 @@ QUESTIONS = (
             *team_page(b["team"]),
             *see_all("purchases", team=b["team"]["name"], status=b["status"]),
         ],
-        answers=(
-            Answer(
-                "money",
-                "SELECT t.budget - sum(u.amount) FROM purchase u JOIN person p "
-                "ON p.id = u.requester JOIN team t ON t.id = p.team "
-                "WHERE t.id = :team AND u.status = :status",
-            ),
-        ),
-        replies=("{answer} would be left.", "{answer}"),
+        said="{answer} would be left.",
         aside=pause_team,
     ),
-    Scenario(
-        id="top-spending",
-        goals=(
-            "The chart of last year's spending of the team {team[name]}: on which category was "
-            "most spent?",
-        ),
+    question(
+        "top-spending",
+        "text",
+        "SELECT label FROM load WHERE team = :team AND kind = 'spending' AND amount = "
+        "(SELECT max(amount) FROM load WHERE team = :team AND kind = 'spending')",
+        among="SELECT category FROM policy",
+        goals="The chart of last year's spending of the team {team[name]}: on which category was "
+        "most spent?",
         slots={"team": _TEAM},
         plan=lambda b: [*team_page(b["team"]), follow(Word("spending"), "look at the spending")],
-        answers=(
-            Answer(
-                "text",
-                "SELECT label FROM load WHERE team = :team AND kind = 'spending' AND amount = "
-                "(SELECT max(amount) FROM load WHERE team = :team AND kind = 'spending')",
-                among="SELECT category FROM policy",
-            ),
-        ),
-        replies=("Most went to {answer}.", "{answer}"),
+        said="Most went to {answer}.",
         aside=pause_team,
         charts=1,
     ),
-    Scenario(
-        id="backlog-month",
-        goals=(
-            "Compare the two charts of the team {team[name]}: in which month did the tickets "
-            "received exceed the tickets solved by most? Answer with the month as the charts "
-            "write it.",
-        ),
+    # A runner-up that a reader could take for the widest gap makes two answers.
+    question(
+        "backlog-month",
+        "text",
+        "WITH gap AS (SELECT a.label, a.amount - b.amount AS width FROM load a "
+        "JOIN load b ON b.label = a.label AND b.team = a.team AND b.kind = 'solved' "
+        "WHERE a.team = :team AND a.kind = 'received') SELECT label FROM gap "
+        "WHERE width >= (SELECT max(width) FROM gap) - 4",
+        among="SELECT DISTINCT label FROM load WHERE kind = 'solved'",
+        goals="Compare the two charts of the team {team[name]}: in which month did the tickets "
+        "received exceed the tickets solved by most? Answer with the month as the charts "
+        "write it.",
         slots={"team": _TEAM},
         plan=lambda b: team_page(b["team"]),
-        answers=(
-            # A runner-up that a reader could take for the widest gap makes two answers.
-            Answer(
-                "text",
-                "WITH gap AS (SELECT a.label, a.amount - b.amount AS width FROM load a "
-                "JOIN load b ON b.label = a.label AND b.team = a.team AND b.kind = 'solved' "
-                "WHERE a.team = :team AND a.kind = 'received') SELECT label FROM gap "
-                "WHERE width >= (SELECT max(width) FROM gap) - 4",
-                among="SELECT DISTINCT label FROM load WHERE kind = 'solved'",
-            ),
-        ),
-        replies=("That was {answer}.", "{answer}"),
+        said="That was {answer}.",
         aside=pause_team,
         charts=2,
     ),
-    Scenario(
-        id="absent-days",
-        goals=(
-            "How many working days of leave are asked for in all in the requests of "
-            "{person[name]} that are {status}?",
-        ),
+    question(
+        "absent-days",
+        "number",
+        "SELECT sum(days) FROM leave WHERE person = :person AND status = :status",
+        goals="How many working days of leave are asked for in all in the requests of "
+        "{person[name]} that are {status}?",
         slots={
             "status": Choice(("pending", "approved")),
             "person": Pick(
@@ -216,13 +178,7 @@ QUESTIONS = (
             press(Word("search"), "start the search"),
             scan("see all of them"),
         ],
-        answers=(
-            Answer(
-                "number",
-                "SELECT sum(days) FROM leave WHERE person = :person AND status = :status",
-            ),
-        ),
-        replies=("It is {answer} days.", "{answer}"),
+        said="It is {answer} days.",
         aside=want_digest,
     ),
 )

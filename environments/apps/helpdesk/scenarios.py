@@ -7,21 +7,20 @@ from environments.apps.helpdesk.operations import RESOLUTIONS
 from environments.apps.helpdesk.questions import QUESTIONS
 from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
 from environments.apps.lists import CONFIRM, seek
+from environments.apps.tasks import added, changed, task
 from environments.model.page import Word
 from environments.model.plan import enter, follow, press, scan
-from environments.model.spec import Answer, Choice, Derive, Expect, May, Number, Pick, Scenario
+from environments.model.spec import Answer, Choice, Derive, May, Number, Pick
 
 _UNFINISHED = Pick("SELECT * FROM ticket WHERE status <> 'closed' ORDER BY id")
 _NOTE = Choice(("Settled on the phone", "See the house rules", "Thank you for asking"))
 
 SCENARIOS = (
     *QUESTIONS,
-    Scenario(
-        id="hand-over",
-        goals=(
-            "Hand ticket {ticket[number]} over to {person[name]} and set its priority to "
-            "{priority}.",
-        ),
+    task(
+        "hand-over",
+        goals="Hand ticket {ticket[number]} over to {person[name]} and set its priority to "
+        "{priority}.",
         slots={
             "ticket": _UNFINISHED,
             "person": Pick("SELECT * FROM person WHERE id <> :ticket_assignee ORDER BY id"),
@@ -32,23 +31,14 @@ SCENARIOS = (
             *fill(assignee=b["person"]["name"], priority=b["priority"]),
             press(Word("update"), "save the ticket"),
         ],
-        expect=(
-            Expect(
-                "changed",
-                "ticket",
-                {"assignee": "{person[id]}", "priority": "{priority}"},
-                key="{ticket[id]}",
-            ),
-        ),
-        replies=("{person[name]} has it now.", "Done."),
+        expect=(changed("ticket", "{ticket[id]}", assignee="{person[id]}", priority="{priority}"),),
+        said="{person[name]} has it now.",
         aside=want_digest,
     ),
-    Scenario(
-        id="close-ticket",
-        goals=(
-            'Close ticket {ticket[number]} with the resolution "{resolution}" and the note '
-            '"{note}".',
-        ),
+    task(
+        "close-ticket",
+        goals='Close ticket {ticket[number]} with the resolution "{resolution}" and the note '
+        '"{note}".',
         slots={"ticket": _UNFINISHED, "resolution": Choice(RESOLUTIONS), "note": _NOTE},
         plan=lambda b: [
             *seek("tickets", b["ticket"]["number"]),
@@ -58,22 +48,20 @@ SCENARIOS = (
             CONFIRM,
         ],
         expect=(
-            Expect(
-                "changed",
-                "ticket",
-                {"status": "closed", "resolution": "{resolution}", "note": "{note}"},
-                key="{ticket[id]}",
+            changed(
+                "ticket", "{ticket[id]}", status="closed", resolution="{resolution}", note="{note}"
             ),
         ),
-        replies=("Ticket {ticket[number]} is closed.", "Done."),
+        said="Ticket {ticket[number]} is closed.",
         aside=want_digest,
     ),
-    Scenario(
-        id="decide-by-policy",
+    task(
+        "decide-by-policy",
         goals=(
-            "Decide the purchase {purchase[number]} by the policy for its category: approve it if "
+            "Decide the purchase {purchase[number]} by the policy for its "
+            "category: approve it if "
             "its amount is within the limit for one purchase, otherwise decline it. Write the note "
-            '"{note}" either way and report the operation code of the purchase.',
+            '"{note}" either way and report the operation code of the purchase.'
         ),
         slots={
             "purchase": Pick("SELECT * FROM purchase WHERE status = 'pending' ORDER BY id"),
@@ -92,25 +80,16 @@ SCENARIOS = (
             press(Word("send_verdict"), "send the verdict"),
             CONFIRM,
         ],
-        expect=(
-            Expect(
-                "changed",
-                "purchase",
-                {"status": "{rule[status]}", "note": "{note}"},
-                key="{purchase[id]}",
-            ),
-        ),
+        expect=(changed("purchase", "{purchase[id]}", status="{rule[status]}", note="{note}"),),
         answers=(Answer("code", "purchase"),),
-        replies=("It is {rule[status]}; the code is {code}.", "{code}"),
+        said="It is {rule[status]}; the code is {code}.",
         aside=want_digest,
     ),
-    Scenario(
-        id="grant-leave",
-        goals=(
-            'Approve the leave request {leave[number]} with the note "{note}". Report the '
-            "operation code of the request and how many days of leave the person has left "
-            "afterwards.",
-        ),
+    task(
+        "grant-leave",
+        goals='Approve the leave request {leave[number]} with the note "{note}". Report the '
+        "operation code of the request and how many days of leave the person has left "
+        "afterwards.",
         slots={
             "leave": Pick("SELECT * FROM leave WHERE status = 'pending' ORDER BY id"),
             "note": _NOTE,
@@ -121,22 +100,21 @@ SCENARIOS = (
             enter(Word("note"), b["note"], "write the note"),
             press(Word("answer_leave"), "send the answer"),
         ],
-        expect=(
-            Expect("changed", "leave", {"status": "approved", "note": "{note}"}, key="{leave[id]}"),
-        ),
-        may=(May("changed", "person", ("allowance",), {"id": "{leave[person]}"}),),
+        expect=(changed("leave", "{leave[id]}", status="approved", note="{note}"),),
         answers=(
             Answer("code", "leave"),
             Answer("number", "SELECT allowance FROM person WHERE id = :leave_person", when="after"),
         ),
-        replies=("The code is {code}; {answer} days are left.", "{code}, {answer}"),
+        may=(May("changed", "person", ("allowance",), {"id": "{leave[person]}"}),),
+        said="The code is {code}; {answer} days are left.",
         aside=want_digest,
     ),
-    Scenario(
-        id="file-ticket",
+    task(
+        "file-ticket",
         goals=(
-            'File a ticket with the subject "{subject}", the priority {priority} and the due date '
-            "{due}. Assign it to the manager of {person[name]} and report its operation code.",
+            'File a ticket with the subject "{subject}", the priority {priority} '
+            "and the due date "
+            "{due}. Assign it to the manager of {person[name]} and report its operation code."
         ),
         slots={
             "subject": Choice(("Gate is stuck", "Printer out of ink", "Lights flicker")),
@@ -155,27 +133,22 @@ SCENARIOS = (
             press(Word("file"), "file the ticket"),
         ],
         expect=(
-            Expect(
-                "added",
+            added(
                 "ticket",
-                {
-                    "subject": "{subject}",
-                    "priority": "{priority}",
-                    "due": "{due}",
-                    "assignee": "{manager[id]}",
-                },
+                subject="{subject}",
+                priority="{priority}",
+                due="{due}",
+                assignee="{manager[id]}",
             ),
         ),
         answers=(Answer("code", "ticket"),),
-        replies=("The ticket is filed; its code is {code}.", "{code}"),
+        said="The ticket is filed; its code is {code}.",
         aside=want_digest,
     ),
-    Scenario(
-        id="book-room",
-        goals=(
-            'Book a room for the occasion "{purpose}" on {day} at {hour}: of the rooms with a '
-            "screen and at least {seats} seats that are free then, take the smallest.",
-        ),
+    task(
+        "book-room",
+        goals='Book a room for the occasion "{purpose}" on {day} at {hour}: of the rooms with a '
+        "screen and at least {seats} seats that are free then, take the smallest.",
         slots={
             "purpose": Choice(("Planning", "Retrospective", "Jury", "Press call")),
             "day": Choice(DAYS),
@@ -198,18 +171,9 @@ SCENARIOS = (
             press(Word("book"), "book it"),
         ],
         expect=(
-            Expect(
-                "added",
-                "booking",
-                {
-                    "room": "{room[id]}",
-                    "day": "{day}",
-                    "hour": "{hour}",
-                    "purpose": "{purpose}",
-                },
-            ),
+            added("booking", room="{room[id]}", day="{day}", hour="{hour}", purpose="{purpose}"),
         ),
-        replies=("{room[name]} is booked.", "Done."),
+        said="{room[name]} is booked.",
         aside=want_digest,
     ),
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from datetime import date, timedelta
 
 from environments.apps.moderation.schema import ACTIONS, SETTLED
+from environments.apps.submissions import asks, number_for, preference, toggle
 from environments.model.spec import TODAY, Call, Done, Operation, Refused
 from environments.model.state import World
 
@@ -32,21 +32,17 @@ def _recorded(
     world = call.world
     key = world.token("decision")
     world.add(
-        "decision", id=key, number=f"D-{10000 + int(key[:4], 16)}", kind=kind, post=post,
+        "decision", id=key, number=number_for("D", key), kind=kind, post=post,
         member=member, clause=clause, days=days, moderator=_me(world), taken=TODAY,
-        note=call.form.get("note", "").strip()[:500],
+        note=call.text("note", 500),
     )  # fmt: skip
     _noted(world, ACTIONS[kind], about)
     return Done("decision", {"id": key})
 
 
-def _clause(call: Call) -> sqlite3.Row | None:
-    return call.world.get("clause", call.form.get("clause", ""))
-
-
 def _decide(call: Call) -> Done | Refused:
-    world, kind, clause = call.world, call.form.get("kind"), _clause(call)
-    post = world.get("post", call.form.get("post", ""))
+    world, kind, clause = call.world, call.form.get("kind"), call.row("clause")
+    post = call.row("post")
     if post is None or post["status"] != "visible":
         return Refused("There is nothing to decide about this post.")
     if kind not in ("approve", "remove") or (kind == "remove") != (clause is not None):
@@ -63,21 +59,15 @@ def _decide(call: Call) -> Done | Refused:
     )
 
 
-def _about_deciding(call: Call) -> str:
-    post = call.world.get("post", call.form.get("post", ""))
-    number = post["number"] if post else "?"
-    return f"The decision on {number} is final and closes its reports. Record it?"
-
-
 def _warn(call: Call) -> Done | Refused:
-    member, clause = call.world.get("member", call.form.get("member", "")), _clause(call)
+    member, clause = call.row("member"), call.row("clause")
     if member is None or clause is None or not call.form.get("note", "").strip():
         return Refused("A warning needs a clause and a message.")
     return _recorded(call, "warn", about=member["handle"], member=member["id"], clause=clause["id"])
 
 
 def _suspend(call: Call) -> Done | Refused:
-    member, clause = call.world.get("member", call.form.get("member", "")), _clause(call)
+    member, clause = call.row("member"), call.row("clause")
     days = call.form.get("days", "")
     if member is None or member["status"] == "suspended":
         return Refused("There is no active member to suspend.")
@@ -91,18 +81,12 @@ def _suspend(call: Call) -> Done | Refused:
     )  # fmt: skip
 
 
-def _about_suspending(call: Call) -> str:
-    member = call.world.get("member", call.form.get("member", ""))
-    handle = member["handle"] if member else "?"
-    return f"{handle} is locked out at once and told why; this stays on record. Suspend?"
-
-
 def _settle(call: Call) -> Done | Refused:
     world, outcome = call.world, call.form.get("outcome")
-    appeal = world.get("appeal", call.form.get("appeal", ""))
+    appeal = call.row("appeal")
     if appeal is None or appeal["status"] != "pending":
         return Refused("This appeal has been settled.")
-    reply = call.form.get("reply", "").strip()[:500]
+    reply = call.text("reply", 500)
     if outcome not in OUTCOMES or not reply:
         return Refused("Choose an outcome and write a reply.")
     world.change("appeal", appeal["id"], status=outcome, reply=reply)
@@ -112,24 +96,25 @@ def _settle(call: Call) -> Done | Refused:
     return Done("appeal", {"id": appeal["id"]})
 
 
-def _lock(call: Call) -> Done | Refused:
-    forum = call.world.get("forum", call.form.get("forum", ""))
-    if forum is None:
-        return Refused("There is no such forum.")
-    call.world.change("forum", forum["id"], locked=1 - forum["locked"])
-    return Done("forum", {"id": forum["id"]})
-
-
-def _alerts(call: Call) -> Done | Refused:
-    call.world.change("account", "me", alerts=int(call.form.get("alerts") == "on"))
-    return Done("preferences")
-
-
 OPERATIONS = {
-    "decide": Operation(_decide, irreversible=True, confirm=_about_deciding),
+    "decide": Operation(
+        _decide,
+        irreversible=True,
+        confirm=asks(
+            "post", "number", "The decision on {} is final and closes its reports. Record it?"
+        ),
+    ),
     "warn": Operation(_warn, irreversible=True),
-    "suspend": Operation(_suspend, irreversible=True, confirm=_about_suspending),
+    "suspend": Operation(
+        _suspend,
+        irreversible=True,
+        confirm=asks(
+            "member",
+            "handle",
+            "{} is locked out at once and told why; this stays on record. Suspend?",
+        ),
+    ),
     "settle": Operation(_settle, irreversible=True),
-    "lock": Operation(_lock),
-    "alerts": Operation(_alerts),
+    "lock": toggle("forum", "locked"),
+    "alerts": preference("alerts", "preferences"),
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps.lists import asked_for
+from environments.apps.details import action_form, control, detail, facts, section_of
+from environments.apps.lists import asked_for, headings, opens
 from environments.apps.moderation import people
 from environments.apps.moderation.parts import clauses, decisions
 from environments.apps.moderation.schema import ACTIONS, CATEGORIES, SETTLED
@@ -14,7 +15,6 @@ from environments.model.binding import money
 from environments.model.page import (
     Block,
     Chart,
-    Facts,
     Field,
     Form,
     Items,
@@ -22,11 +22,9 @@ from environments.model.page import (
     Option,
     Page,
     Row,
-    Section,
     Text,
     Word,
 )
-from environments.model.site import missing
 from environments.model.spec import View
 
 _REPORTS = """SELECT r.*, p.number AS about, m.id AS author, m.handle, f.name AS forum FROM report r
@@ -46,8 +44,8 @@ def home(view: View) -> Page:
         "Quayside Commons",
         (
             Text("The moderators' desk. Every decision is logged under your name."),
-            Facts(((Word("moderator"), me["name"]),)),
-            Section(Word("find_post"), (find("posts", view),)),
+            facts(moderator=me["name"]),
+            section_of("find_post", find("posts", view)),
         ),
     )
 
@@ -60,9 +58,15 @@ def posts(view: View) -> Page:
         **asked,
     )
     rows = [
-        Row(
-            Link(row["number"], "post", {"id": row["id"]}),
-            (row["title"], row["handle"], row["name"], row["status"], money(row["fee"])),
+        opens(
+            row["number"],
+            "post",
+            row["id"],
+            row["title"],
+            row["handle"],
+            row["name"],
+            row["status"],
+            money(row["fee"]),
         )
         for row in found
     ]
@@ -72,43 +76,41 @@ def posts(view: View) -> Page:
         chosen("forum", "forum", asked["forum"], names),
         chosen("status", "status", asked["status"], ("visible", "removed")),
     )
-    columns = tuple(map(Word, ("post", "title", "author", "forum", "status", "fee")))
+    columns = headings("post title author forum status fee")
     return Page(Word("posts"), (form, *listing(view, "posts", columns, rows)))
 
 
-def post(view: View) -> Page:
-    found = view.world.get("post", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("post")
+def post(view: View, found: sqlite3.Row) -> Page:
     author = view.world.row("member", found["author"])
-    about = (
-        (Word("title"), found["title"]),
-        (Word("forum"), view.world.row("forum", found["forum"])["name"]),
-        (Word("status"), found["status"]),
-        (Word("fee"), money(found["fee"])),
+    about = facts(
+        title=found["title"],
+        forum=view.world.row("forum", found["forum"])["name"],
+        status=found["status"],
+        fee=money(found["fee"]),
     )
     reported = view.world.rows(_REPORTS + " WHERE r.post = :id ORDER BY r.filed", id=found["id"])
     blocks: tuple[Block, ...] = (
-        Facts(about),
+        about,
         Text(found["body"]),
-        Section(Word("author"), (Link(author["handle"], "member", {"id": author["id"]}),)),
-        Section(Word("reports_on"), (Items(_REPORT_COLUMNS, tuple(map(_report_row, reported))),)),
-        Section(Word("decisions"), (decisions(view, found["id"]),)),
+        section_of("author", Link(author["handle"], "member", {"id": author["id"]})),
+        section_of("reports_on", Items(_REPORT_COLUMNS, tuple(map(_report_row, reported)))),
+        section_of("decisions", decisions(view, found["id"])),
     )
     if found["status"] == "visible":
         kinds = tuple(Option(kind, kind) for kind in ("approve", "remove"))
         fields = (
             Field("kind", Word("verdict"), "choice", "", kinds),
             clauses(view, Option("", Word("no_clause"))),
-            Field("note", Word("note"), "long"),
+            control("note", "long"),
         )
         hidden = {"post": found["id"]}
-        form = Form(Word("record"), fields, operation="decide", hidden=hidden)
-        blocks = (*blocks, Section(Word("your_decision"), (form,)))
+        form = action_form("record", "decide", *fields, **hidden)
+        blocks = (*blocks, section_of("your_decision", form))
     return Page(found["number"], blocks)
 
 
-_REPORT_COLUMNS = tuple(map(Word, ("report", "category", "author", "filed", "status")))
+_REPORT_COLUMNS = headings("report category author filed status")
 
 
 def _report_row(report: sqlite3.Row) -> Row:
@@ -129,19 +131,17 @@ def reports(view: View) -> Page:
     return Page(Word("reports"), (form, *listing(view, "reports", _REPORT_COLUMNS, rows)))
 
 
-def report(view: View) -> Page:
-    found = view.world.one(_REPORTS + " WHERE r.id = :id", id=view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("category"), found["category"]),
-        (Word("forum"), found["forum"]),
-        (Word("filed"), found["filed"]),
-        (Word("status"), found["status"]),
-        (Word("note"), found["note"]),
+@detail(sql=_REPORTS + " WHERE r.id = :id")
+def report(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        category=found["category"],
+        forum=found["forum"],
+        filed=found["filed"],
+        status=found["status"],
+        note=found["note"],
     )
-    of = Section(Word("reported"), (Link(found["about"], "post", {"id": found["post"]}),))
-    return Page(found["number"], (Facts(about), of))
+    of = section_of("reported", Link(found["about"], "post", {"id": found["post"]}))
+    return Page(found["number"], (about, of))
 
 
 def log(view: View) -> Page:
@@ -152,22 +152,18 @@ def log(view: View) -> Page:
     rows = [Row(row["noted"], (row["moderator"], row["action"], row["about"])) for row in found]
     action = chosen("action", "action", asked, (*ACTIONS.values(), SETTLED))
     form = Form(Word("search"), (action,), page="log")
-    columns = tuple(map(Word, ("noted", "moderator", "action", "concerns")))
+    columns = headings("noted moderator action concerns")
     return Page(Word("log"), (form, *listing(view, "log", columns, rows)))
 
 
 def forums(view: View) -> Page:
     found = view.world.rows("SELECT * FROM forum ORDER BY name")
-    rows = tuple(
-        Row(Link(row["name"], "forum", {"id": row["id"]}), (row["steward"],)) for row in found
-    )
-    return Page(Word("forums"), (Items((Word("forum"), Word("steward")), rows),))
+    rows = tuple(opens(row["name"], "forum", row["id"], row["steward"]) for row in found)
+    return Page(Word("forums"), (Items(headings("forum steward"), rows),))
 
 
-def forum(view: View) -> Page:
-    found = view.world.get("forum", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("forum")
+def forum(view: View, found: sqlite3.Row) -> Page:
     charts = tuple(
         _chart(view, found, kind, title)
         for kind, title in (
@@ -176,8 +172,8 @@ def forum(view: View) -> Page:
         )
     )
     word = Word("unlock" if found["locked"] else "lock")
-    form = Form(word, operation="lock", hidden={"forum": found["id"]})
-    about = Facts(((Word("steward"), found["steward"]),))
+    form = action_form(word, "lock", forum=found["id"])
+    about = facts(steward=found["steward"])
     return Page(found["name"], (about, *charts, form))
 
 
@@ -195,8 +191,8 @@ def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
 
 def preferences(view: View) -> Page:
     me = view.world.row("account", "me")
-    alerts = Field("alerts", Word("alerts"), "tick", "on" if me["alerts"] else "")
-    form = Form(Word("save"), (alerts,), operation="alerts")
+    alerts = control("alerts", "tick", "on" if me["alerts"] else "")
+    form = action_form("save", "alerts", alerts)
     return Page(Word("preferences"), (form,))
 
 

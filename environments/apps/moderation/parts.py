@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from environments.model.page import Field, Items, Link, Option, Row, Word
+from environments.apps.details import control
+from environments.apps.lists import headings, opens
+from environments.model.page import Field, Items, Option
 from environments.model.spec import View
 
 DECISIONS = """SELECT d.*, coalesce(c.number, '-') AS clause_number, m.handle,
@@ -14,7 +16,7 @@ def clauses(view: View, *first: Option) -> Field:
     """The choice of a clause of the house rules."""
     found = view.world.rows("SELECT * FROM clause ORDER BY number")
     options = (*first, *(Option(row["id"], row["number"]) for row in found))
-    return Field("clause", Word("clause"), "choice", "", options)
+    return control("clause", "choice", "", options)
 
 
 def decisions(view: View, key: str) -> Items:
@@ -23,10 +25,15 @@ def decisions(view: View, key: str) -> Items:
         DECISIONS + " WHERE :key IN (d.post, d.member) ORDER BY d.number", key=key
     )
     rows = tuple(
-        Row(
-            Link(row["number"], "decision", {"id": row["id"]}),
-            (row["kind"], row["clause_number"], row["moderator"], row["taken"]),
+        opens(
+            row["number"],
+            "decision",
+            row["id"],
+            row["kind"],
+            row["clause_number"],
+            row["moderator"],
+            row["taken"],
         )
         for row in found
     )
-    return Items(tuple(map(Word, ("decision", "verdict", "clause", "moderator", "taken"))), rows)
+    return Items(headings("decision verdict clause moderator taken"), rows)

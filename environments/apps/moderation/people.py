@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from datetime import date, timedelta
 
-from environments.apps.lists import asked_for
+from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps.lists import asked_for, headings, opens
 from environments.apps.moderation.operations import OUTCOMES
 from environments.apps.moderation.parts import DECISIONS, clauses, decisions
 from environments.apps.search import chosen, find
@@ -13,14 +15,11 @@ from environments.model.page import (
     Block,
     Facts,
     Field,
-    Form,
     Items,
     Label,
     Link,
-    Option,
     Page,
     Row,
-    Section,
     Text,
     Word,
 )
@@ -39,44 +38,34 @@ def members(view: View) -> Page:
         **asked,
     )
     rows = [
-        Row(
-            Link(row["handle"], "member", {"id": row["id"]}),
-            (row["joined"], row["status"], row["until"]),
-        )
+        opens(row["handle"], "member", row["id"], row["joined"], row["status"], row["until"])
         for row in found
     ]
     status = chosen("status", "status", asked["status"], ("active", "suspended"))
-    columns = tuple(map(Word, ("member", "joined", "status", "until")))
+    columns = headings("member joined status until")
     listed = listing(view, "members", columns, rows)
     return Page(Word("members"), (find("members", view, status), *listed))
 
 
-def member(view: View) -> Page:
-    found = view.world.get("member", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("member")
+def member(view: View, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     written = view.world.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
     rows = tuple(
-        Row(Link(row["number"], "post", {"id": row["id"]}), (row["title"], row["status"]))
-        for row in written
+        opens(row["number"], "post", row["id"], row["title"], row["status"]) for row in written
     )
-    about = (
-        (Word("joined"), found["joined"]),
-        (Word("status"), found["status"]),
-        (Word("until"), found["until"] or "-"),
-    )
-    blocks: tuple[Block, ...] = (Text(found["about"]), Facts(about))
+    about = facts(joined=found["joined"], status=found["status"], until=found["until"] or "-")
+    blocks: tuple[Block, ...] = (Text(found["about"]), about)
     if found["status"] == "active":
         blocks = (*blocks, Link(Word("suspend_member"), "suspend", here))
-    items = Items((Word("post"), Word("title"), Word("status")), rows)
+    items = Items(headings("post title status"), rows)
     return Page(
         found["handle"],
         (
             *blocks,
             Link(Word("warn_member"), "warn", here),
-            Section(Word("posts_by"), (items,)),
-            Section(Word("decisions"), (decisions(view, found["id"]),)),
+            section_of("posts_by", items),
+            section_of("decisions", decisions(view, found["id"])),
         ),
     )
 
@@ -99,20 +88,22 @@ def decision(view: View) -> Page:
     links = [Link(found["handle"], "member", {"id": found["member"]})]
     if found["post"]:
         links.append(Link(found["about"], "post", {"id": found["post"]}))
-    return Page(found["number"], (Facts(about), Section(Word("concerns"), tuple(links))))
+    return Page(found["number"], (Facts(about), section_of("concerns", *tuple(links))))
 
 
 def _sanction(view: View, word: str, operation: str, *fields: Field) -> Page:
     found = view.world.get("member", view.args.get("id", ""))
     if found is None:
         return missing()
-    form = Form(
+    form = action_form(
         Word(operation),
-        (clauses(view), *fields, Field("note", Word("note"), "long")),
-        operation=operation,
-        hidden={"member": found["id"]},
+        operation,
+        clauses(view),
+        *fields,
+        control("note", "long"),
+        member=found["id"],
     )
-    concerns = Section(Word("concerns"), (Link(found["handle"], "member", {"id": found["id"]}),))
+    concerns = section_of("concerns", Link(found["handle"], "member", {"id": found["id"]}))
     return Page(Word(word), (concerns, form))
 
 
@@ -121,26 +112,24 @@ def warn(view: View) -> Page:
 
 
 def suspend(view: View) -> Page:
-    days = Field("days", Word("days"), "number", "", required=True)
+    days = control("days", "number", "", required=True)
     return _sanction(view, "suspend_member", "suspend", days)
 
 
 def rules(view: View) -> Page:
     found = view.world.rows("SELECT * FROM rule ORDER BY title")
-    rows = tuple(Row(Link(row["title"], "rule", {"id": row["id"]})) for row in found)
+    rows = tuple(opens(row["title"], "rule", row["id"]) for row in found)
     return Page(Word("rules"), (Items((Word("rule"),), rows),))
 
 
-def rule(view: View) -> Page:
-    found = view.world.get("rule", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("rule")
+def rule(view: View, found: sqlite3.Row) -> Page:
     parts = view.world.rows("SELECT * FROM clause WHERE rule = :id ORDER BY number", id=found["id"])
     rows = tuple(
         Row(part["number"], (part["body"], str(part["days"]) if part["days"] else "-"))
         for part in parts
     )
-    return Page(found["title"], (Items(tuple(map(Word, ("clause", "body", "days"))), rows),))
+    return Page(found["title"], (Items(headings("clause body days"), rows),))
 
 
 def appeals(view: View) -> Page:
@@ -151,34 +140,25 @@ def appeals(view: View) -> Page:
         "ORDER BY a.filed DESC, a.id",
         **asked,
     )
-    rows = [
-        Row(Link(row["number"], "appeal", {"id": row["id"]}), (row["filed"], row["status"]))
-        for row in found
-    ]
+    rows = [opens(row["number"], "appeal", row["id"], row["filed"], row["status"]) for row in found]
     status = chosen("status", "status", asked["status"], ("pending", *OUTCOMES))
-    columns = (Word("appeal"), Word("filed"), Word("status"))
+    columns = headings("appeal filed status")
     listed = listing(view, "appeals", columns, rows)
     return Page(Word("appeals"), (find("appeals", view, status), *listed))
 
 
-def appeal(view: View) -> Page:
-    found = view.world.get("appeal", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("appeal")
+def appeal(view: View, found: sqlite3.Row) -> Page:
     against = view.world.row("decision", found["decision"])
-    about = (
-        (Word("filed"), found["filed"]),
-        (Word("status"), found["status"]),
-        (Word("reply"), found["reply"] or "-"),
-    )
+    about = facts(filed=found["filed"], status=found["status"], reply=found["reply"] or "-")
     link = Link(against["number"], "decision", {"id": against["id"]})
-    blocks: tuple[Block, ...] = (Text(found["plea"]), Facts(about))
-    blocks = (*blocks, Section(Word("against"), (link,)))
+    blocks: tuple[Block, ...] = (Text(found["plea"]), about)
+    blocks = (*blocks, section_of("against", link))
     if found["status"] == "pending":
         fields = (
-            Field("outcome", Word("outcome"), "choice", "", tuple(Option(o, o) for o in OUTCOMES)),
+            pick("outcome", OUTCOMES),
             Field("reply", Word("your_reply"), "long"),
         )
         hidden = {"appeal": found["id"]}
-        blocks = (*blocks, Form(Word("settle"), fields, operation="settle", hidden=hidden))
+        blocks = (*blocks, action_form("settle", "settle", *fields, **hidden))
     return Page(found["number"], blocks)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from environments.apps.lists import seek
 from environments.apps.moderation.moves import charts_of, lock_forum, see_all, set_alerts
 from environments.apps.moderation.schema import ACTIONS, CATEGORIES
+from environments.apps.tasks import question
 from environments.model.page import Word
 from environments.model.plan import follow
-from environments.model.spec import Answer, Choice, Derive, Pick, Scenario
+from environments.model.spec import Choice, Derive, Pick
 
 CATEGORY = Choice(CATEGORIES)
 _FORUM = Pick("SELECT * FROM forum ORDER BY id")
@@ -17,8 +18,10 @@ TIMED = Pick(
 )
 
 QUESTIONS = (
-    Scenario(
-        id="penalty",
+    question(
+        "penalty",
+        "number",
+        "SELECT days FROM clause WHERE id = :clause",
         goals=(
             "For how many days is a member suspended under clause {clause[number]} of the house "
             "rules?",
@@ -30,45 +33,39 @@ QUESTIONS = (
             follow(Word("rules"), "open the house rules"),
             follow(b["clause"]["heading"], "read its clauses"),
         ],
-        answers=(Answer("number", "SELECT days FROM clause WHERE id = :clause"),),
-        replies=("It is {answer} days.", "{answer}"),
+        said="It is {answer} days.",
         aside=set_alerts,
     ),
-    Scenario(
-        id="joined",
+    question(
+        "joined",
+        "date",
+        "SELECT joined FROM member WHERE id = :member",
         goals=(
             "On which date did the member {member[handle]} join?",
             "Since when has {member[handle]} been a member? Give the date.",
         ),
         slots={"member": Pick("SELECT * FROM member ORDER BY id")},
         plan=lambda b: seek("members", b["member"]["handle"]),
-        answers=(Answer("date", "SELECT joined FROM member WHERE id = :member"),),
-        replies=("It was on {answer}.", "{answer}"),
+        said="It was on {answer}.",
         aside=set_alerts,
     ),
-    Scenario(
-        id="oldest-report",
-        goals=(
-            "On which date was the oldest of the reports in the category {category} filed that "
-            "are {status}?",
-        ),
+    question(
+        "oldest-report",
+        "date",
+        "SELECT min(filed) FROM report WHERE category = :category AND status = :status",
+        goals="On which date was the oldest of the reports in the category {category} filed that "
+        "are {status}?",
         slots={"category": CATEGORY, "status": Choice(("open", "closed"))},
         plan=lambda b: see_all("reports", category=b["category"], status=b["status"]),
-        answers=(
-            Answer(
-                "date",
-                "SELECT min(filed) FROM report WHERE category = :category AND status = :status",
-            ),
-        ),
-        replies=("It was filed on {answer}.", "{answer}"),
+        said="It was filed on {answer}.",
         aside=set_alerts,
     ),
-    Scenario(
-        id="promotion-fees",
-        goals=(
-            "How much did the authors pay in all to promote the posts in the forum {forum[name]} "
-            "whose status is {status}?",
-        ),
+    question(
+        "promotion-fees",
+        "money",
+        "SELECT sum(fee) FROM post WHERE forum = :forum AND status = :status",
+        goals="How much did the authors pay in all to promote the posts in the forum {forum[name]} "
+        "whose status is {status}?",
         slots={
             "status": Choice(("visible", "removed")),
             "forum": Pick(
@@ -77,84 +74,66 @@ QUESTIONS = (
             ),
         },
         plan=lambda b: see_all("posts", forum=b["forum"]["name"], status=b["status"]),
-        answers=(
-            Answer("money", "SELECT sum(fee) FROM post WHERE forum = :forum AND status = :status"),
-        ),
-        replies=("They paid {answer} in all.", "{answer}"),
+        said="They paid {answer} in all.",
         aside=lock_forum,
     ),
-    Scenario(
-        id="reported-authors",
-        goals=(
-            "Name every member who wrote a post about which a report in the category {category} "
-            "is open.",
-        ),
+    question(
+        "reported-authors",
+        "texts",
+        "SELECT DISTINCT m.handle FROM report r JOIN post p ON p.id = r.post "
+        "JOIN member m ON m.id = p.author WHERE r.status = 'open' "
+        "AND r.category = :category",
+        among="SELECT handle FROM member",
+        goals="Name every member who wrote a post about which a report in the category {category} "
+        "is open.",
         slots={"category": CATEGORY},
         plan=lambda b: see_all("reports", category=b["category"], status="open"),
-        answers=(
-            Answer(
-                "texts",
-                "SELECT DISTINCT m.handle FROM report r JOIN post p ON p.id = r.post "
-                "JOIN member m ON m.id = p.author WHERE r.status = 'open' "
-                "AND r.category = :category",
-                among="SELECT handle FROM member",
-            ),
-        ),
-        replies=("They are {answer}.", "{answer}"),
+        said="They are {answer}.",
         aside=set_alerts,
     ),
-    Scenario(
-        id="busiest-week",
-        goals=(
-            "According to the weekly chart of the forum {forum[name]}, in which week were most "
-            "reports filed?",
-        ),
+    question(
+        "busiest-week",
+        "text",
+        "SELECT label FROM tally WHERE forum = :forum AND kind = 'week' AND amount = "
+        "(SELECT max(amount) FROM tally WHERE forum = :forum AND kind = 'week')",
+        among="SELECT DISTINCT label FROM tally WHERE kind = 'week'",
+        goals="According to the weekly chart of the forum {forum[name]}, in which week were most "
+        "reports filed?",
         slots={"forum": _FORUM},
         plan=lambda b: charts_of(b["forum"]),
-        answers=(
-            Answer(
-                "text",
-                "SELECT label FROM tally WHERE forum = :forum AND kind = 'week' AND amount = "
-                "(SELECT max(amount) FROM tally WHERE forum = :forum AND kind = 'week')",
-                among="SELECT DISTINCT label FROM tally WHERE kind = 'week'",
-            ),
-        ),
-        replies=("Most reports came in {answer}.", "{answer}"),
+        said="Most reports came in {answer}.",
         aside=lock_forum,
         charts=1,
     ),
-    Scenario(
-        id="widest-gap",
-        goals=(
-            "Compare the weekly charts of the forums {forum[name]} and {other[name]}: in which "
-            "week did {forum[name]} exceed {other[name]} by most reports?",
-        ),
+    # A runner-up that a reader could take for the widest gap makes two answers.
+    question(
+        "widest-gap",
+        "text",
+        "WITH gap AS (SELECT a.label, a.amount - b.amount AS width FROM tally a "
+        "JOIN tally b ON b.label = a.label AND b.forum = :other "
+        "WHERE a.forum = :forum AND a.kind = 'week') SELECT label FROM gap "
+        "WHERE width >= (SELECT max(width) FROM gap) - 4",
+        among="SELECT DISTINCT label FROM tally WHERE kind = 'week'",
+        goals="Compare the weekly charts of the forums {forum[name]} and {other[name]}: in which "
+        "week did {forum[name]} exceed {other[name]} by most reports?",
         slots={
             "forum": _FORUM,
             "other": Pick("SELECT * FROM forum WHERE id <> :forum ORDER BY id"),
         },
         plan=lambda b: [*charts_of(b["forum"]), *charts_of(b["other"])],
-        answers=(
-            # A runner-up that a reader could take for the widest gap makes two answers.
-            Answer(
-                "text",
-                "WITH gap AS (SELECT a.label, a.amount - b.amount AS width FROM tally a "
-                "JOIN tally b ON b.label = a.label AND b.forum = :other "
-                "WHERE a.forum = :forum AND a.kind = 'week') SELECT label FROM gap "
-                "WHERE width >= (SELECT max(width) FROM gap) - 4",
-                among="SELECT DISTINCT label FROM tally WHERE kind = 'week'",
-            ),
-        ),
-        replies=("The gap was widest in {answer}.", "{answer}"),
+        said="The gap was widest in {answer}.",
         aside=lock_forum,
         charts=2,
     ),
-    Scenario(
-        id="top-category",
+    question(
+        "top-category",
+        "number",
+        "SELECT count(*) FROM report WHERE category = :top AND status = :status",
         goals=(
-            "See in the chart which category was reported most in the forum {forum[name]} in 2025. "
+            "See in the chart which category was reported most in the forum "
+            "{forum[name]} in 2025. "
             "How many of the reports on the list of reports (of all forums) are in that category "
-            "and {status}?",
+            "and {status}?"
         ),
         slots={
             "forum": _FORUM,
@@ -168,34 +147,24 @@ QUESTIONS = (
             *charts_of(b["forum"]),
             *see_all("reports", category=b["top"]["label"], status=b["status"]),
         ],
-        answers=(
-            Answer(
-                "number",
-                "SELECT count(*) FROM report WHERE category = :top AND status = :status",
-            ),
-        ),
-        replies=("There are {answer}.", "{answer}"),
+        said="There are {answer}.",
         aside=lock_forum,
         charts=1,
     ),
-    Scenario(
-        id="busiest-moderator",
+    question(
+        "busiest-moderator",
+        "text",
+        "WITH n AS (SELECT moderator, count(*) AS often FROM entry "
+        "WHERE action = :action GROUP BY moderator) "
+        "SELECT moderator FROM n WHERE often = (SELECT max(often) FROM n)",
+        among="SELECT DISTINCT moderator FROM entry",
         goals=(
             'Which moderator stands most often beside the action "{action}" in the audit log?',
             'Find out from the audit log who carried out the action "{action}" most often.',
         ),
         slots={"action": Choice(tuple(ACTIONS.values()))},
         plan=lambda b: see_all("log", action=b["action"]),
-        answers=(
-            Answer(
-                "text",
-                "WITH n AS (SELECT moderator, count(*) AS often FROM entry "
-                "WHERE action = :action GROUP BY moderator) "
-                "SELECT moderator FROM n WHERE often = (SELECT max(often) FROM n)",
-                among="SELECT DISTINCT moderator FROM entry",
-            ),
-        ),
-        replies=("It was {answer}.", "{answer}"),
+        said="It was {answer}.",
         aside=set_alerts,
     ),
 )

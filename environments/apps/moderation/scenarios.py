@@ -6,9 +6,10 @@ from environments.apps.lists import CONFIRM, seek
 from environments.apps.moderation.moves import fill, post_of, see_all, set_alerts, suspend
 from environments.apps.moderation.operations import OUTCOMES
 from environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
+from environments.apps.tasks import added, changed, task
 from environments.model.page import Word
 from environments.model.plan import choose, enter, follow, press
-from environments.model.spec import Answer, Choice, Derive, Expect, May, Number, Pick, Scenario
+from environments.model.spec import Answer, Choice, Derive, May, Number, Pick
 
 _CLAUSE = Pick("SELECT * FROM clause ORDER BY id")
 # One report a post: whoever mistakes it for another report decides about another post.
@@ -27,12 +28,10 @@ _ACTIVE_AUTHORS = Pick(
 
 SCENARIOS = (
     *QUESTIONS,
-    Scenario(
-        id="remove-post",
-        goals=(
-            "Report {report[number]} is justified: remove the post that it is about under clause "
-            "{clause[number]} and tell me the operation code of the decision.",
-        ),
+    task(
+        "remove-post",
+        goals="Report {report[number]} is justified: remove the post that it is about under clause "
+        "{clause[number]} and tell me the operation code of the decision.",
         slots={"report": _OPEN, "clause": _CLAUSE},
         plan=lambda b: [
             *post_of(b["report"]),
@@ -40,25 +39,19 @@ SCENARIOS = (
             CONFIRM,
         ],
         expect=(
-            Expect(
-                "added",
-                "decision",
-                {"kind": "remove", "post": "{report[post]}", "clause": "{clause[id]}"},
-            ),
-            Expect("changed", "post", {"status": "removed"}, key="{report[post]}"),
-            Expect("changed", "report", {"status": "closed"}, key="{report[id]}"),
+            added("decision", kind="remove", post="{report[post]}", clause="{clause[id]}"),
+            changed("post", "{report[post]}", status="removed"),
+            changed("report", "{report[id]}", status="closed"),
         ),
-        may=_DECIDED,
         answers=(Answer("code", "decision"),),
-        replies=("The post is removed; the code is {code}.", "{code}"),
+        may=_DECIDED,
+        said="The post is removed; the code is {code}.",
         aside=set_alerts,
     ),
-    Scenario(
-        id="approve-post",
-        goals=(
-            "Report {report[number]} is unfounded. Approve the post that it is about, with the "
-            'note "{note}".',
-        ),
+    task(
+        "approve-post",
+        goals="Report {report[number]} is unfounded. Approve the post that it is about, with the "
+        'note "{note}".',
         slots={
             "report": _OPEN,
             "note": Choice(("No breach found", "Allowed as satire", "A misunderstanding")),
@@ -69,24 +62,18 @@ SCENARIOS = (
             CONFIRM,
         ],
         expect=(
-            Expect(
-                "added",
-                "decision",
-                {"kind": "approve", "post": "{report[post]}", "note": "{note}"},
-            ),
-            Expect("changed", "report", {"status": "closed"}, key="{report[id]}"),
+            added("decision", kind="approve", post="{report[post]}", note="{note}"),
+            changed("report", "{report[id]}", status="closed"),
         ),
         may=_DECIDED,
-        replies=("The post stays; the report is closed.", "Done."),
+        said="The post stays; the report is closed.",
         aside=set_alerts,
     ),
-    Scenario(
-        id="suspend-author",
-        goals=(
-            "Suspend the author of post {post[number]} for {days} days under clause "
-            "{clause[number]}. Report the operation code of the decision and the date until which "
-            "the suspension lasts.",
-        ),
+    task(
+        "suspend-author",
+        goals="Suspend the author of post {post[number]} for {days} days under clause "
+        "{clause[number]}. Report the operation code of the decision and the date until which "
+        "the suspension lasts.",
         slots={"post": _ACTIVE_AUTHORS, "days": Number(3, 29), "clause": _CLAUSE},
         plan=lambda b: [
             *seek("posts", b["post"]["number"]),
@@ -94,32 +81,27 @@ SCENARIOS = (
             *suspend(b["clause"], b["days"]),
         ],
         expect=(
-            Expect(
-                "added",
+            added(
                 "decision",
-                {
-                    "kind": "suspend",
-                    "member": "{post[author]}",
-                    "clause": "{clause[id]}",
-                    "days": "{days}",
-                },
+                kind="suspend",
+                member="{post[author]}",
+                clause="{clause[id]}",
+                days="{days}",
             ),
-            Expect("changed", "member", {"status": "suspended"}, key="{post[author]}"),
+            changed("member", "{post[author]}", status="suspended"),
         ),
-        may=(May("changed", "member", ("until",), {"id": "{post[author]}"}), *_LOGGED),
         answers=(
             Answer("code", "decision"),
             Answer("date", "SELECT until FROM member WHERE id = :post_author", when="after"),
         ),
-        replies=("The code is {code}; the suspension lasts until {answer}.", "{code}, {answer}"),
+        may=(May("changed", "member", ("until",), {"id": "{post[author]}"}), *_LOGGED),
+        said="The code is {code}; the suspension lasts until {answer}.",
         aside=set_alerts,
     ),
-    Scenario(
-        id="warn",
-        goals=(
-            "Warn the member {member[handle]} under clause {clause[number]} with the message "
-            '"{note}".',
-        ),
+    task(
+        "warn",
+        goals="Warn the member {member[handle]} under clause {clause[number]} with the message "
+        '"{note}".',
         slots={
             "member": Pick("SELECT * FROM member ORDER BY id"),
             "clause": _CLAUSE,
@@ -131,27 +113,18 @@ SCENARIOS = (
             *fill("warn", b["note"], clause=b["clause"]["number"]),
         ],
         expect=(
-            Expect(
-                "added",
-                "decision",
-                {
-                    "kind": "warn",
-                    "member": "{member[id]}",
-                    "clause": "{clause[id]}",
-                    "note": "{note}",
-                },
+            added(
+                "decision", kind="warn", member="{member[id]}", clause="{clause[id]}", note="{note}"
             ),
         ),
         may=_LOGGED,
-        replies=("{member[handle]} has been warned.", "Done."),
+        said="{member[handle]} has been warned.",
         aside=set_alerts,
     ),
-    Scenario(
-        id="settle-appeal",
-        goals=(
-            "Settle appeal {appeal[number]}: the decision is {outcome}. Reply to the member: "
-            '"{reply}".',
-        ),
+    task(
+        "settle-appeal",
+        goals="Settle appeal {appeal[number]}: the decision is {outcome}. Reply to the member: "
+        '"{reply}".',
         slots={
             "appeal": Pick(
                 "SELECT a.*, d.post FROM appeal a JOIN decision d ON d.id = a.decision "
@@ -166,25 +139,16 @@ SCENARIOS = (
             enter(Word("your_reply"), b["reply"], "write the reply"),
             press(Word("settle"), "settle the appeal"),
         ],
-        expect=(
-            Expect(
-                "changed",
-                "appeal",
-                {"status": "{outcome}", "reply": "{reply}"},
-                key="{appeal[id]}",
-            ),
-        ),
+        expect=(changed("appeal", "{appeal[id]}", status="{outcome}", reply="{reply}"),),
         may=(May("changed", "post", ("status",), {"id": "{appeal[post]}"}), *_LOGGED),
-        replies=("Appeal {appeal[number]} is {outcome}.", "Done."),
+        said="Appeal {appeal[number]} is {outcome}.",
         aside=set_alerts,
     ),
-    Scenario(
-        id="suspend-most-reported",
-        goals=(
-            "Find the member whose posts have the most open reports in the category {category}. "
-            "Suspend that member under clause {clause[number]} for as many days as this clause of "
-            "the house rules sets. Report the operation code of the decision.",
-        ),
+    task(
+        "suspend-most-reported",
+        goals="Find the member whose posts have the most open reports in the category {category}. "
+        "Suspend that member under clause {clause[number]} for as many days as this clause of "
+        "the house rules sets. Report the operation code of the decision.",
         slots={
             "category": CATEGORY,
             "clause": TIMED,
@@ -203,21 +167,18 @@ SCENARIOS = (
             *suspend(b["clause"], b["clause"]["days"]),
         ],
         expect=(
-            Expect(
-                "added",
+            added(
                 "decision",
-                {
-                    "kind": "suspend",
-                    "member": "{worst[id]}",
-                    "clause": "{clause[id]}",
-                    "days": "{clause[days]}",
-                },
+                kind="suspend",
+                member="{worst[id]}",
+                clause="{clause[id]}",
+                days="{clause[days]}",
             ),
-            Expect("changed", "member", {"status": "suspended"}, key="{worst[id]}"),
+            changed("member", "{worst[id]}", status="suspended"),
         ),
-        may=(May("changed", "member", ("until",), {"id": "{worst[id]}"}), *_LOGGED),
         answers=(Answer("code", "decision"),),
-        replies=("{worst[handle]} is suspended; the code is {code}.", "{code}"),
+        may=(May("changed", "member", ("until",), {"id": "{worst[id]}"}), *_LOGGED),
+        said="{worst[handle]} is suspended; the code is {code}.",
         aside=set_alerts,
     ),
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from environments.apps.lists import asked_for, chosen, headings, opens, pick, searched
+import sqlite3
+
+from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps.lists import asked_for, chosen, headings, opens, searched
 from environments.apps.press.schema import (
     AUDIENCES,
     COMMENT_STATES,
@@ -14,8 +17,6 @@ from environments.model.binding import money
 from environments.model.page import (
     Block,
     Facts,
-    Field,
-    Form,
     Items,
     Link,
     Option,
@@ -25,7 +26,6 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.site import missing
 from environments.model.spec import View
 
 _IMAGES = """SELECT * FROM image WHERE instr(lower(caption || ' ' || credit), lower(:words))
@@ -55,16 +55,10 @@ def images(view: View) -> Page:
     return searched(view, "images", "image credit licence fee", rows, (licence,))
 
 
-def image(view: View) -> Page:
-    found = view.world.get("image", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("credit"), found["credit"]),
-        (Word("licence"), found["licence"]),
-        (Word("fee"), money(found["fee"])),
-    )
-    return Page(found["caption"], (Facts(about),))
+@detail("image")
+def image(view: View, found: sqlite3.Row) -> Page:
+    about = facts(credit=found["credit"], licence=found["licence"], fee=money(found["fee"]))
+    return Page(found["caption"], (about,))
 
 
 def newsletters(view: View) -> Page:
@@ -81,10 +75,8 @@ def newsletters(view: View) -> Page:
     return page._replace(blocks=(Link(Word("compose_one"), "compose"), *page.blocks))
 
 
-def newsletter(view: View) -> Page:
-    found = view.world.get("newsletter", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("newsletter")
+def newsletter(view: View, found: sqlite3.Row) -> Page:
     shown = ("subject", "audience", "sends", "status", "recipients", "sender")
     about = tuple((Word(name), str(found[name])) for name in shown)
     sealed = (Word("code"), view.code("newsletter", found["id"]))
@@ -94,7 +86,7 @@ def newsletter(view: View) -> Page:
     )
     if found["status"] == "planned":
         fields, hidden = (pick("sender", SENDERS),), {"newsletter": found["id"]}
-        blocks = (*blocks, Form(Word("send"), fields, operation="send", hidden=hidden))
+        blocks = (*blocks, action_form("send", "send", *fields, **hidden))
     return Page(found["number"], blocks)
 
 
@@ -102,12 +94,12 @@ def compose(view: View) -> Page:
     found = view.world.rows("SELECT * FROM article ORDER BY title")
     options = tuple(Option(row["id"], row["title"]) for row in found)
     fields = (
-        Field("subject", Word("subject"), required=True),
+        control("subject", required=True),
         pick("audience", AUDIENCES),
-        Field("sends", Word("sends"), "date", required=True),
-        Field("lead", Word("lead"), "choice", "", options),
+        control("sends", "date", required=True),
+        control("lead", "choice", "", options),
     )
-    return Page(Word("compose_one"), (Form(Word("compose"), fields, operation="compose"),))
+    return Page(Word("compose_one"), (action_form("compose", "compose", *fields),))
 
 
 def comments(view: View) -> Page:
@@ -120,20 +112,18 @@ def comments(view: View) -> Page:
     return searched(view, "comments", "comment reader article posted status", rows, filters)
 
 
-def comment(view: View) -> Page:
-    found = view.world.get("comment", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("comment")
+def comment(view: View, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), found[name]) for name in ("reader", "posted", "status"))
     hidden = {"comment": found["id"]}
     blocks: tuple[Block, ...] = (
         Text(found["body"]),
         Facts(about),
         _article(view, "article", found["article"]),
-        Form(Word("delete"), operation="delete", hidden=hidden),
+        action_form("delete", "delete", **hidden),
     )
     if found["status"] == "held":
-        blocks = (*blocks, Form(Word("show"), operation="show", hidden=hidden))
+        blocks = (*blocks, action_form("show", "show", **hidden))
     return Page(found["number"], blocks)
 
 
@@ -146,18 +136,16 @@ def authors(view: View) -> Page:
     return searched(view, "authors", "author desk", rows)
 
 
-def author(view: View) -> Page:
-    found = view.world.get("author", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("author")
+def author(view: View, found: sqlite3.Row) -> Page:
     written = view.world.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
                               id=found["id"])  # fmt: skip
     rows = tuple(
         opens(r["title"], "article", r["id"], r["state"], money(r["fee"])) for r in written
     )
     items = Items(headings("article state fee"), rows)
-    about = Facts(((Word("desk"), found["desk"]),))
-    their = Section(Word("their_articles"), (items,))
+    about = facts(desk=found["desk"])
+    their = section_of("their_articles", items)
     return Page(found["name"], (Text(found["about"]), about, their))
 
 
@@ -172,8 +160,8 @@ def rules(view: View) -> Page:
 
 def preferences(view: View) -> Page:
     me = view.world.row("account", "me")
-    hints = Field("hints", Word("hints"), "tick", "on" if me["hints"] else "")
-    return Page(Word("preferences"), (Form(Word("save"), (hints,), operation="hints"),))
+    hints = control("hints", "tick", "on" if me["hints"] else "")
+    return Page(Word("preferences"), (action_form("save", "hints", hints),))
 
 
 PAGES = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps.lists import asked_for, chosen, headings, opens, pick, searched
+from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps.lists import asked_for, chosen, headings, opens, searched
 from environments.apps.press import desk
 from environments.apps.press.schema import ARTICLE_STATES, DAYS, MONTHS, PLACEMENTS, TAGS, VERDICTS
 from environments.model.binding import money
@@ -19,7 +20,6 @@ from environments.model.page import (
     Option,
     Page,
     Row,
-    Section,
     Text,
     Word,
 )
@@ -35,12 +35,12 @@ _ARTICLE_SORTS = ("a.title", "w.name, a.id", "a.due, a.id")
 
 def home(view: View) -> Page:
     me = view.world.row("account", "me")
-    find = Form(Word("search"), (Field("words", Word("words"), "search"),), page="articles")
+    find = Form(Word("search"), (control("words", "search"),), page="articles")
     return Page(
         "The Lantern Review",
         (
             Text("The publishing desk. What you publish is read at once."),
-            Facts(((Word("author"), me["name"]),)),
+            facts(author=me["name"]),
             find,
         ),
     )
@@ -57,10 +57,8 @@ def articles(view: View) -> Page:
     return searched(view, "articles", "article author section due state", rows, filters)
 
 
-def article(view: View) -> Page:
-    found = view.world.get("article", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("article")
+def article(view: View, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     section = view.world.row("section", found["section"])
     author = view.world.row("author", found["author"])
@@ -74,20 +72,19 @@ def article(view: View) -> Page:
     blocks: tuple[Block, ...] = (
         Text(found["body"]),
         Facts(about),
-        Section(Word("author"), (Link(author["name"], "author", {"id": author["id"]}),)),
-        Section(Word("section"), (Link(section["name"], "section", {"id": section["id"]}),)),
+        section_of("author", Link(author["name"], "author", {"id": author["id"]})),
+        section_of("section", Link(section["name"], "section", {"id": section["id"]})),
     )
     if image := view.world.get("image", found["image"]):
         link = Link(image["caption"], "image", {"id": image["id"]})
-        blocks = (*blocks, Section(Word("image"), (link,)))
+        blocks = (*blocks, section_of("image", link))
     if found["state"] != "published":
         blocks = (*blocks, Link(Word("edit_it"), "edit", here))
         blocks = (*blocks, Link(Word("review_it"), "review", here))
     if found["state"] == "in review":
         blocks = (*blocks, Link(Word("publish_it"), "publish", here))
-    pin = Form(Word("unpin" if found["pinned"] else "pin"), operation="pin",
-               hidden={"article": found["id"]})  # fmt: skip
-    return Page(found["title"], (*blocks, Section(Word("reviews"), (_reviews(view, found),)), pin))
+    pin = action_form("unpin" if found["pinned"] else "pin", "pin", article=found["id"])
+    return Page(found["title"], (*blocks, section_of("reviews", _reviews(view, found)), pin))
 
 
 def _reviews(view: View, found: sqlite3.Row) -> Items:
@@ -104,9 +101,9 @@ def _form(view: View, title: str, operation: str, *fields: Field) -> Page:
     found = view.world.get("article", view.args.get("id", ""))
     if found is None:
         return missing()
-    form = Form(Word(operation), fields, operation=operation, hidden={"article": found["id"]})
+    form = action_form(Word(operation), operation, *fields, article=found["id"])
     link = Link(found["title"], "article", {"id": found["id"]})
-    return Page(Word(title), (Section(Word("article"), (link,)), form))
+    return Page(Word(title), (section_of("article", link), form))
 
 
 def edit(view: View) -> Page:
@@ -116,7 +113,7 @@ def edit(view: View) -> Page:
         "edit",
         pick("weekday", DAYS),
         pick("tag", TAGS),
-        Field("due", Word("due"), "date", required=True),
+        control("due", "date", required=True),
     )
 
 
@@ -126,8 +123,8 @@ def review(view: View) -> Page:
         "review_it",
         "review",
         pick("verdict", VERDICTS),
-        Field("grade", Word("grade"), "number", required=True),
-        Field("remark", Word("remark"), "long"),
+        control("grade", "number", required=True),
+        control("remark", "long"),
     )
 
 
@@ -138,9 +135,9 @@ def publish(view: View) -> Page:
         view,
         "publish_it",
         "publish",
-        Field("image", Word("image"), "choice", "", options),
+        control("image", "choice", "", options),
         pick("placement", PLACEMENTS),
-        Field("teaser", Word("teaser"), required=True),
+        control("teaser", required=True),
     )
 
 
@@ -152,10 +149,8 @@ def sections(view: View) -> Page:
     return Page(Word("sections"), (Items(headings("section editor"), rows),))
 
 
-def section(view: View) -> Page:
-    found = view.world.get("section", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("section")
+def section(view: View, found: sqlite3.Row) -> Page:
     drawn = view.world.rows(
         "SELECT label, amount FROM reach WHERE section = :id AND kind = 'day'", id=found["id"]
     )
@@ -164,7 +159,7 @@ def section(view: View) -> Page:
     editor = view.world.row("author", found["editor"])
     link = Link(editor["name"], "author", {"id": editor["id"]})
     chart = Chart(title, "bars", DAYS, tuple(amounts[day] for day in DAYS))
-    return Page(found["name"], (Section(Word("editor"), (link,)), chart))
+    return Page(found["name"], (section_of("editor", link), chart))
 
 
 def readers(view: View) -> Page:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from environments.apps.lists import see_all, seek
 from environments.apps.press.schema import ARTICLE_STATES, COMMENT_STATES, LICENCES, MONTHS
+from environments.apps.tasks import question
 from environments.model.page import Word
 from environments.model.plan import Move, enter, follow, press, tick
-from environments.model.spec import Answer, Bound, Choice, Derive, Pick, Scenario
+from environments.model.spec import Bound, Choice, Derive, Pick
 
 SECTION = Pick("SELECT * FROM section ORDER BY id")
 _STATE = Choice(ARTICLE_STATES)
@@ -37,8 +38,10 @@ def chart_of(section: Bound) -> list[Move]:
 
 
 QUESTIONS = (
-    Scenario(
-        id="character-limit",
+    question(
+        "character-limit",
+        "number",
+        "SELECT most FROM rule WHERE id = :rule",
         goals=(
             "How many characters may a {rule[subject]} have at most according to the style rules?",
             "Look up the style rules: what is the limit in characters for a {rule[subject]}?",
@@ -49,26 +52,28 @@ QUESTIONS = (
             enter(Word("words"), b["rule"]["subject"], "look for the kind of text"),
             press(Word("search"), "start the search"),
         ],
-        answers=(Answer("number", "SELECT most FROM rule WHERE id = :rule"),),
-        replies=("At most {answer} characters.", "{answer}"),
+        said="At most {answer} characters.",
         aside=set_hints,
     ),
-    Scenario(
-        id="image-fee",
+    question(
+        "image-fee",
+        "money",
+        "SELECT fee FROM image WHERE id = :image",
         goals=(
             'How much does it cost to use the image "{image[caption]}"?',
             'What is the fee for the image with the caption "{image[caption]}"?',
         ),
         slots={"image": Pick("SELECT * FROM image ORDER BY id")},
         plan=lambda b: seek("images", b["image"]["caption"]),
-        answers=(Answer("money", "SELECT fee FROM image WHERE id = :image"),),
-        replies=("The fee is {answer}.", "{answer}"),
+        said="The fee is {answer}.",
         aside=set_hints,
     ),
-    Scenario(
-        id="credit-fees",
+    question(
+        "credit-fees",
+        "money",
+        "SELECT sum(fee) FROM image WHERE credit = :credit AND licence = :licence",
         goals=(
-            'What do all images by {credit[credit]} with the licence "{licence}" cost altogether?',
+            'What do all images by {credit[credit]} with the licence "{licence}" cost altogether?'
         ),
         slots={
             "licence": Choice(LICENCES),
@@ -77,79 +82,57 @@ QUESTIONS = (
             ),
         },
         plan=lambda b: see_all("images", licence=b["licence"]),
-        answers=(
-            Answer(
-                "money", "SELECT sum(fee) FROM image WHERE credit = :credit AND licence = :licence"
-            ),
-        ),
-        replies=("They cost {answer} altogether.", "{answer}"),
+        said="They cost {answer} altogether.",
         aside=set_hints,
     ),
-    Scenario(
-        id="next-deadline",
-        goals=(
-            "Which is the earliest due date of the articles in the section {section[name]} whose "
-            'state is "{state}"?',
-        ),
+    question(
+        "next-deadline",
+        "date",
+        "SELECT min(due) FROM article WHERE section = :section AND state = :state",
+        goals="Which is the earliest due date of the articles in the section {section[name]} whose "
+        'state is "{state}"?',
         slots={"section": SECTION, "state": _STATE},
         plan=lambda b: see_all("articles", section=b["section"]["name"], state=b["state"]),
-        answers=(
-            Answer(
-                "date", "SELECT min(due) FROM article WHERE section = :section AND state = :state"
-            ),
-        ),
-        replies=("It is {answer}.", "{answer}"),
+        said="It is {answer}.",
         aside=set_hints,
     ),
-    Scenario(
-        id="authors-discussed",
-        goals=(
-            "Name every author of an article in the section {section[name]} on which a comment "
-            "has the status {status}.",
-        ),
+    question(
+        "authors-discussed",
+        "texts",
+        "SELECT DISTINCT w.name FROM comment c JOIN article a ON a.id = c.article "
+        "JOIN author w ON w.id = a.author WHERE a.section = :section "
+        "AND c.status = :status ORDER BY 1",
+        among="SELECT name FROM author",
+        goals="Name every author of an article in the section {section[name]} on which a comment "
+        "has the status {status}.",
         slots={"section": SECTION, "status": Choice(COMMENT_STATES)},
         plan=lambda b: [
             *see_all("comments", status=b["status"]),
             *see_all("articles", section=b["section"]["name"]),
         ],
-        answers=(
-            Answer(
-                "texts",
-                "SELECT DISTINCT w.name FROM comment c JOIN article a ON a.id = c.article "
-                "JOIN author w ON w.id = a.author WHERE a.section = :section "
-                "AND c.status = :status ORDER BY 1",
-                among="SELECT name FROM author",
-            ),
-        ),
-        replies=("They are {answer}.", "{answer}"),
+        said="They are {answer}.",
         aside=set_hints,
     ),
-    Scenario(
-        id="best-day",
-        goals=(
-            "According to its chart, on which day of last week did the section {section[name]} "
-            "have the most readers?",
-        ),
+    question(
+        "best-day",
+        "text",
+        "SELECT label FROM reach WHERE section = :section AND kind = 'day' AND amount = "
+        "(SELECT max(amount) FROM reach WHERE section = :section AND kind = 'day')",
+        among="SELECT DISTINCT label FROM reach WHERE kind = 'day'",
+        goals="According to its chart, on which day of last week did the section {section[name]} "
+        "have the most readers?",
         slots={"section": SECTION},
         plan=lambda b: chart_of(b["section"]),
-        answers=(
-            Answer(
-                "text",
-                "SELECT label FROM reach WHERE section = :section AND kind = 'day' AND amount = "
-                "(SELECT max(amount) FROM reach WHERE section = :section AND kind = 'day')",
-                among="SELECT DISTINCT label FROM reach WHERE kind = 'day'",
-            ),
-        ),
-        replies=("It was {answer}.", "{answer}"),
+        said="It was {answer}.",
         aside=set_hints,
         charts=1,
     ),
-    Scenario(
-        id="top-section",
-        goals=(
-            "See in the chart which section had the most readers in {month}. How many of the "
-            'articles of that section are in the state "{state}"?',
-        ),
+    question(
+        "top-section",
+        "number",
+        "SELECT count(*) FROM article WHERE section = :top AND state = :state HAVING count(*) > 0",
+        goals="See in the chart which section had the most readers in {month}. How many of the "
+        'articles of that section are in the state "{state}"?',
         slots={
             "month": Choice(MONTHS),
             "state": _STATE,
@@ -162,14 +145,7 @@ QUESTIONS = (
             follow(Word("readers"), "look at the charts"),
             *see_all("articles", section=b["top"]["name"], state=b["state"]),
         ],
-        answers=(
-            Answer(
-                "number",
-                "SELECT count(*) FROM article WHERE section = :top AND state = :state "
-                "HAVING count(*) > 0",
-            ),
-        ),
-        replies=("There are {answer}.", "{answer}"),
+        said="There are {answer}.",
         aside=set_hints,
         charts=1,
     ),

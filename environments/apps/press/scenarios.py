@@ -11,9 +11,10 @@ from environments.apps.press.questions import (
     set_hints,
 )
 from environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDERS, TAGS, VERDICTS
+from environments.apps.tasks import added, changed, removed, task
 from environments.model.page import Word
 from environments.model.plan import enter, follow, press
-from environments.model.spec import Answer, Choice, Derive, Expect, Number, Pick, Scenario
+from environments.model.spec import Answer, Choice, Derive, Number, Pick
 
 _ARTICLE = Pick("SELECT * FROM article ORDER BY id")
 _OPEN = Pick("SELECT * FROM article WHERE state <> 'published' ORDER BY id")
@@ -23,12 +24,10 @@ _NEXT = "FROM newsletter WHERE status = 'planned' AND audience = :audience"
 
 SCENARIOS = (
     *QUESTIONS,
-    Scenario(
-        id="publish",
-        goals=(
-            'Publish the article "{article[title]}" with the image "{image[caption]}", placed '
-            '"{placement}", and the teaser "{teaser}".',
-        ),
+    task(
+        "publish",
+        goals='Publish the article "{article[title]}" with the image "{image[caption]}", placed '
+        '"{placement}", and the teaser "{teaser}".',
         slots={
             "article": _IN_REVIEW,
             "image": Pick("SELECT * FROM image ORDER BY id"),
@@ -46,26 +45,24 @@ SCENARIOS = (
             CONFIRM,
         ],
         expect=(
-            Expect(
-                "changed",
+            changed(
                 "article",
-                {
-                    "state": "published",
-                    "image": "{image[id]}",
-                    "placement": "{placement}",
-                    "teaser": "{teaser}",
-                },
-                key="{article[id]}",
+                "{article[id]}",
+                state="published",
+                image="{image[id]}",
+                placement="{placement}",
+                teaser="{teaser}",
             ),
         ),
-        replies=("The article is out.", "Done."),
+        said="The article is out.",
         aside=pin_article,
     ),
-    Scenario(
-        id="review",
+    task(
+        "review",
         goals=(
-            'Review the article "{article[title]}": the verdict is "{verdict}", the grade {grade} '
-            'of 10 and the remark "{remark}".',
+            'Review the article "{article[title]}": the verdict is "{verdict}", '
+            "the grade {grade} "
+            'of 10 and the remark "{remark}".'
         ),
         slots={
             "article": _OPEN,
@@ -83,26 +80,21 @@ SCENARIOS = (
             ),
         ],
         expect=(
-            Expect(
-                "added",
+            added(
                 "review",
-                {
-                    "article": "{article[id]}",
-                    "verdict": "{verdict}",
-                    "grade": "{grade}",
-                    "remark": "{remark}",
-                },
+                article="{article[id]}",
+                verdict="{verdict}",
+                grade="{grade}",
+                remark="{remark}",
             ),
         ),
-        replies=("The review is with the author.", "Done."),
+        said="The review is with the author.",
         aside=pin_article,
     ),
-    Scenario(
-        id="compose",
-        goals=(
-            'Plan a newsletter to the {audience} with the subject "{subject}" that goes out on '
-            '{sends} and leads with the article "{article[title]}". Report its operation code.',
-        ),
+    task(
+        "compose",
+        goals='Plan a newsletter to the {audience} with the subject "{subject}" that goes out on '
+        '{sends} and leads with the article "{article[title]}". Report its operation code.',
         slots={
             "article": _ARTICLE,
             "audience": Choice(AUDIENCES),
@@ -119,27 +111,25 @@ SCENARIOS = (
             ),
         ],
         expect=(
-            Expect(
-                "added",
+            added(
                 "newsletter",
-                {
-                    "article": "{article[id]}",
-                    "audience": "{audience}",
-                    "subject": "{subject}",
-                    "sends": "{sends}",
-                },
+                article="{article[id]}",
+                audience="{audience}",
+                subject="{subject}",
+                sends="{sends}",
             ),
         ),
         answers=(Answer("code", "newsletter"),),
-        replies=("It is planned; the code is {code}.", "{code}"),
+        said="It is planned; the code is {code}.",
         aside=pin_article,
     ),
-    Scenario(
-        id="send-next",
+    task(
+        "send-next",
         goals=(
-            "Of the planned newsletters to the {audience}, send the one with the earliest sending "
+            "Of the planned newsletters to the {audience}, send the one with the "
+            "earliest sending "
             'date now, with "{sender}" as the sender. Report its operation code and the number of '
-            "recipients.",
+            "recipients."
         ),
         slots={
             "audience": Choice(AUDIENCES),
@@ -152,20 +142,16 @@ SCENARIOS = (
             *fill("send", texts={}, choices={"sender": b["sender"]}),
             CONFIRM,
         ],
-        expect=(
-            Expect(
-                "changed", "newsletter", {"status": "sent", "sender": "{sender}"}, key="{next[id]}"
-            ),
-        ),
+        expect=(changed("newsletter", "{next[id]}", status="sent", sender="{sender}"),),
         answers=(
             Answer("code", "newsletter"),
             Answer("number", "SELECT recipients FROM newsletter WHERE id = :next"),
         ),
-        replies=("Sent. The code is {code}, the recipients are {answer}.", "{code}, {answer}"),
+        said="Sent. The code is {code}, the recipients are {answer}.",
         aside=set_hints,
     ),
-    Scenario(
-        id="delete-comment",
+    task(
+        "delete-comment",
         goals=(
             'Delete what the reader {comment[reader]} wrote about the article "{comment[title]}".',
             'The comment by {comment[reader]} on "{comment[title]}" has to be deleted.',
@@ -185,18 +171,16 @@ SCENARIOS = (
             press(Word("delete"), "delete it"),
             CONFIRM,
         ],
-        expect=(Expect("removed", "comment", {"number": "{comment[number]}"}),),
-        replies=("The comment is gone.", "Done."),
+        expect=(removed("comment", number="{comment[number]}"),),
+        said="The comment is gone.",
         aside=set_hints,
     ),
-    Scenario(
-        id="best-weekday",
-        goals=(
-            "Compare the charts of last week's readers of the sections {section[name]} and "
-            "{other[name]}: on which day was {section[name]} ahead of {other[name]} by most "
-            'readers? Let the article "{article[title]}" appear on that weekday, with the tag '
-            '"{tag}" and {due} as its due date. Report the operation code of the article.',
-        ),
+    task(
+        "best-weekday",
+        goals="Compare the charts of last week's readers of the sections {section[name]} and "
+        "{other[name]}: on which day was {section[name]} ahead of {other[name]} by most "
+        'readers? Let the article "{article[title]}" appear on that weekday, with the tag '
+        '"{tag}" and {due} as its due date. Report the operation code of the article.',
         slots={
             "section": SECTION,
             "other": Pick("SELECT * FROM section WHERE id <> :section ORDER BY id"),
@@ -223,15 +207,10 @@ SCENARIOS = (
             ),
         ],
         expect=(
-            Expect(
-                "changed",
-                "article",
-                {"weekday": "{best[label]}", "tag": "{tag}", "due": "{due}"},
-                key="{article[id]}",
-            ),
+            changed("article", "{article[id]}", weekday="{best[label]}", tag="{tag}", due="{due}"),
         ),
         answers=(Answer("code", "article"),),
-        replies=("The article is on the plan; the code is {code}.", "{code}"),
+        said="The article is on the plan; the code is {code}.",
         aside=pin_article,
         charts=2,
     ),

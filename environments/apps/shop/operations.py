@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from environments.apps.shop.schema import CITIES, DELIVERIES
+from environments.apps.submissions import asks, number_for, preference, removal
 from environments.model.spec import TODAY, Call, Done, Operation, Refused
 
 
 def _add_to_cart(call: Call) -> Done | Refused:
-    product = call.world.get("product", call.form.get("product", ""))
+    product = call.row("product")
     wanted = call.form.get("quantity", "")
     if product is None or not wanted.isascii() or not wanted.isdigit() or not 1 <= int(wanted) <= 9:
         return Refused("Please give a quantity from 1 to 9.")
@@ -22,11 +23,6 @@ def _add_to_cart(call: Call) -> Done | Refused:
     return Done("cart")
 
 
-def _remove_from_cart(call: Call) -> Done | Refused:
-    call.world.remove("cart", call.form.get("item", ""))
-    return Done("cart")
-
-
 def _place_order(call: Call) -> Done | Refused:
     world, delivery = call.world, call.form.get("delivery", "")
     held = world.rows("SELECT c.*, p.price FROM cart c JOIN product p ON p.id = c.product")
@@ -35,7 +31,7 @@ def _place_order(call: Call) -> Done | Refused:
     account = world.row("account", "me")
     key = world.token("purchase")
     total = DELIVERIES[delivery] + sum(row["price"] * row["quantity"] for row in held)
-    number = f"AF-{10000 + int(key[:4], 16)}"
+    number = number_for("AF", key)
     address = f"{account['street']}, {account['city']}"
     world.add(
         "purchase", id=key, number=number, placed=TODAY, delivery=delivery, address=address,
@@ -56,20 +52,15 @@ def _about_order(call: Call) -> str:
 
 
 def _cancel_order(call: Call) -> Done | Refused:
-    order = call.world.get("purchase", call.form.get("order", ""))
+    order = call.row("purchase", "order")
     if order is None or order["status"] != "processing":
         return Refused("This order can no longer be cancelled.")
     call.world.change("purchase", order["id"], status="cancelled")
     return Done("order", {"id": order["id"]})
 
 
-def _about_cancelling(call: Call) -> str:
-    order = call.world.get("purchase", call.form.get("order", ""))
-    return f"Order {order['number'] if order else '?'} will be cancelled for good. Cancel it?"
-
-
 def _wish(call: Call) -> Done | Refused:
-    product = call.world.get("product", call.form.get("product", ""))
+    product = call.row("product")
     if product is None:
         return Refused("There is no such product.")
     if not call.world.value("SELECT count(*) FROM wish WHERE product = :id", id=product["id"]):
@@ -77,13 +68,8 @@ def _wish(call: Call) -> Done | Refused:
     return Done("wishes")
 
 
-def _unwish(call: Call) -> Done | Refused:
-    call.world.remove("wish", call.form.get("item", ""))
-    return Done("wishes")
-
-
 def _write_review(call: Call) -> Done | Refused:
-    product, stars = call.world.get("product", call.form.get("product", "")), call.form.get("stars")
+    product, stars = call.row("product"), call.form.get("stars")
     if product is None or stars not in tuple("12345"):
         return Refused("Please choose from one to five stars.")
     account = call.world.row("account", "me")
@@ -102,19 +88,20 @@ def _save_address(call: Call) -> Done | Refused:
     return Done("account")
 
 
-def _newsletter(call: Call) -> Done | Refused:
-    call.world.change("account", "me", newsletter=int(call.form.get("newsletter") == "on"))
-    return Done("account")
-
-
 OPERATIONS = {
     "add-to-cart": Operation(_add_to_cart),
-    "remove-from-cart": Operation(_remove_from_cart),
+    "remove-from-cart": removal("cart", "cart", "item"),
     "place-order": Operation(_place_order, irreversible=True, confirm=_about_order),
-    "cancel-order": Operation(_cancel_order, irreversible=True, confirm=_about_cancelling),
+    "cancel-order": Operation(
+        _cancel_order,
+        irreversible=True,
+        confirm=asks(
+            "purchase", "number", "Order {} will be cancelled for good. Cancel it?", field="order"
+        ),
+    ),
     "wish": Operation(_wish),
-    "unwish": Operation(_unwish),
+    "unwish": removal("wish", "wishes", "item"),
     "write-review": Operation(_write_review, irreversible=True),
     "save-address": Operation(_save_address),
-    "newsletter": Operation(_newsletter),
+    "newsletter": preference("newsletter", "account"),
 }

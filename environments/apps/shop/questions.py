@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from environments.apps.shop.schema import DELIVERIES, MONTHS
+from environments.apps.tasks import question
 from environments.model.page import Word
 from environments.model.plan import Move, choose, enter, follow, press, scan, tick
-from environments.model.spec import Answer, Bound, Choice, Number, Pick, Scenario
+from environments.model.spec import Bound, Choice, Number, Pick
 
 ANY = Pick("SELECT * FROM product ORDER BY id")
 _ORDER = Pick("SELECT * FROM purchase ORDER BY id")
@@ -44,42 +45,40 @@ def subscribe(_: Bound) -> list[Move]:
 
 
 QUESTIONS = (
-    Scenario(
-        id="price",
+    question(
+        "price",
+        "money",
+        "SELECT price FROM product WHERE id = :product",
         goals=(
             "How much does the {product[name]} cost?",
             "Tell me the price of one {product[name]}.",
         ),
         slots={"product": ANY},
         plan=lambda b: find(b["product"]),
-        answers=(Answer("money", "SELECT price FROM product WHERE id = :product"),),
-        replies=("The {product[name]} costs {answer}.", "{answer}"),
+        said="The {product[name]} costs {answer}.",
         aside=subscribe,
     ),
-    Scenario(
-        id="cheapest",
+    question(
+        "cheapest",
+        "text",
+        "SELECT name FROM product WHERE category = :category AND price = "
+        "(SELECT min(price) FROM product WHERE category = :category)",
+        among=_PRODUCT_NAMES,
         goals=(
             "Which product in the category {category} is the cheapest?",
             "Find the product with the lowest price in the {category} category.",
         ),
         slots={"category": CATEGORY},
         plan=lambda b: browse(b["category"]),
-        answers=(
-            Answer(
-                "text",
-                "SELECT name FROM product WHERE category = :category AND price = "
-                "(SELECT min(price) FROM product WHERE category = :category)",
-                among=_PRODUCT_NAMES,
-            ),
-        ),
-        replies=("It is the {answer}.", "{answer}"),
+        said="It is the {answer}.",
         aside=subscribe,
     ),
-    Scenario(
-        id="spent",
-        goals=(
-            "How much did I pay in all for my orders with {delivery} delivery that are {status}?",
-        ),
+    question(
+        "spent",
+        "money",
+        "SELECT sum(total) FROM purchase WHERE delivery = :delivery AND status = :status "
+        "HAVING count(*) > 0",
+        goals="How much did I pay in all for my orders with {delivery} delivery that are {status}?",
         slots={
             "delivery": Choice(tuple(DELIVERIES)),
             "status": Choice(("delivered", "processing", "shipped")),
@@ -88,83 +87,66 @@ QUESTIONS = (
             follow(Word("orders"), "open the list of orders"),
             scan("see all of them"),
         ],
-        answers=(
-            Answer(
-                "money",
-                "SELECT sum(total) FROM purchase WHERE delivery = :delivery AND status = :status "
-                "HAVING count(*) > 0",
-            ),
-        ),
-        replies=("Together they came to {answer}.", "{answer}"),
+        said="Together they came to {answer}.",
         aside=subscribe,
     ),
-    Scenario(
-        id="cheapest-month",
-        goals=("Look at the price chart of the {product[name]}: in which month was it cheapest?",),
+    question(
+        "cheapest-month",
+        "text",
+        "SELECT month FROM price WHERE product = :product AND amount = "
+        "(SELECT min(amount) FROM price WHERE product = :product)",
+        among="SELECT DISTINCT month FROM price",
+        goals="Look at the price chart of the {product[name]}: in which month was it cheapest?",
         slots={"product": ANY},
         plan=lambda b: find(b["product"]),
-        answers=(
-            Answer(
-                "text",
-                "SELECT month FROM price WHERE product = :product AND amount = "
-                "(SELECT min(amount) FROM price WHERE product = :product)",
-                among="SELECT DISTINCT month FROM price",
-            ),
-        ),
-        replies=("It was cheapest in {answer}.", "{answer}"),
+        said="It was cheapest in {answer}.",
         aside=subscribe,
         charts=1,
     ),
-    Scenario(
-        id="count-orders",
+    question(
+        "count-orders",
+        "number",
+        "SELECT count(*) FROM purchase WHERE status = :status HAVING count(*) > 0",
         goals=("How many of my orders are {status}?", "Count my orders that are {status}."),
         slots={"status": Choice(("delivered", "processing", "shipped"))},
         plan=lambda b: [
             follow(Word("orders"), "open the list of orders"),
             scan("see all of them"),
         ],
-        answers=(
-            Answer(
-                "number",
-                "SELECT count(*) FROM purchase WHERE status = :status HAVING count(*) > 0",
-            ),
-        ),
-        replies=("There are {answer}.", "{answer}"),
+        said="There are {answer}.",
         aside=subscribe,
     ),
-    Scenario(
-        id="last-order",
-        goals=("On which date did I last place an order with {delivery} delivery?",),
+    question(
+        "last-order",
+        "date",
+        "SELECT max(placed) FROM purchase WHERE delivery = :delivery",
+        goals="On which date did I last place an order with {delivery} delivery?",
         slots={"delivery": Choice(tuple(DELIVERIES))},
         plan=lambda b: [
             follow(Word("orders"), "open the list of orders"),
             scan("see all of them"),
         ],
-        answers=(Answer("date", "SELECT max(placed) FROM purchase WHERE delivery = :delivery"),),
-        replies=("That was on {answer}.", "{answer}"),
+        said="That was on {answer}.",
         aside=subscribe,
     ),
-    Scenario(
-        id="affordable",
-        goals=("Name all {category} products that cost less than ${limit}.",),
+    question(
+        "affordable",
+        "texts",
+        "SELECT name FROM product WHERE category = :category AND price < :limit * 100",
+        among=_PRODUCT_NAMES,
+        goals="Name all {category} products that cost less than ${limit}.",
         slots={"category": CATEGORY, "limit": Number(20, 60)},
         plan=lambda b: browse(b["category"]),
-        answers=(
-            Answer(
-                "texts",
-                "SELECT name FROM product WHERE category = :category AND price < :limit * 100",
-                among=_PRODUCT_NAMES,
-            ),
-        ),
-        replies=("They are {answer}.", "{answer}"),
+        said="They are {answer}.",
         aside=subscribe,
     ),
-    Scenario(
-        id="units-bought",
-        goals=(
-            "How many units of {category} products did I buy in order {order[number]} and order "
-            "{other[number]} together?",
-        ),
+    question(
+        "units-bought",
+        "number",
+        "SELECT sum(l.quantity) FROM line l JOIN product p ON p.id = l.product "
+        "WHERE l.purchase IN (:order, :other) AND p.category = :category",
+        goals="How many units of {category} products did I buy in order {order[number]} and order "
+        "{other[number]} together?",
         slots={
             "order": _ORDER,
             "other": Pick("SELECT * FROM purchase WHERE id <> :order ORDER BY id"),
@@ -179,22 +161,19 @@ QUESTIONS = (
             follow(Word("orders"), "go back to the list"),
             follow(b["other"]["number"], "open the second order"),
         ],
-        answers=(
-            Answer(
-                "number",
-                "SELECT sum(l.quantity) FROM line l JOIN product p ON p.id = l.product "
-                "WHERE l.purchase IN (:order, :other) AND p.category = :category",
-            ),
-        ),
-        replies=("It was {answer} units.", "{answer}"),
+        said="It was {answer} units.",
         aside=subscribe,
     ),
-    Scenario(
-        id="compare-charts",
-        goals=(
-            "According to their price charts, which one was cheaper in {month}: the "
-            "{product[name]} or the {other[name]}?",
-        ),
+    question(
+        "compare-charts",
+        "text",
+        "SELECT p.name FROM price c JOIN product p ON p.id = c.product "
+        "WHERE p.id IN (:product, :other) AND c.month = :month AND c.amount <= 1.03 * "
+        "(SELECT min(amount) FROM price WHERE product IN (:product, :other) "
+        "AND month = :month)",
+        among=_PRODUCT_NAMES,
+        goals="According to their price charts, which one was cheaper in {month}: the "
+        "{product[name]} or the {other[name]}?",
         slots={
             "product": ANY,
             "other": Pick(
@@ -204,17 +183,7 @@ QUESTIONS = (
             "month": Choice(MONTHS),
         },
         plan=lambda b: [*find(b["product"]), *find(b["other"])],
-        answers=(
-            Answer(
-                "text",
-                "SELECT p.name FROM price c JOIN product p ON p.id = c.product "
-                "WHERE p.id IN (:product, :other) AND c.month = :month AND c.amount <= 1.03 * "
-                "(SELECT min(amount) FROM price WHERE product IN (:product, :other) "
-                "AND month = :month)",
-                among=_PRODUCT_NAMES,
-            ),
-        ),
-        replies=("The {answer} was cheaper.", "{answer}"),
+        said="The {answer} was cheaper.",
         aside=subscribe,
         charts=2,
     ),

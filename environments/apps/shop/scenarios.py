@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from environments.apps.shop.questions import ANY, CATEGORY, QUESTIONS, browse, find, subscribe
 from environments.apps.shop.schema import DELIVERIES
+from environments.apps.tasks import added, changed, removed, task
 from environments.model.binding import money
 from environments.model.page import Word
 from environments.model.plan import Move, choose, enter, follow, press
@@ -14,11 +15,9 @@ from environments.model.spec import (
     Bound,
     Choice,
     Derive,
-    Expect,
     May,
     Number,
     Pick,
-    Scenario,
 )
 
 _IN_STOCK = Pick("SELECT * FROM product WHERE stock >= 3 ORDER BY id")
@@ -53,8 +52,8 @@ _BOUGHT = (
 
 SCENARIOS = (
     *QUESTIONS,
-    Scenario(
-        id="buy",
+    task(
+        "buy",
         goals=(
             "Buy {quantity} of the {product[name]} with {delivery} delivery and tell me the "
             "operation code of the order.",
@@ -68,25 +67,25 @@ SCENARIOS = (
         },
         plan=_buy,
         expect=(
-            Expect("added", "purchase", {"delivery": "{delivery}"}),
-            Expect("added", "line", {"product": "{product[id]}", "quantity": "{quantity}"}),
+            added("purchase", delivery="{delivery}"),
+            added("line", product="{product[id]}", quantity="{quantity}"),
         ),
-        may=_BOUGHT,
         answers=(Answer("code", "purchase"),),
-        replies=("The order is placed; its code is {code}.", "{code}"),
+        may=_BOUGHT,
+        said="The order is placed; its code is {code}.",
         aside=subscribe,
     ),
-    Scenario(
-        id="wish",
-        goals=("Put the {product[name]} on my list of things saved for later.",),
+    task(
+        "wish",
+        goals="Put the {product[name]} on my list of things saved for later.",
         slots={"product": _UNWISHED},
         plan=lambda b: [*find(b["product"]), press(Word("wish"), "save it for later")],
-        expect=(Expect("added", "wish", {"product": "{product[id]}"}),),
-        replies=("The {product[name]} is on your list.", "Done."),
+        expect=(added("wish", product="{product[id]}"),),
+        said="The {product[name]} is on your list.",
         aside=subscribe,
     ),
-    Scenario(
-        id="cancel",
+    task(
+        "cancel",
         goals=("Cancel my order {order[number]}.", "I no longer need {order[number]}: cancel it."),
         slots={"order": _OPEN_ORDER},
         plan=lambda b: [
@@ -95,17 +94,15 @@ SCENARIOS = (
             press(Word("cancel_order"), "cancel it"),
             press(Word("confirm"), "confirm it"),
         ],
-        expect=(Expect("changed", "purchase", {"status": "cancelled"}, key="{order[id]}"),),
-        replies=("Order {order[number]} is cancelled.", "Done."),
+        expect=(changed("purchase", "{order[id]}", status="cancelled"),),
+        said="Order {order[number]} is cancelled.",
         aside=subscribe,
     ),
-    Scenario(
-        id="buy-best",
-        goals=(
-            "Order one unit of the best rated {category} product that costs less than "
-            "${limit}, with {delivery} delivery. Report the operation code and the total of the "
-            "order.",
-        ),
+    task(
+        "buy-best",
+        goals="Order one unit of the best rated {category} product that costs less than "
+        "${limit}, with {delivery} delivery. Report the operation code and the total of the "
+        "order.",
         slots={
             "category": CATEGORY,
             "limit": Number(20, 90),
@@ -123,32 +120,32 @@ SCENARIOS = (
             *_order(b["delivery"]),
         ],
         expect=(
-            Expect("added", "purchase", {"delivery": "{delivery}"}),
-            Expect("added", "line", {"product": "{best[id]}", "quantity": 1}),
+            added("purchase", delivery="{delivery}"),
+            added("line", product="{best[id]}", quantity=1),
         ),
-        may=_BOUGHT,
         answers=(
             Answer("code", "purchase"),
             Answer("money", "SELECT total FROM purchase WHERE id = :new_purchase", when="after"),
         ),
-        replies=("Ordered. The code is {code} and the total {answer}.", "{code}, {answer}"),
+        may=_BOUGHT,
+        said="Ordered. The code is {code} and the total {answer}.",
         aside=subscribe,
     ),
-    Scenario(
-        id="unwish",
-        goals=("Take the {product[name]} off my list of saved things.",),
+    task(
+        "unwish",
+        goals="Take the {product[name]} off my list of saved things.",
         slots={"product": _WISHED},
         plan=lambda b: [
             follow(Word("wishes"), "open the list"),
             press(Word("remove", b["product"]["name"]), "take it off"),
         ],
-        expect=(Expect("removed", "wish", {"product": "{product[id]}"}),),
-        replies=("It is off the list.", "Done."),
+        expect=(removed("wish", product="{product[id]}"),),
+        said="It is off the list.",
         aside=subscribe,
     ),
-    Scenario(
-        id="review",
-        goals=('Review the {product[name]} with {stars} stars and the words "{words}".',),
+    task(
+        "review",
+        goals='Review the {product[name]} with {stars} stars and the words "{words}".',
         slots={
             "product": ANY,
             "stars": Choice(tuple("12345")),
@@ -160,19 +157,13 @@ SCENARIOS = (
             enter(Word("review"), b["words"], "write the review"),
             press(Word("send_review"), "send it"),
         ],
-        expect=(
-            Expect(
-                "added",
-                "review",
-                {"product": "{product[id]}", "stars": "{stars}", "body": "{words}"},
-            ),
-        ),
-        replies=("The review is online.", "Done."),
+        expect=(added("review", product="{product[id]}", stars="{stars}", body="{words}"),),
+        said="The review is online.",
         aside=subscribe,
     ),
-    Scenario(
-        id="move",
-        goals=("I have moved to {number} {street} in {city}: change my delivery address.",),
+    task(
+        "move",
+        goals="I have moved to {number} {street} in {city}: change my delivery address.",
         slots={
             "number": Number(2, 98),
             "street": Choice(("Fountain Court", "Abbey Close", "Quarry Hill", "Weaver Street")),
@@ -188,15 +179,8 @@ SCENARIOS = (
             choose(Word("city"), b["city"]["city"], "choose the city"),
             press(Word("save_address"), "save the address"),
         ],
-        expect=(
-            Expect(
-                "changed",
-                "account",
-                {"street": "{number} {street}", "city": "{city[city]}"},
-                key="me",
-            ),
-        ),
-        replies=("The address is changed.", "Done."),
+        expect=(changed("account", "me", street="{number} {street}", city="{city[city]}"),),
+        said="The address is changed.",
         aside=subscribe,
     ),
 )

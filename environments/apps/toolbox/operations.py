@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from environments.apps.submissions import asks, preference, removal
 from environments.apps.toolbox.tools import TOOLS, Outcome, hundredths, read, whole
 from environments.model.spec import TODAY, Call, Done, Operation, Refused
 
 _GONE = "This entry is no longer there."
-
-
-def _name(call: Call, field: str) -> str:
-    return call.form.get(field, "").strip()[:60]
 
 
 def _reckoned(call: Call) -> tuple[str, Outcome | None]:
@@ -27,14 +24,14 @@ def _store(call: Call, name: str, tool: str, outcome: Outcome) -> Done:
 
 
 def _save_result(call: Call) -> Done | Refused:
-    (tool, outcome), name = _reckoned(call), _name(call, "result_name")
+    (tool, outcome), name = _reckoned(call), call.text("result_name", 60)
     if outcome is None or not name:
         return Refused("A result needs a name and inputs that the tool can reckon with.")
     return _store(call, name, tool, outcome)
 
 
 def _save_job(call: Call) -> Done | Refused:
-    (tool, outcome), name = _reckoned(call), _name(call, "job_name")
+    (tool, outcome), name = _reckoned(call), call.text("job_name", 60)
     if outcome is None or not name:
         return Refused("A job needs a name and inputs that the tool can reckon with.")
     key = call.world.token("job")
@@ -45,7 +42,7 @@ def _save_job(call: Call) -> Done | Refused:
 
 
 def _run_job(call: Call) -> Done | Refused:
-    job = call.world.get("job", call.form.get("job", ""))
+    job = call.row("job")
     if job is None:
         return Refused(_GONE)
     outcome = TOOLS[job["tool"]](call.world, read(job["inputs"]))
@@ -55,7 +52,7 @@ def _run_job(call: Call) -> Done | Refused:
 
 
 def _rename_job(call: Call) -> Done | Refused:
-    job, name = call.world.get("job", call.form.get("job", "")), _name(call, "new_name")
+    job, name = call.row("job"), call.text("new_name", 60)
     if job is None or not name:
         return Refused("Please give the job a name.")
     call.world.change("job", job["id"], name=name)
@@ -63,25 +60,15 @@ def _rename_job(call: Call) -> Done | Refused:
 
 
 def _delete_job(call: Call) -> Done | Refused:
-    job = call.world.get("job", call.form.get("job", ""))
+    job = call.row("job")
     if job is None:
         return Refused(_GONE)
     call.world.remove("job", job["id"])
     return Done("jobs")
 
 
-def _about_job(call: Call) -> str:
-    job = call.world.get("job", call.form.get("job", ""))
-    return f"The job {job['name'] if job else '?'} cannot be brought back. Delete it?"
-
-
-def _delete_result(call: Call) -> Done | Refused:
-    call.world.remove("result", call.form.get("result", ""))
-    return Done("history")
-
-
 def _record_room(call: Call) -> Done | Refused:
-    name = _name(call, "name")
+    name = call.text("name", 60)
     sides = [whole(call.form.get(side, ""), 1, 5000) for side in ("length", "width", "height")]
     length, width, height = sides
     openings = whole(call.form.get("openings", ""), 0, 500)
@@ -97,7 +84,7 @@ def _record_room(call: Call) -> Done | Refused:
 
 
 def _order(call: Call) -> Done | Refused:
-    paint = call.world.get("paint", call.form.get("paint", ""))
+    paint = call.row("paint")
     tins = whole(call.form.get("tins", ""), 1, 999)
     if paint is None or tins is None:
         return Refused("From 1 to 999 tins can be ordered.")
@@ -107,13 +94,13 @@ def _order(call: Call) -> Done | Refused:
 
 
 def _about_order(call: Call) -> str:
-    paint = call.world.get("paint", call.form.get("paint", ""))
+    paint = call.row("paint")
     name = paint["name"] if paint else "?"
     return f"Mixed paint is not taken back. Order {call.form.get('tins', '')[:6]} of {name}?"
 
 
 def _enquire(call: Call) -> Done | Refused:
-    lender = call.world.get("lender", call.form.get("lender", ""))
+    lender = call.row("lender")
     principal = hundredths(call.form.get("principal", ""))
     years = whole(call.form.get("term", ""), 1, 40)
     if lender is None or not principal or years is None or years > lender["longest"]:
@@ -123,20 +110,19 @@ def _enquire(call: Call) -> Done | Refused:
     return Done("enquiry", {"id": key})
 
 
-def _survey(call: Call) -> Done | Refused:
-    call.world.change("account", "me", survey=int(call.form.get("survey") == "on"))
-    return Done("account")
-
-
 OPERATIONS = {
     "save-result": Operation(_save_result),
     "save-job": Operation(_save_job),
     "run-job": Operation(_run_job),
     "rename-job": Operation(_rename_job),
-    "delete-job": Operation(_delete_job, irreversible=True, confirm=_about_job),
-    "delete-result": Operation(_delete_result, irreversible=True),
+    "delete-job": Operation(
+        _delete_job,
+        irreversible=True,
+        confirm=asks("job", "name", "The job {} cannot be brought back. Delete it?"),
+    ),
+    "delete-result": removal("result", "history", irreversible=True),
     "record-room": Operation(_record_room),
     "order": Operation(_order, irreversible=True, confirm=_about_order),
     "enquire": Operation(_enquire, irreversible=True),
-    "survey": Operation(_survey),
+    "survey": preference("survey", "account"),
 }

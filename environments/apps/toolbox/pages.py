@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
 
+from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps.lists import headings, opens
 from environments.apps.toolbox.schema import BAGS, COUNTINGS, DAYS
 from environments.apps.toolbox.tools import TOOLS
 from environments.kit.listing import listing
@@ -19,11 +22,9 @@ from environments.model.page import (
     Option,
     Page,
     Row,
-    Section,
     Text,
     Word,
 )
-from environments.model.site import missing
 from environments.model.spec import View
 
 _LENDERS = ("SELECT * FROM lender ORDER BY name", "SELECT * FROM lender ORDER BY longest, name")
@@ -47,11 +48,11 @@ def _reckoner(view: View, tool: str, fields: tuple[Field, ...]) -> tuple[Block, 
         return (Notice("The tool cannot reckon with these inputs.", error=True), form)
     hidden = {**outcome.inputs, "tool": tool}
     shown = Facts(tuple((Word(key), value) for key, value in outcome.rows))
-    result = Field("result_name", Word("result_name"), required=True)
-    job = Field("job_name", Word("job_name"), required=True)
-    keep = Form(Word("save_result"), (result,), operation="save-result", hidden=hidden)
-    again = Form(Word("save_job"), (job,), operation="save-job", hidden=hidden)
-    return (form, Section(Word("outcome"), (shown, keep, again)))
+    result = control("result_name", required=True)
+    job = control("job_name", required=True)
+    keep = action_form("save_result", "save-result", result, **hidden)
+    again = action_form("save_job", "save-job", job, **hidden)
+    return (form, section_of("outcome", shown, keep, again))
 
 
 def home(view: View) -> Page:
@@ -61,7 +62,7 @@ def home(view: View) -> Page:
         "The Reckoner",
         (
             Text("Small tools for people who build, paint, pack and pay."),
-            Section(Word("taken"), (taken,)),
+            section_of("taken", taken),
         ),
     )
 
@@ -70,9 +71,9 @@ def converter(view: View) -> Page:
     units = view.world.rows("SELECT name FROM unit ORDER BY measures, name")
     names = _options(row["name"] for row in units)
     fields = (
-        Field("amount", Word("amount")),
-        Field("source", Word("source"), "choice", "", names),
-        Field("target", Word("target"), "choice", "", names),
+        control("amount"),
+        control("source", "choice", "", names),
+        control("target", "choice", "", names),
     )
     return Page(Word("converter"), _reckoner(view, "converter", fields))
 
@@ -84,57 +85,57 @@ def _percent(rate: int) -> str:
 def loan(view: View) -> Page:
     found = view.world.rows(_LENDERS[view.ui.sort])
     rows = [
-        Row(
-            Link(row["name"], "lender", {"id": row["id"]}),
-            (_percent(row["rate"]), money(row["fee"]), f"{row['longest']} years"),
+        opens(
+            row["name"],
+            "lender",
+            row["id"],
+            _percent(row["rate"]),
+            money(row["fee"]),
+            f"{row['longest']} years",
         )
         for row in found
     ]
     fields = (
         Field("amount", Word("principal")),
-        Field("rate", Word("rate")),
-        Field("years", Word("years"), "number"),
+        control("rate"),
+        control("years", "number"),
     )
-    columns = (Word("lender"), Word("lends_at"), Word("fee"), Word("longest"))
-    listed = Section(Word("lenders"), listing(view, "loan", columns, rows))
+    columns = headings("lender lends_at fee longest")
+    listed = section_of("lenders", *listing(view, "loan", columns, rows))
     return Page(Word("loan"), (*_reckoner(view, "loan", fields), listed))
 
 
-def lender(view: View) -> Page:
-    found = view.world.get("lender", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("lends_at"), _percent(found["rate"])),
-        (Word("fee"), money(found["fee"])),
-        (Word("longest"), f"{found['longest']} years"),
+@detail("lender")
+def lender(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        lends_at=_percent(found["rate"]),
+        fee=money(found["fee"]),
+        longest=f"{found['longest']} years",
     )
     fields = (
-        Field("principal", Word("principal"), required=True),
+        control("principal", required=True),
         Field("term", Word("years"), "number", required=True),
     )
-    form = Form(Word("enquire"), fields, operation="enquire", hidden={"lender": found["id"]})
-    return Page(found["name"], (Facts(about), Text("An enquiry is binding for 30 days."), form))
+    form = action_form("enquire", "enquire", *fields, lender=found["id"])
+    return Page(found["name"], (about, Text("An enquiry is binding for 30 days."), form))
 
 
-def enquiry(view: View) -> Page:
-    found = view.world.get("enquiry", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("lender"), view.world.row("lender", found["lender"])["name"]),
-        (Word("principal"), money(found["principal"])),
-        (Word("years"), str(found["years"])),
-        (Word("code"), view.code("enquiry", found["id"])),
+@detail("enquiry")
+def enquiry(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        lender=view.world.row("lender", found["lender"])["name"],
+        principal=money(found["principal"]),
+        years=str(found["years"]),
+        code=view.code("enquiry", found["id"]),
     )
-    return Page(Word("enquiry"), (Facts(about),))
+    return Page(Word("enquiry"), (about,))
 
 
 def dates(view: View) -> Page:
     fields = (
-        Field("start", Word("start"), "date"),
-        Field("days", Word("days"), "number"),
-        Field("counting", Word("counting"), "choice", "", _options(COUNTINGS)),
+        control("start", "date"),
+        control("days", "number"),
+        pick("counting", COUNTINGS),
     )
     return Page(Word("dates"), _reckoner(view, "dates", fields))
 
@@ -142,65 +143,63 @@ def dates(view: View) -> Page:
 def estimator(view: View) -> Page:
     found = view.world.rows(_PAINTS[view.ui.sort])
     rows = [
-        Row(
-            Link(row["name"], "paint", {"id": row["id"]}),
-            (f"{row['tin']} l", money(row["price"]), f"{row['drying']} min"),
+        opens(
+            row["name"],
+            "paint",
+            row["id"],
+            f"{row['tin']} l",
+            money(row["price"]),
+            f"{row['drying']} min",
         )
         for row in found
     ]
     fields = (
         *(Field(name, Word(name), "number") for name in _MEASURES),
-        Field("coats", Word("coats"), "number"),
-        Field("paint", Word("paint"), "choice", "", _options(row["name"] for row in found)),
+        control("coats", "number"),
+        pick("paint", (row["name"] for row in found)),
     )
-    columns = (Word("colour"), Word("tin"), Word("price"), Word("drying"))
-    listed = Section(Word("paints"), listing(view, "estimator", columns, rows))
+    columns = headings("colour tin price drying")
+    listed = section_of("paints", *listing(view, "estimator", columns, rows))
     return Page(Word("estimator"), (*_reckoner(view, "estimator", fields), listed))
 
 
-def paint(view: View) -> Page:
-    found = view.world.get("paint", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("covers"), f"{found['covers']} m²"),
-        (Word("tin"), f"{found['tin']} l"),
-        (Word("price"), money(found["price"])),
-        (Word("drying"), f"{found['drying']} min"),
+@detail("paint")
+def paint(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        covers=f"{found['covers']} m²",
+        tin=f"{found['tin']} l",
+        price=money(found["price"]),
+        drying=f"{found['drying']} min",
     )
     tins = Field("tins", Word("wanted"), "number", required=True)
-    form = Form(Word("order"), (tins,), operation="order", hidden={"paint": found["id"]})
-    return Page(found["name"], (Facts(about), form))
+    form = action_form("order", "order", tins, paint=found["id"])
+    return Page(found["name"], (about, form))
 
 
-def purchase(view: View) -> Page:
-    found = view.world.get("purchase", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("paint"), view.world.row("paint", found["paint"])["name"]),
-        (Word("tins"), str(found["tins"])),
-        (Word("cost"), money(found["total"])),
-        (Word("code"), view.code("purchase", found["id"])),
+@detail("purchase")
+def purchase(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        paint=view.world.row("paint", found["paint"])["name"],
+        tins=str(found["tins"]),
+        cost=money(found["total"]),
+        code=view.code("purchase", found["id"]),
     )
-    return Page(Word("purchase"), (Facts(about),))
+    return Page(Word("purchase"), (about,))
 
 
 def rooms(view: View) -> Page:
     found = view.world.rows("SELECT * FROM room ORDER BY name")
-    rows = [Row(Link(row["name"], "room", {"id": row["id"]})) for row in found]
+    rows = [opens(row["name"], "room", row["id"]) for row in found]
     fields = (
         Field("name", Word("room_name"), required=True),
         *(Field(name, Word(name), "number", required=True) for name in _MEASURES),
     )
-    form = Form(Word("record"), fields, operation="record-room")
+    form = action_form("record", "record-room", *fields)
     return Page(Word("rooms"), (*listing(view, "rooms", (Word("room"),), rows), form))
 
 
-def room(view: View) -> Page:
-    found = view.world.get("room", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("room")
+def room(view: View, found: sqlite3.Row) -> Page:
     about = Facts(tuple((Word(name), str(found[name])) for name in _MEASURES))
     logged = view.world.rows("SELECT * FROM humidity WHERE room = :key", key=found["id"])
     if not logged:
@@ -213,14 +212,12 @@ def room(view: View) -> Page:
 
 def packing(view: View) -> Page:
     found = view.world.rows("SELECT * FROM list ORDER BY leaves")
-    rows = [Row(Link(row["name"], "list", {"id": row["id"]}), (row["leaves"],)) for row in found]
-    return Page(Word("packing"), listing(view, "packing", (Word("trip"), Word("leaves")), rows))
+    rows = [opens(row["name"], "list", row["id"], row["leaves"]) for row in found]
+    return Page(Word("packing"), listing(view, "packing", headings("trip leaves"), rows))
 
 
-def packed(view: View) -> Page:
-    found = view.world.get("list", view.args.get("id", ""))
-    if found is None:
-        return missing()
+@detail("list")
+def packed(view: View, found: sqlite3.Row) -> Page:
     bag = view.args.get("bag", "")
     things = view.world.rows(
         "SELECT * FROM thing WHERE list = :key AND (:bag = '' OR bag = :bag) ORDER BY name",
@@ -232,15 +229,15 @@ def packed(view: View) -> Page:
         for row in things
     ]
     bags = (Option("", Word("any")), *_options(BAGS))
-    field = Field("bag", Word("bag"), "choice", bag, bags)
+    field = control("bag", "choice", bag, bags)
     form = Form(Word("search"), (field,), page="list", hidden={"id": found["id"]})
-    columns = (Word("thing"), Word("bag"), Word("grams"), Word("count"), Word("remark"))
+    columns = headings("thing bag grams count remark")
     return Page(found["name"], (form, *listing(view, "list", columns, rows)))
 
 
 def _saved(view: View, table: str, page: str, sql: str) -> Page:
     rows = [
-        Row(Link(row["name"], table, {"id": row["id"]}), (row["tool"], row["made"]))
+        opens(row["name"], table, row["id"], row["tool"], row["made"])
         for row in view.world.rows(sql)
     ]
     return Page(Word(page), listing(view, page, (Word(table), Word("tool"), Word("made")), rows))
@@ -250,26 +247,24 @@ def jobs(view: View) -> Page:
     return _saved(view, "job", "jobs", _JOBS[view.ui.sort])
 
 
-def job(view: View) -> Page:
-    found = view.world.get("job", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("tool"), found["tool"]),
-        (Word("inputs"), found["inputs"]),
-        (Word("made"), found["made"]),
-        (Word("remark"), found["remark"]),
-        (Word("code"), view.code("job", found["id"])),
+@detail("job")
+def job(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        tool=found["tool"],
+        inputs=found["inputs"],
+        made=found["made"],
+        remark=found["remark"],
+        code=view.code("job", found["id"]),
     )
     hidden = {"job": found["id"]}
-    name = Field("new_name", Word("new_name"), "text", found["name"], required=True)
+    name = control("new_name", "text", found["name"], required=True)
     return Page(
         found["name"],
         (
-            Facts(about),
-            Form(Word("run"), operation="run-job", hidden=hidden),
-            Form(Word("rename"), (name,), operation="rename-job", hidden=hidden),
-            Form(Word("delete_job"), operation="delete-job", hidden=hidden),
+            about,
+            action_form("run", "run-job", **hidden),
+            action_form("rename", "rename-job", name, **hidden),
+            action_form("delete_job", "delete-job", **hidden),
         ),
     )
 
@@ -278,27 +273,25 @@ def history(view: View) -> Page:
     return _saved(view, "result", "history", "SELECT * FROM result ORDER BY made DESC, id")
 
 
-def result(view: View) -> Page:
-    found = view.world.get("result", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    about = (
-        (Word("tool"), found["tool"]),
-        (Word("inputs"), found["inputs"]),
-        (Word("outcome"), found["outcome"]),
-        (Word("made"), found["made"]),
-        (Word("code"), view.code("result", found["id"])),
+@detail("result")
+def result(view: View, found: sqlite3.Row) -> Page:
+    about = facts(
+        tool=found["tool"],
+        inputs=found["inputs"],
+        outcome=found["outcome"],
+        made=found["made"],
+        code=view.code("result", found["id"]),
     )
     hidden = {"result": found["id"]}
-    delete = Form(Word("delete_result"), operation="delete-result", hidden=hidden)
-    return Page(found["name"], (Facts(about), delete))
+    delete = action_form("delete_result", "delete-result", **hidden)
+    return Page(found["name"], (about, delete))
 
 
 def account(view: View) -> Page:
     mine = view.world.row("account", "me")
-    survey = Field("survey", Word("survey"), "tick", "on" if mine["survey"] else "")
-    form = Form(Word("save"), (survey,), operation="survey")
-    return Page(Word("account"), (Facts(((Word("member"), mine["name"]),)), form))
+    survey = control("survey", "tick", "on" if mine["survey"] else "")
+    form = action_form("save", "survey", survey)
+    return Page(Word("account"), (facts(member=mine["name"]), form))
 
 
 PAGES = {"list": packed} | {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from environments.apps.tasks import added, changed, question, removed, task
 from environments.apps.toolbox import plans
 from environments.model.page import Word
 from environments.model.plan import follow, press, scan
-from environments.model.spec import Answer, Choice, Expect, Number, Scenario
+from environments.model.spec import Answer, Choice, Expect, Number
 
 # The right answers are reckoned here once more, in SQL, and not by the tools' own code.
 _CONVERTED = "SELECT (2 * :amount * :pair_large * 100 + :pair_small) / (2 * :pair_small) / 100.0"
@@ -29,161 +30,151 @@ _DAYS = "SELECT DISTINCT day FROM humidity"
 _HUNDREDS = Number(30, 400)
 
 SCENARIOS = (
-    Scenario(
-        id="bench",
-        goals=("Until which date is the {bench[name]} taken?",),
+    question(
+        "bench",
+        "date",
+        "SELECT taken FROM bench WHERE id = :bench",
+        goals="Until which date is the {bench[name]} taken?",
         slots={"bench": plans.BENCH},
         plan=lambda b: [follow(Word("home"), "see which benches are taken")],
-        answers=(Answer("date", "SELECT taken FROM bench WHERE id = :bench"),),
-        replies=("It is taken until {answer}.", "{answer}"),
+        said="It is taken until {answer}.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="convert",
-        goals=(
-            "How many {pair[target]} are {amount} {pair[source]}? Give the two decimals that the "
-            "converter gives.",
-        ),
+    question(
+        "convert",
+        "number",
+        _CONVERTED,
+        goals="How many {pair[target]} are {amount} {pair[source]}? Give the two decimals that the "
+        "converter gives.",
         slots={"pair": plans.PAIR, "amount": Number(12, 480)},
         plan=lambda b: plans.convert(b["amount"], b["pair"]["source"], b["pair"]["target"]),
-        answers=(Answer("number", _CONVERTED),),
-        replies=("They are {answer} {pair[target]}.", "{answer}"),
+        said="They are {answer} {pair[target]}.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="monthly",
-        goals=(
-            "What is the monthly payment for a loan of ${principal}00 at {rate} per cent a year "
-            "over {years} years?",
-        ),
+    question(
+        "monthly",
+        "money",
+        _MONTHLY,
+        goals="What is the monthly payment for a loan of ${principal}00 at {rate} per cent a year "
+        "over {years} years?",
         slots={
             "principal": _HUNDREDS,
             "rate": Choice(("3.1", "4.25", "5.5", "6.75", "7.9")),
             "years": Number(3, 15),
         },
         plan=lambda b: plans.borrow(b["principal"], b["rate"], b["years"]),
-        answers=(Answer("money", _MONTHLY),),
-        replies=("It is {answer} a month.", "{answer}"),
+        said="It is {answer} a month.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="lowest-total",
+    question(
+        "lowest-total",
+        "money",
+        _LOWEST,
         goals=(
-            "Of the lenders that lend for {term[years]} years or longer, take the one that is the "
+            "Of the lenders that lend for {term[years]} years or longer, take the "
+            "one that is the "
             "cheapest in all: every monthly payment and the lender's one-off fee. What does a loan "
-            "of ${principal}00 over {term[years]} years come to there, payments and fee together?",
+            "of ${principal}00 over {term[years]} years come to there, payments and fee together?"
         ),
         slots={"term": plans.TERM, "principal": _HUNDREDS},
         plan=plans.compare,
-        answers=(Answer("money", _LOWEST),),
-        replies=("It comes to {answer}.", "{answer}"),
+        said="It comes to {answer}.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="working-days",
-        goals=("Which date is {days} working days (Monday to Friday) after {start}?",),
+    question(
+        "working-days",
+        "date",
+        _WORKING_DAYS_LATER,
+        goals="Which date is {days} working days (Monday to Friday) after {start}?",
         slots={
             "start": Choice(("2026-03-12", "2026-04-07", "2026-05-20", "2026-06-26")),
             "days": Number(8, 60),
         },
         plan=plans.count,
-        answers=(Answer("date", _WORKING_DAYS_LATER),),
-        replies=("It is {answer}.", "{answer}"),
+        said="It is {answer}.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="drying",
+    question(
+        "drying",
+        "duration",
+        "SELECT :coats * drying FROM paint WHERE id = :paint",
         goals=(
-            "How long do {coats} coats of {paint[name]} take to dry, if each of them has to be dry "
-            "before the next?",
+            "How long do {coats} coats of {paint[name]} take to dry, if each of "
+            "them has to be dry "
+            "before the next?"
         ),
         slots={"paint": plans.PAINT, "coats": Number(2, 5)},
         plan=lambda b: [
             follow(Word("estimator"), "see the paints"),
             follow(b["paint"]["name"], "open the paint"),
         ],
-        answers=(Answer("duration", "SELECT :coats * drying FROM paint WHERE id = :paint"),),
-        replies=("They take {answer}.", "{answer}"),
+        said="They take {answer}.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="bag-weight",
-        goals=(
-            "What do all the things in the {bag[name]} on the packing list {list[name]} weigh "
-            "together, in grams? Mind the number of pieces.",
-        ),
+    question(
+        "bag-weight",
+        "number",
+        "SELECT sum(grams * count) FROM thing WHERE list = :list AND bag = :bag",
+        goals="What do all the things in the {bag[name]} on the packing list {list[name]} weigh "
+        "together, in grams? Mind the number of pieces.",
         slots={"list": plans.LIST, "bag": plans.BAG},
         plan=plans.weigh,
-        answers=(
-            Answer(
-                "number", "SELECT sum(grams * count) FROM thing WHERE list = :list AND bag = :bag"
-            ),
-        ),
-        replies=("Together they weigh {answer} grams.", "{answer}"),
+        said="Together they weigh {answer} grams.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="heavy-things",
+    question(
+        "heavy-things",
+        "texts",
+        "SELECT name FROM thing WHERE list = :list AND grams > 100 * :limit",
+        among="SELECT name FROM thing WHERE list = :list",
         goals=(
-            "Which things on the packing list {list[name]} weigh more than {limit}00 grams apiece? "
-            "Name all of them.",
+            "Which things on the packing list {list[name]} weigh more than "
+            "{limit}00 grams apiece? "
+            "Name all of them."
         ),
         slots={"list": plans.LIST, "limit": Number(3, 10)},
         plan=lambda b: [*plans.unpack(b["list"]["name"]), scan("see all of it")],
-        answers=(
-            Answer(
-                "texts",
-                "SELECT name FROM thing WHERE list = :list AND grams > 100 * :limit",
-                among="SELECT name FROM thing WHERE list = :list",
-            ),
-        ),
-        replies=("These: {answer}.", "{answer}"),
+        said="These: {answer}.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="dampest-day",
-        goals=("According to its chart, on which day of last week was the {room[name]} dampest?",),
+    question(
+        "dampest-day",
+        "text",
+        "SELECT day FROM humidity WHERE room = :room AND amount ="
+        " (SELECT max(amount) FROM humidity WHERE room = :room)",
+        among=_DAYS,
+        goals="According to its chart, on which day of last week was the {room[name]} dampest?",
         slots={"room": plans.ROOM},
         plan=lambda b: plans.visit(b["room"]),
-        answers=(
-            Answer(
-                "text",
-                "SELECT day FROM humidity WHERE room = :room AND amount ="
-                " (SELECT max(amount) FROM humidity WHERE room = :room)",
-                among=_DAYS,
-            ),
-        ),
-        replies=("It was dampest on {answer}.", "{answer}"),
+        said="It was dampest on {answer}.",
         aside=plans.survey,
         charts=1,
     ),
-    Scenario(
-        id="furthest-apart",
+    question(
+        "furthest-apart",
+        "text",
+        "WITH gap AS (SELECT a.day, abs(a.amount - b.amount) AS size FROM humidity a"
+        " JOIN humidity b ON b.day = a.day WHERE a.room = :first AND b.room = :second)"
+        " SELECT day FROM gap WHERE size = (SELECT max(size) FROM gap)",
+        among=_DAYS,
         goals=(
-            "Compare the humidity charts of the {first[name]} and the {second[name]}: on which day "
-            "of last week were the two furthest apart?",
+            "Compare the humidity charts of the {first[name]} and the "
+            "{second[name]}: on which day "
+            "of last week were the two furthest apart?"
         ),
         slots={"first": plans.ROOM, "second": plans.RIVAL},
         plan=lambda b: [*plans.visit(b["first"]), *plans.visit(b["second"])],
-        answers=(
-            Answer(
-                "text",
-                "WITH gap AS (SELECT a.day, abs(a.amount - b.amount) AS size FROM humidity a"
-                " JOIN humidity b ON b.day = a.day WHERE a.room = :first AND b.room = :second)"
-                " SELECT day FROM gap WHERE size = (SELECT max(size) FROM gap)",
-                among=_DAYS,
-            ),
-        ),
-        replies=("They were furthest apart on {answer}.", "{answer}"),
+        said="They were furthest apart on {answer}.",
         aside=plans.survey,
         charts=2,
     ),
-    Scenario(
-        id="save-result",
+    task(
+        "save-result",
         goals=(
-            "Convert {amount} {pair[source]} to {pair[target]} and save the result under the name "
+            "Convert {amount} {pair[source]} to {pair[target]} and save the result "
+            "under the name "
             '"{name}". Report the operation code of the saved result and the converted amount, '
-            "with two decimals.",
+            "with two decimals."
         ),
         slots={
             "pair": plans.PAIR,
@@ -192,84 +183,76 @@ SCENARIOS = (
         },
         plan=plans.save,
         expect=(
-            Expect(
-                "added",
+            added(
                 "result",
-                {
-                    "tool": "converter",
-                    "name": "{name}",
-                    "inputs": "amount={amount}; source={pair[source]}; target={pair[target]}",
-                },
+                tool="converter",
+                name="{name}",
+                inputs="amount={amount}; source={pair[source]}; target={pair[target]}",
             ),
         ),
         answers=(Answer("code", "result"), Answer("number", _CONVERTED)),
-        replies=("Saved with the code {code}; it is {answer}.", "{code}, {answer}"),
+        said="Saved with the code {code}; it is {answer}.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="rename-job",
-        goals=('Rename my saved job "{job[name]}" to "{name}".',),
+    task(
+        "rename-job",
+        goals='Rename my saved job "{job[name]}" to "{name}".',
         slots={
             "job": plans.JOB,
             "name": Choice(("Version two", "For the neighbours", "Final numbers")),
         },
         plan=plans.rename,
-        expect=(Expect("changed", "job", {"name": "{name}"}, key="{job[id]}"),),
-        replies=("The job is renamed.", "Done."),
+        expect=(changed("job", "{job[id]}", name="{name}"),),
+        said="The job is renamed.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="delete-job",
+    task(
+        "delete-job",
         goals=(
-            'Delete the oldest of my saved jobs for the tool "{tool}", by the day on which it was '
-            "made.",
+            'Delete the oldest of my saved jobs for the tool "{tool}", by the day '
+            "on which it was "
+            "made."
         ),
         slots={"tool": Choice(("loan", "converter", "dates")), "job": plans.OLDEST},
         plan=plans.delete,
-        expect=(Expect("removed", "job", {"id": "{job[id]}"}),),
-        replies=("The job is deleted.", "Done."),
+        expect=(removed("job", id="{job[id]}"),),
+        said="The job is deleted.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="run-job",
-        goals=(
-            'Run my saved job "{job[name]}". Report the operation code of its result and the '
-            "monthly payment.",
-        ),
+    task(
+        "run-job",
+        goals='Run my saved job "{job[name]}". Report the operation code of its result and the '
+        "monthly payment.",
         slots={"job": plans.LOAN_JOB},
         plan=lambda b: [*plans.open_job(b["job"]["name"]), press(Word("run"), "run it")],
-        expect=(Expect("added", "result", {"tool": "loan", "inputs": "{job[inputs]}"}),),
+        expect=(added("result", tool="loan", inputs="{job[inputs]}"),),
         answers=(
             Answer("code", "result"),
             Answer("money", "SELECT value FROM result WHERE id = :new_result", when="after"),
         ),
-        replies=("The code is {code} and the payment {answer}.", "{code}, {answer}"),
+        said="The code is {code} and the payment {answer}.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="order-tins",
-        goals=(
-            "The walls of the {room[name]} are to get {coats} coats of {paint[name]}; the room's "
-            "measurements are on record. Have the tool for it work out how many tins that takes, "
-            "order just as many, and report the order's operation code and its cost.",
-        ),
+    task(
+        "order-tins",
+        goals="The walls of the {room[name]} are to get {coats} coats of {paint[name]}; the room's "
+        "measurements are on record. Have the tool for it work out how many tins that takes, "
+        "order just as many, and report the order's operation code and its cost.",
         slots={"room": plans.ROOM, "paint": plans.PAINT, "coats": Number(2, 5), "need": plans.NEED},
         plan=plans.order,
-        expect=(Expect("added", "purchase", {"paint": "{paint[id]}", "tins": "{need[tins]}"}),),
+        expect=(added("purchase", paint="{paint[id]}", tins="{need[tins]}"),),
         answers=(
             Answer("code", "purchase"),
             Answer("money", "SELECT :need_tins * price FROM paint WHERE id = :paint"),
         ),
-        replies=("Ordered: code {code}, for {answer}.", "{code}, {answer}"),
+        said="Ordered: code {code}, for {answer}.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="enquire",
-        goals=(
-            "Of the lenders that lend for {years} years or longer and whose fee is at most "
-            "{limit[fee]:money}, find the one with the lowest interest. Send it an enquiry for a "
-            "loan of ${principal}00 over {years} years and report the operation code.",
-        ),
+    task(
+        "enquire",
+        goals="Of the lenders that lend for {years} years or longer and whose fee is at most "
+        "{limit[fee]:money}, find the one with the lowest interest. Send it an enquiry for a "
+        "loan of ${principal}00 over {years} years and report the operation code.",
         slots={
             "principal": _HUNDREDS,
             "years": Number(4, 8),
@@ -278,23 +261,17 @@ SCENARIOS = (
         },
         plan=plans.enquire,
         expect=(
-            Expect(
-                "added",
-                "enquiry",
-                {"lender": "{lender[id]}", "principal": "{lender[cents]}", "years": "{years}"},
-            ),
+            added("enquiry", lender="{lender[id]}", principal="{lender[cents]}", years="{years}"),
         ),
         answers=(Answer("code", "enquiry"),),
-        replies=("The enquiry is sent; its code is {code}.", "{code}"),
+        said="The enquiry is sent; its code is {code}.",
         aside=plans.survey,
     ),
-    Scenario(
-        id="record-room",
-        goals=(
-            'Record a room called "{name}". It is {long} feet long and {wide} feet wide (both to '
-            "be converted and rounded to whole centimetres), {height} cm high, and has {openings} "
-            "m² of doors and windows.",
-        ),
+    task(
+        "record-room",
+        goals='Record a room called "{name}". It is {long} feet long and {wide} feet wide (both to '
+        "be converted and rounded to whole centimetres), {height} cm high, and has {openings} "
+        "m² of doors and windows.",
         slots={
             "name": Choice(("Bicycle shed", "Sauna", "Tea house")),
             "long": Number(9, 28),
@@ -312,7 +289,7 @@ SCENARIOS = (
                 | {name: f"{{{name}}}" for name in ("height", "openings")},
             ),
         ),
-        replies=("The room is on record.", "Done."),
+        said="The room is on record.",
         aside=plans.survey,
     ),
 )

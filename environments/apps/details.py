@@ -1,0 +1,82 @@
+"""Pages about one thing: its facts, its sections, the forms that change it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from functools import wraps
+
+from environments.model.page import (
+    Block,
+    Facts,
+    Field,
+    Form,
+    Input,
+    Option,
+    Page,
+    Section,
+    Word,
+)
+from environments.model.site import missing
+from environments.model.spec import PageMaker, View
+
+
+def detail(table: str = "", *, sql: str = "") -> Callable[[Callable[..., Page]], PageMaker]:
+    """Decorate a page about one row, which the address names by ``id``: a row of ``table``, or
+    what ``sql`` gives for ``:id``. An unknown one is a page that is missing."""
+
+    def decorate(make: Callable[[View, sqlite3.Row], Page]) -> PageMaker:
+        @wraps(make)
+        def page(view: View) -> Page:
+            key = view.args.get("id", "")
+            found = view.world.one(sql, id=key) if sql else view.world.get(table, key)
+            return missing() if found is None else make(view, found)
+
+        return page
+
+    return decorate
+
+
+def facts(**values: str) -> Facts:
+    """Names and values; the names are words."""
+    return Facts(tuple((Word(name), value) for name, value in values.items()))
+
+
+def facts_of(row: sqlite3.Row, columns: str, **more: str) -> Facts:
+    """Columns of a row (blanks between; each is a word) and what else there is to say; "-" where
+    a column is empty."""
+    shown = {name: str(row[name]) or "-" for name in columns.split()}
+    return facts(**shown, **more)
+
+
+def section_of(title: str, *blocks: Block) -> Section:
+    """Blocks under a heading, which is a word."""
+    return Section(Word(title), blocks)
+
+
+def control(
+    name: str,
+    kind: Input = "text",
+    value: str = "",
+    options: tuple[Option, ...] = (),
+    *,
+    required: bool = False,
+) -> Field:
+    """A control whose label is the word of its name."""
+    return Field(name, Word(name), kind, value, options, required)
+
+
+def pick(name: str, values: Iterable[str | int], value: str = "") -> Field:
+    """A choice among values that are shown as they are sent."""
+    return control(name, "choice", value, tuple(Option(str(v), str(v)) for v in values))
+
+
+def pick_row(name: str, rows: Iterable[sqlite3.Row], value: str = "") -> Field:
+    """A choice among rows, shown by their names and sent by their keys."""
+    return control(name, "choice", value, tuple(Option(row["id"], row["name"]) for row in rows))
+
+
+def action_form(submit: str | Word, operation: str, *fields: Field, **hidden: str) -> Form:
+    """A form that carries out an operation; ``hidden`` is sent along."""
+    label = Word(submit) if isinstance(submit, str) else submit
+    return Form(label, fields, operation=operation, hidden=hidden)

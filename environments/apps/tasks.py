@@ -1,0 +1,88 @@
+"""Scenarios of the recurring shapes: a question with one answer, a task that changes the state.
+
+Every last message comes in two wordings: a sentence (``said``), and what is asked for alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from environments.model.plan import Move
+from environments.model.spec import Answer, AnswerKind, Bound, Expect, May, Scenario, Slot
+
+Plan = Callable[[Bound], Sequence[Move]]
+
+
+def question(
+    name: str,
+    kind: AnswerKind,
+    sql: str,
+    *,
+    goals: str | tuple[str, ...],
+    slots: Mapping[str, Slot],
+    plan: Plan,
+    said: str,
+    among: str = "",
+    aside: Plan | None = None,
+    charts: int = 0,
+) -> Scenario:
+    """A question about the state as it is: ``sql`` gives the answer (see ``Answer``)."""
+    return task(
+        name,
+        goals=goals,
+        slots=slots,
+        plan=plan,
+        said=said,
+        answers=(Answer(kind, sql, among=among),),
+        aside=aside,
+        charts=charts,
+    )
+
+
+def task(
+    name: str,
+    *,
+    goals: str | tuple[str, ...],
+    slots: Mapping[str, Slot],
+    plan: Plan,
+    said: str,
+    expect: tuple[Expect, ...] = (),
+    answers: tuple[Answer, ...] = (),
+    may: tuple[May, ...] = (),
+    aside: Plan | None = None,
+    charts: int = 0,
+) -> Scenario:
+    """A task that is done when the state is as ``expect`` says and ``answers`` are given."""
+    return Scenario(
+        id=name,
+        goals=(goals,) if isinstance(goals, str) else goals,
+        slots=slots,
+        plan=plan,
+        replies=(said, _alone(answers)),
+        answers=answers,
+        expect=expect,
+        may=may,
+        aside=aside,
+        charts=charts,
+    )
+
+
+def _alone(answers: Sequence[Answer]) -> str:
+    """The wording that says nothing but what is asked for."""
+    kinds = {"{code}" if answer.kind == "code" else "{answer}" for answer in answers}
+    return ", ".join(sorted(kinds, reverse=True)) or "Done."
+
+
+def added(table: str, /, **values: str | int) -> Expect:
+    """One row more, with these values."""
+    return Expect("added", table, values)
+
+
+def changed(table: str, key: str = "", /, **values: str | int) -> Expect:
+    """The row with this key changed so that it has these values."""
+    return Expect("changed", table, values, key)
+
+
+def removed(table: str, key: str = "", /, **values: str | int) -> Expect:
+    """One row less, which had these values."""
+    return Expect("removed", table, values, key)
