@@ -21,9 +21,7 @@ from pathlib import Path
 from rich.console import Console
 
 from environments.model.case import read_cases
-from environments.serving.static_copy import (
-    PAGES,
-)
+from environments.serving.static_copy import PAGES
 from environments.serving.static_export import export, summary_table
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors

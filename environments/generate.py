@@ -17,12 +17,7 @@ from rich.progress import Progress
 from environments.stages import produce
 from environments.stages.options import read_options
 from environments.stages.planning import planned
-from environments.stages.report import (
-    remarks,
-    summary,
-    tables,
-    write_report,
-)
+from environments.stages.report import remarks, summary, tables, write_report
 from trajectories.exits import DONE, FAILURES, user_errors
 from trajectories.terminal import one_line
 

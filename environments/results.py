@@ -14,9 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from environments.analysis.agent_results import (
-    results,
-)
+from environments.analysis.agent_results import results
 from environments.analysis.agent_tables import tables
 from environments.analysis.outcomes import read_outcomes
 from eval.rendering import render

@@ -16,11 +16,7 @@ import orjson
 from rich.console import Console
 
 from environments.model.case import read_cases, write_cases
-from environments.recording.validation_run import (
-    summary,
-    summary_table,
-    validate_cases,
-)
+from environments.recording.validation_run import summary, summary_table, validate_cases
 from trajectories.atomic import write_bytes
 from trajectories.exits import DONE, FAILURES, Parser, user_errors
 from trajectories.terminal import terminal_console

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from environments.analysis.agent_results import (
-    NONE,
-    groups,
-    percent,
-)
+from environments.analysis.agent_results import NONE, groups, percent
 from eval.rendering import Table
 
 

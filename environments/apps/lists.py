@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from environments.kit.listing import listing
-from environments.model.page import Field, Form, Link, Option, Page, Row, Word
-from environments.model.plan import Move, choose, enter, follow, press, scan
+from environments.model.page import Block, Field, Form, Items, Link, Option, Page, Row, Word
+from environments.model.plan import Move, choose, enter, follow, press, scan, tick
 from environments.model.spec import View
 
 CONFIRM = press(Word("confirm"), "confirm it")
@@ -20,19 +20,43 @@ def asked_for(view: View, *names: str) -> dict[str, str]:
     return {name: view.args.get(name, "") for name in ("words", *names)}
 
 
-def chosen(view: View, name: str, values: Iterable[str]) -> Field:
+def narrowed(name: str, value: str, values: Iterable[str]) -> Field:
     """A filter that may be left open."""
     options = (Option("", Word("any")), *(Option(entry, entry) for entry in values))
-    return Field(name, Word(name), "choice", view.args.get(name, ""), options)
+    return Field(name, Word(name), "choice", value, options)
+
+
+def chosen(view: View, name: str, values: Iterable[str]) -> Field:
+    """A filter as the page's address has it."""
+    return narrowed(name, view.args.get(name, ""), values)
+
+
+def filter_form(page: str, *filters: Field, submit: str = "search", **hidden: str) -> Form:
+    """A form that asks for a list."""
+    return Form(Word(submit), filters, page=page, hidden=hidden)
+
+
+def search_form(page: str, words: str, *filters: Field) -> Form:
+    """A form that asks for a list by words and filters."""
+    return filter_form(page, Field("words", Word("words"), "search", words), *filters)
 
 
 def searched(
     view: View, page: str, columns: str, rows: Sequence[Row], filters: Sequence[Field] = ()
 ) -> Page:
     """A list page: the search, then what was found. ``columns`` are words, blanks between."""
-    words = Field("words", Word("words"), "search", view.args.get("words", ""))
-    form = Form(Word("search"), (words, *filters), page=page)
-    return Page(Word(page), (form, *listing(view, page, headings(columns), rows)))
+    form = search_form(page, view.args.get("words", ""), *filters)
+    return list_page(view, page, columns, rows, form)
+
+
+def list_page(view: View, page: str, columns: str, rows: Sequence[Row], *before: Block) -> Page:
+    """A page of a long list below what stands ``before`` it."""
+    return Page(Word(page), (*before, *listing(view, page, headings(columns), rows)))
+
+
+def table_page(page: str, columns: str, rows: Iterable[Row]) -> Page:
+    """A page of a list that is short."""
+    return Page(Word(page), (Items(headings(columns), tuple(rows)),))
 
 
 def headings(columns: str) -> tuple[Word, ...]:
@@ -57,10 +81,10 @@ def seek(page: str, text: str) -> list[Move]:
     ]
 
 
-def see_all(page: str, **filters: str) -> list[Move]:
-    """See everything in a list that the filters leave."""
+def see_all(page: str, why: str = "", **filters: str) -> list[Move]:
+    """See everything in a list that the filters leave; ``why`` words the first step."""
     return [
-        follow(Word(page), f"open the list of {page}"),
+        follow(Word(page), why or f"open the list of {page}"),
         *(choose(Word(name), text, f"narrow it down to {text}") for name, text in filters.items()),
         press(Word("search"), "apply the filter"),
         scan("see the whole list"),
@@ -73,4 +97,13 @@ def fill(button: str, *, texts: dict[str, str | int], choices: dict[str, str]) -
         *(choose(Word(name), text, f"choose {text}") for name, text in choices.items()),
         *(enter(Word(name), text, f"fill in {text}") for name, text in texts.items()),
         press(Word(button), "send the form"),
+    ]
+
+
+def switch(page: str, setting: str) -> list[Move]:
+    """Switch a setting that nobody asked about: an aside."""
+    return [
+        follow(Word(page), f"check the {page}"),
+        tick(Word(setting), "complete the form"),
+        press(Word("save"), "save the form"),
     ]

@@ -10,11 +10,7 @@ import orjson
 from rich.table import Table
 
 from environments.model.case import Case
-from environments.serving.static_copy import (
-    PAGES,
-    NotStatic,
-    bundle,
-)
+from environments.serving.static_copy import PAGES, NotStatic, bundle
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 

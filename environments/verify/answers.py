@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from environments.verify.candidates import (
-    Candidates,
-    Family,
-    Unreadable,
-    candidates,
-    pieces,
-)
+from environments.verify.candidates import Candidates, Family, Unreadable, candidates, pieces
 from environments.verify.model import AnswerFact
 from environments.verify.truth import Asked
 from rules.values import normalise

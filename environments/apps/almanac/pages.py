@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 
+from environments.apps import details as ui
 from environments.apps.almanac.schema import FORMATS, KINDS, LABELS, MONTHS, SHELVES, STUDIES, YEARS
-from environments.apps.details import action_form, control, detail, facts, pick, section_of
-from environments.apps.lists import headings, opens
+from environments.apps.lists import filter_form, headings, list_page, narrowed, opens, search_form
 from environments.kit.listing import listing
 from environments.model.binding import money
 from environments.model.page import (
@@ -18,7 +17,6 @@ from environments.model.page import (
     Form,
     Items,
     Link,
-    Option,
     Page,
     Row,
     Section,
@@ -40,21 +38,8 @@ _TABLE = """SELECT d.id, d.name, d.region, f.amount FROM figure f JOIN district 
     AND (:region = '' OR d.region = :region) ORDER BY d."""
 
 
-def _options(names: Iterable[str | int]) -> tuple[Option, ...]:
-    return tuple(Option(str(name), str(name)) for name in names)
-
-
-def _of_rows(rows: Iterable[sqlite3.Row]) -> tuple[Option, ...]:
-    return tuple(Option(row["id"], row["name"]) for row in rows)
-
-
 def _search(words: str, topic: str) -> Form:
-    topics = (Option("", Word("any")), *_options(STUDIES))
-    fields = (
-        control("words", "search", words),
-        control("topic", "choice", topic, topics),
-    )
-    return Form(Word("search"), fields, page="reports")
+    return search_form("reports", words, narrowed("topic", topic, STUDIES))
 
 
 def home(view: View) -> Page:
@@ -66,8 +51,8 @@ def home(view: View) -> Page:
         (
             Text("Figures, studies and dates from every district of the valley."),
             _search("", ""),
-            section_of("opening", opening),
-            section_of("soon", Items(_EVENT_COLUMNS, tuple(map(_event_row, soon)))),
+            ui.section_of("opening", opening),
+            ui.section_of("soon", Items(headings(_EVENT_COLUMNS), tuple(map(_event_row, soon)))),
         ),
     )
 
@@ -75,16 +60,15 @@ def home(view: View) -> Page:
 def districts(view: View) -> Page:
     found = view.world.rows(_ALL + _DISTRICTS[view.ui.sort])
     rows = [opens(row["name"], "district", row["id"], row["region"], row["seat"]) for row in found]
-    columns = headings("district region seat")
-    return Page(Word("districts"), listing(view, "districts", columns, rows))
+    return list_page(view, "districts", "district region seat", rows)
 
 
-@detail("district")
+@ui.detail("district")
 def district(view: View, found: sqlite3.Row) -> Page:
     key = found["id"]
     visits = view.world.rows("SELECT month, amount FROM visits WHERE district = :key", key=key)
     amounts = dict(tuple(row) for row in visits)
-    about = facts(region=found["region"], seat=found["seat"], area=str(found["area"]))
+    about = ui.facts(region=found["region"], seat=found["seat"], area=str(found["area"]))
     values = tuple(float(amounts[month]) for month in MONTHS)
     return Page(
         found["name"],
@@ -99,13 +83,13 @@ def figures(view: View) -> Page:
     asked = {name: view.args.get(name, "") for name in ("indicator", "year", "region")}
     regions = view.world.rows("SELECT DISTINCT region FROM district ORDER BY region")
     indicators = view.world.rows("SELECT * FROM indicator ORDER BY name")
-    everywhere = (Option("", Word("any")), *_options(row["region"] for row in regions))
-    fields = (
-        control("indicator", "choice", asked["indicator"], _of_rows(indicators)),
-        pick("year", YEARS, asked["year"]),
-        control("region", "choice", asked["region"], everywhere),
+    form = filter_form(
+        "figures",
+        ui.pick_row("indicator", indicators, asked["indicator"]),
+        ui.pick("year", YEARS, asked["year"]),
+        narrowed("region", asked["region"], (row["region"] for row in regions)),
+        submit="show",
     )
-    form = Form(Word("show"), fields, page="figures")
     chosen = view.world.get("indicator", asked["indicator"])
     if chosen is None:
         return Page(Word("figures"), (form,))
@@ -124,26 +108,24 @@ def reports(view: View) -> Page:
     rows = [
         opens(row["title"], "report", row["id"], row["topic"], row["published"]) for row in found
     ]
-    columns = headings("report topic published")
-    listed = listing(view, "reports", columns, rows)
-    return Page(Word("reports"), (_search(words, topic), *listed))
+    return list_page(view, "reports", "report topic published", rows, _search(words, topic))
 
 
-@detail("report")
+@ui.detail("report")
 def report(view: View, found: sqlite3.Row) -> Page:
     passages = view.world.rows(
         "SELECT * FROM passage WHERE report = :key ORDER BY place", key=found["id"]
     )
     fields = (
-        pick("shelf", SHELVES),
-        control("remark"),
+        ui.pick("shelf", SHELVES),
+        ui.control("remark"),
     )
     return Page(
         found["title"],
         (
-            facts(topic=found["topic"], published=found["published"]),
+            ui.facts(topic=found["topic"], published=found["published"]),
             *(Section(row["heading"], (Text(row["body"]),)) for row in passages),
-            action_form("keep", "keep", *fields, report=found["id"]),
+            ui.action_form("keep", "keep", *fields, report=found["id"]),
         ),
     )
 
@@ -151,29 +133,28 @@ def report(view: View, found: sqlite3.Row) -> Page:
 def glossary(view: View) -> Page:
     found = view.world.rows("SELECT * FROM term ORDER BY name")
     rows = [Row(row["name"], (row["meaning"],)) for row in found]
-    listed = listing(view, "glossary", headings("term meaning"), rows)
-    return Page(Word("glossary"), listed)
+    return list_page(view, "glossary", "term meaning", rows)
 
 
-_EVENT_COLUMNS = headings("event kind day district")
+_EVENT_COLUMNS = "event kind day district"
 
 
 def _event_row(row: sqlite3.Row) -> Row:
-    link = Link(row["title"], "event", {"id": row["id"]})
+    link = ui.link_to(row, "event", "title")
     return Row(link, (row["kind"], row["day"], row["place"]))
 
 
 def events(view: View) -> Page:
     kind = view.args.get("kind", "")
     rows = [_event_row(row) for row in view.world.rows(_HELD + _EVENTS[view.ui.sort], kind=kind)]
-    kinds = (Option("", Word("any")), *_options(KINDS))
-    form = Form(Word("search"), (control("kind", "choice", kind, kinds),), page="events")
-    return Page(Word("events"), (form, *listing(view, "events", _EVENT_COLUMNS, rows)))
+    return list_page(
+        view, "events", _EVENT_COLUMNS, rows, filter_form("events", narrowed("kind", kind, KINDS))
+    )
 
 
-@detail("event")
+@ui.detail("event")
 def event(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         kind=found["kind"],
         district=view.world.row("district", found["district"])["name"],
         day=found["day"],
@@ -183,13 +164,13 @@ def event(view: View, found: sqlite3.Row) -> Page:
         seats=str(found["seats"]),
     )
     wanted = Field("seats", Word("wanted"), "number", "1", required=True)
-    book = action_form("book", "book", wanted, event=found["id"])
+    book = ui.action_form("book", "book", wanted, event=found["id"])
     return Page(found["title"], (about, Text("Bookings are binding."), book))
 
 
-@detail("booking")
+@ui.detail("booking")
 def booking(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         event=view.world.row("event", found["event"])["title"],
         seats=str(found["seats"]),
         total=money(found["total"]),
@@ -199,7 +180,7 @@ def booking(view: View, found: sqlite3.Row) -> Page:
 
 
 def _button(word: str, name: str, operation: str, **hidden: str) -> tuple[Form, ...]:
-    return (action_form(Word(word, name), operation, **hidden),)
+    return (ui.action_form(Word(word, name), operation, **hidden),)
 
 
 def research(view: View) -> Page:
@@ -223,16 +204,16 @@ def research(view: View) -> Page:
         for row in view.world.rows("SELECT * FROM note ORDER BY heading, id")
     )
     fields = (
-        control("heading", required=True),
-        pick("label", LABELS),
-        control("body", "long"),
+        ui.control("heading", required=True),
+        ui.pick("label", LABELS),
+        ui.control("body", "long"),
     )
     bookmarks = Items(headings("report shelf remark"), marked)
     written = Items(headings("heading label body"), notes)
-    write = action_form("write_note", "write-note", *fields)
+    write = ui.action_form("write_note", "write-note", *fields)
     return Page(
         Word("research"),
-        (section_of("bookmarks", bookmarks), section_of("notes", written, write)),
+        (ui.section_of("bookmarks", bookmarks), ui.section_of("notes", written, write)),
     )
 
 
@@ -242,23 +223,23 @@ def exports(view: View) -> Page:
         opens(row["number"], "export", row["id"], row["format"], row["asked"], row["status"])
         for row in found
     ]
-    indicators = _of_rows(view.world.rows("SELECT * FROM indicator ORDER BY name"))
-    places = _of_rows(view.world.rows("SELECT * FROM district ORDER BY name"))
+    indicators = view.world.rows("SELECT * FROM indicator ORDER BY name")
+    places = view.world.rows("SELECT * FROM district ORDER BY name")
     fields = (
-        control("indicator", "choice", "", indicators),
-        control("district", "choice", "", places),
-        pick("first", YEARS),
-        pick("last", YEARS),
-        pick("format", FORMATS),
+        ui.pick_row("indicator", indicators),
+        ui.pick_row("district", places),
+        ui.pick("first", YEARS),
+        ui.pick("last", YEARS),
+        ui.pick("format", FORMATS),
     )
     columns = headings("export format asked status")
-    form = action_form("request", "request-export", *fields)
+    form = ui.action_form("request", "request-export", *fields)
     return Page(Word("exports"), (*listing(view, "exports", columns, rows), form))
 
 
-@detail("export")
+@ui.detail("export")
 def export(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         indicator=view.world.row("indicator", found["indicator"])["name"],
         district=view.world.row("district", found["district"])["name"],
         first=str(found["first"]),
@@ -277,9 +258,7 @@ def export(view: View, found: sqlite3.Row) -> Page:
 
 def account(view: View) -> Page:
     mine = view.world.row("account", "me")
-    digest = control("digest", "tick", "on" if mine["digest"] else "")
-    form = action_form("save", "digest", digest)
-    return Page(Word("account"), (facts(name=mine["name"]), form))
+    return ui.settings_page(view, "account", "digest", ui.facts(name=mine["name"]))
 
 
 PAGES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from environments.apps import details as ui
 from environments.apps.console.schema import (
     ALERTED,
     GROUNDS,
@@ -14,20 +15,9 @@ from environments.apps.console.schema import (
     SEVERITIES,
     TEAMS,
 )
-from environments.apps.details import action_form, control, detail, facts, pick, section_of
 from environments.apps.lists import asked_for, chosen, headings, opens, searched
 from environments.model.binding import money
-from environments.model.page import (
-    Block,
-    Facts,
-    Items,
-    Link,
-    Option,
-    Page,
-    Section,
-    Text,
-    Word,
-)
+from environments.model.page import Block, Facts, Items, Link, Page, Section, Text, Word
 from environments.model.spec import View
 
 _ALERTS = """SELECT a.*, s.name AS of FROM alert a JOIN service s ON s.id = a.service
@@ -49,7 +39,7 @@ _WINDOWS = """SELECT w.*, s.name AS of FROM window w JOIN service s ON s.id = w.
 
 def _service(view: View, key: str) -> Section:
     name = view.world.row("service", key)["name"]
-    return section_of("service", Link(name, "service", {"id": key}))
+    return ui.section_of("service", Link(name, "service", {"id": key}))
 
 
 def alerts(view: View) -> Page:
@@ -63,7 +53,7 @@ def alerts(view: View) -> Page:
     return searched(view, "alerts", "alert service severity raised status", rows, filters)
 
 
-@detail("alert")
+@ui.detail("alert")
 def alert(view: View, found: sqlite3.Row) -> Page:
     shown = ("severity", "raised", "status", "assignee", "priority", "note")
     about = tuple((Word(name), found[name] or "-") for name in shown)
@@ -74,14 +64,13 @@ def alert(view: View, found: sqlite3.Row) -> Page:
     )
     if found["status"] != "resolved":
         people = view.world.rows("SELECT * FROM member ORDER BY name")
-        options = tuple(Option(row["id"], row["name"]) for row in people)
         fields = (
-            control("assignee", "choice", "", options),
-            pick("priority", PRIORITIES),
-            control("note", "long"),
+            ui.pick_row("assignee", people),
+            ui.pick("priority", PRIORITIES),
+            ui.control("note", "long"),
         )
         hidden = {"alert": found["id"]}
-        blocks = (*blocks, action_form("assign", "assign", *fields, **hidden))
+        blocks = (*blocks, ui.action_form("assign", "assign", *fields, **hidden))
     return Page(found["number"], blocks)
 
 
@@ -91,15 +80,15 @@ def members(view: View) -> Page:
     return searched(view, "members", "member team role", rows, (chosen(view, "team", TEAMS),))
 
 
-@detail("member")
+@ui.detail("member")
 def member(view: View, found: sqlite3.Row) -> Page:
     held = view.world.rows("SELECT * FROM accesskey WHERE member = :id ORDER BY label",
                            id=found["id"])  # fmt: skip
     rows = tuple(opens(r["label"], "key", r["id"], r["scope"], r["status"]) for r in held)
-    about = facts(team=found["team"], role=found["role"])
-    fields = (pick("role", ROLES, found["role"]), pick("team", TEAMS, found["team"]))
-    form = action_form("set_role", "set-role", *fields, member=found["id"])
-    keys_held = section_of("their_keys", Items(headings("key scope status"), rows))
+    about = ui.facts(team=found["team"], role=found["role"])
+    fields = (ui.pick("role", ROLES, found["role"]), ui.pick("team", TEAMS, found["team"]))
+    form = ui.action_form("set_role", "set-role", *fields, member=found["id"])
+    keys_held = ui.section_of("their_keys", Items(headings("key scope status"), rows))
     return Page(found["name"], (Text(found["about"]), about, keys_held, form))
 
 
@@ -113,16 +102,16 @@ def keys(view: View) -> Page:
     return searched(view, "keys", "key member scope expires status", rows, filters)
 
 
-@detail("accesskey")
+@ui.detail("accesskey")
 def key(view: View, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), found[name]) for name in ("scope", "expires", "status", "ground"))
     sealed = (Word("code"), view.code("accesskey", found["id"]))
     holder = view.world.row("member", found["member"])
-    link = Link(holder["name"], "member", {"id": holder["id"]})
-    blocks: tuple[Block, ...] = (Facts((*about, sealed)), section_of("member", link))
+    link = ui.link_to(holder, "member")
+    blocks: tuple[Block, ...] = (Facts((*about, sealed)), ui.section_of("member", link))
     if found["status"] == "active":
         hidden = {"key": found["id"]}
-        form = action_form("revoke", "revoke", pick("ground", GROUNDS), **hidden)
+        form = ui.action_form("revoke", "revoke", ui.pick("ground", GROUNDS), **hidden)
         blocks = (*blocks, form)
     return Page(found["label"], blocks)
 
@@ -140,9 +129,9 @@ def invoices(view: View) -> Page:
     return searched(view, "invoices", "invoice service issued amount status", rows, filters)
 
 
-@detail("invoice")
+@ui.detail("invoice")
 def invoice(view: View, found: sqlite3.Row) -> Page:
-    about = facts(issued=found["issued"], amount=money(found["amount"]), status=found["status"])
+    about = ui.facts(issued=found["issued"], amount=money(found["amount"]), status=found["status"])
     return Page(found["number"], (about, _service(view, found["service"])))
 
 
@@ -155,7 +144,7 @@ def windows(view: View) -> Page:
     return page._replace(blocks=(Link(Word("plan_window"), "plan"), *page.blocks))
 
 
-@detail("window")
+@ui.detail("window")
 def window(view: View, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), str(found[name])) for name in ("starts", "hours", "reason"))
     sealed = (Word("code"), view.code("window", found["id"]))
@@ -164,20 +153,17 @@ def window(view: View, found: sqlite3.Row) -> Page:
 
 def plan(view: View) -> Page:
     found = view.world.rows("SELECT * FROM service ORDER BY name")
-    options = tuple(Option(row["id"], row["name"]) for row in found)
     fields = (
-        control("service", "choice", "", options),
-        control("starts", "date", required=True),
-        control("hours", "number", required=True),
-        control("reason", required=True),
+        ui.pick_row("service", found),
+        ui.control("starts", "date", required=True),
+        ui.control("hours", "number", required=True),
+        ui.control("reason", required=True),
     )
-    return Page(Word("plan_window"), (action_form("schedule", "schedule", *fields),))
+    return Page(Word("plan_window"), (ui.action_form("schedule", "schedule", *fields),))
 
 
 def preferences(view: View) -> Page:
-    me = view.world.row("account", "me")
-    digest = control("digest", "tick", "on" if me["digest"] else "")
-    return Page(Word("preferences"), (action_form("save", "digest", digest),))
+    return ui.settings_page(view, "preferences", "digest")
 
 
 PAGES = {

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from environments.apps.console.schema import (
-    BILLINGS,
-    GROUNDS,
-    PRIORITIES,
-    ROLES,
-    STRATEGIES,
-    TEAMS,
-)
+from environments.apps.console.schema import BILLINGS, GROUNDS, PRIORITIES, ROLES, STRATEGIES, TEAMS
 from environments.apps.submissions import asks, is_date, number_for, preference, toggle, whole
 from environments.model.spec import TODAY, Call, Done, Operation, Refused
 

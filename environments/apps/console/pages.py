@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 
+from environments.apps import details as ui
 from environments.apps.console import desk
-from environments.apps.console.schema import (
-    BILLINGS,
-    DAYS,
-    REGIONS,
-    RESULTS,
-    STATES,
-    STRATEGIES,
-)
-from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps.console.schema import BILLINGS, DAYS, REGIONS, RESULTS, STATES, STRATEGIES
 from environments.apps.lists import asked_for, chosen, headings, opens, searched
 from environments.model.binding import money
-from environments.model.page import (
-    Block,
-    Chart,
-    Facts,
-    Field,
-    Form,
-    Items,
-    Link,
-    Page,
-    Text,
-    Word,
-)
+from environments.model.page import Block, Chart, Facts, Field, Form, Items, Link, Page, Text, Word
 from environments.model.site import missing
 from environments.model.spec import View
 
@@ -45,12 +27,12 @@ _DEPLOYMENTS = """SELECT d.*, s.name AS of FROM deployment d JOIN service s ON s
 
 def home(view: View) -> Page:
     me = view.world.row("account", "me")
-    find = Form(Word("search"), (control("words", "search"),), page="services")
+    find = Form(Word("search"), (ui.control("words", "search"),), page="services")
     return Page(
         "Basalt Cloud",
         (
             Text("Everything that runs, and who may touch it."),
-            facts(member=me["name"]),
+            ui.facts(member=me["name"]),
             find,
         ),
     )
@@ -63,7 +45,7 @@ def services(view: View) -> Page:
     return searched(view, "services", "service region owner", rows, (region,))
 
 
-@detail("service")
+@ui.detail("service")
 def service(view: View, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     owner = view.world.row("member", found["owner"])
@@ -72,7 +54,7 @@ def service(view: View, found: sqlite3.Row) -> Page:
         opens(r["name"], "machine", r["id"], r["size"], money(r["cost"]), r["state"])
         for r in machines
     )
-    about = facts(
+    about = ui.facts(
         region=found["region"],
         version=found["version"],
         quota=str(found["quota"]),
@@ -83,13 +65,13 @@ def service(view: View, found: sqlite3.Row) -> Page:
     silence = Word("unsilence" if found["silenced"] else "silence")
     blocks: tuple[Block, ...] = (
         about,
-        section_of("owner", Link(owner["name"], "member", {"id": owner["id"]})),
+        ui.section_of("owner", ui.link_to(owner, "member")),
         Link(Word("deploy_service"), "deploy", here),
         Link(Word("change_quota"), "quota", here),
         _chart(view, found, "load", "load by day of the week (%)"),
         _chart(view, found, "requests", "requests by day of the week (thousands)"),
-        section_of("its_machines", Items(headings("machine size cost state"), rows)),
-        action_form(silence, "silence", service=found["id"]),
+        ui.section_of("its_machines", Items(headings("machine size cost state"), rows)),
+        ui.action_form(silence, "silence", service=found["id"]),
     )
     return Page(found["name"], blocks)
 
@@ -110,9 +92,9 @@ def _form(view: View, title: str, submit: str, *fields: Field) -> Page:
     if found is None:
         return missing()
     operation = submit.replace("_", "-")
-    form = action_form(Word(submit), operation, *fields, service=found["id"])
-    link = Link(found["name"], "service", {"id": found["id"]})
-    return Page(Word(title), (section_of("service", link), form))
+    form = ui.action_form(Word(submit), operation, *fields, service=found["id"])
+    link = ui.link_to(found, "service")
+    return Page(Word(title), (ui.section_of("service", link), form))
 
 
 def deploy(view: View) -> Page:
@@ -120,9 +102,9 @@ def deploy(view: View) -> Page:
         view,
         "deploy_service",
         "deploy",
-        control("version", required=True),
-        pick("strategy", STRATEGIES),
-        control("note", "long"),
+        ui.control("version", required=True),
+        ui.pick("strategy", STRATEGIES),
+        ui.control("note", "long"),
     )
 
 
@@ -131,9 +113,9 @@ def quota(view: View) -> Page:
         view,
         "change_quota",
         "set_quota",
-        control("quota", "number", required=True),
-        pick("billing", BILLINGS),
-        control("ticket", required=True),
+        ui.control("quota", "number", required=True),
+        ui.pick("billing", BILLINGS),
+        ui.control("ticket", required=True),
     )
 
 
@@ -148,20 +130,20 @@ def machines(view: View) -> Page:
     return searched(view, "machines", "machine service region cost state", rows, filters)
 
 
-@detail("machine")
+@ui.detail("machine")
 def machine(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         size=found["size"],
         cost=money(found["cost"]),
         state=found["state"],
         code=view.code("machine", found["id"]),
     )
     of = view.world.row("service", found["service"])
-    link = Link(of["name"], "service", {"id": of["id"]})
-    blocks: tuple[Block, ...] = (about, section_of("service", link))
+    link = ui.link_to(of, "service")
+    blocks: tuple[Block, ...] = (about, ui.section_of("service", link))
     if found["state"] in ("stopped", "draining"):
         hidden = {"machine": found["id"]}
-        blocks = (*blocks, action_form("retire", "retire", **hidden))
+        blocks = (*blocks, ui.action_form("retire", "retire", **hidden))
     return Page(found["name"], blocks)
 
 
@@ -177,14 +159,14 @@ def deployments(view: View) -> Page:
     )
 
 
-@detail("deployment")
+@ui.detail("deployment")
 def deployment(view: View, found: sqlite3.Row) -> Page:
     shown = ("version", "deployed", "author", "strategy", "result", "note")
     about = tuple((Word(name), found[name]) for name in shown)
     sealed = (Word("code"), view.code("deployment", found["id"]))
     of = view.world.row("service", found["service"])
-    link = Link(of["name"], "service", {"id": of["id"]})
-    return Page(found["number"], (Facts((*about, sealed)), section_of("service", link)))
+    link = ui.link_to(of, "service")
+    return Page(found["number"], (Facts((*about, sealed)), ui.section_of("service", link)))
 
 
 PAGES = {

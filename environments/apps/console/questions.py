@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.apps.console.schema import (
-    ALERTED,
-    PAID,
-    REGIONS,
-    RESULTS,
-    SCOPES,
-    SEVERITIES,
-)
-from environments.apps.lists import see_all, seek
+from environments.apps.console.schema import ALERTED, PAID, REGIONS, RESULTS, SCOPES, SEVERITIES
+from environments.apps.lists import see_all, seek, switch
 from environments.apps.tasks import question
 from environments.model.page import Word
-from environments.model.plan import Move, follow, press, tick
+from environments.model.plan import Move, press
 from environments.model.spec import Bound, Choice, Pick
 
 SERVICE = Pick("SELECT * FROM service ORDER BY id")
@@ -23,11 +16,7 @@ _SERVICE_NAMES = "SELECT name FROM service"
 
 
 def set_digest(_: Bound) -> Sequence[Move]:
-    return [
-        follow(Word("preferences"), "check the preferences"),
-        tick(Word("digest"), "complete the form"),
-        press(Word("save"), "save the form"),
-    ]
+    return switch("preferences", "digest")
 
 
 def silence(b: Bound) -> Sequence[Move]:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps import details as ui
 from environments.apps.helpdesk.schema import CATEGORIES, DAYS, HOURS, MONTHS
-from environments.apps.lists import asked_for, headings, opens
-from environments.apps.search import chosen, find
-from environments.kit.listing import listing
-from environments.model.binding import money
-from environments.model.page import (
-    Block,
-    Chart,
-    Form,
-    Items,
-    Link,
-    Page,
-    Row,
-    Text,
-    Word,
+from environments.apps.lists import (
+    asked_for,
+    chosen,
+    filter_form,
+    headings,
+    list_page,
+    opens,
+    searched,
+    table_page,
 )
+from environments.model.binding import money
+from environments.model.page import Block, Chart, Items, Link, Page, Row, Text, Word
 from environments.model.spec import View
 
 _PEOPLE = """SELECT p.*, t.name AS team_name FROM person p JOIN team t ON t.id = p.team
@@ -39,14 +36,13 @@ def people(view: View) -> Page:
         for row in found
     ]
     names = (row["name"] for row in view.world.rows("SELECT name FROM team ORDER BY name"))
-    form = find("people", view, chosen("team", "team", asked["team"], names))
-    columns = headings("person title team site")
-    return Page(Word("people"), (form, *listing(view, "people", columns, rows)))
+    filters = (chosen(view, "team", names),)
+    return searched(view, "people", "person title team site", rows, filters)
 
 
-@detail("person")
+@ui.detail("person")
 def person(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         title=found["title"],
         site=found["site"],
         phone=found["phone"],
@@ -55,34 +51,34 @@ def person(view: View, found: sqlite3.Row) -> Page:
     team = view.world.row("team", found["team"])
     blocks: tuple[Block, ...] = (
         about,
-        section_of("team", Link(team["name"], "team", {"id": team["id"]})),
+        ui.section_of("team", ui.link_to(team, "team")),
     )
     if found["manager"]:
         manager = view.world.row("person", found["manager"])
-        link = Link(manager["name"], "person", {"id": manager["id"]})
-        blocks = (*blocks, section_of("manager", link))
+        link = ui.link_to(manager, "person")
+        blocks = (*blocks, ui.section_of("manager", link))
     return Page(found["name"], blocks)
 
 
 def teams(view: View) -> Page:
     found = view.world.rows("SELECT * FROM team ORDER BY name")
     rows = tuple(opens(row["name"], "team", row["id"]) for row in found)
-    return Page(Word("teams"), (Items((Word("team"),), rows),))
+    return table_page("teams", "team", rows)
 
 
-@detail("team")
+@ui.detail("team")
 def team(view: View, found: sqlite3.Row) -> Page:
     lead = view.world.row("person", found["lead"])
     word = Word("resume" if found["paused"] else "pause")
     return Page(
         found["name"],
         (
-            facts(budget=money(found["budget"])),
-            section_of("lead", Link(lead["name"], "person", {"id": lead["id"]})),
+            ui.facts(budget=money(found["budget"])),
+            ui.section_of("lead", ui.link_to(lead, "person")),
             _bars(view, found["id"], "received", "Tickets received a month"),
             _bars(view, found["id"], "solved", "Tickets solved a month"),
             Link(Word("spending"), "spending", {"id": found["id"]}),
-            action_form(word, "pause", team=found["id"]),
+            ui.action_form(word, "pause", team=found["id"]),
         ),
     )
 
@@ -94,9 +90,9 @@ def _bars(view: View, key: str, kind: str, title: str) -> Chart:
     return Chart(title, "bars", labels, tuple(found[label] for label in labels))
 
 
-@detail("team")
+@ui.detail("team")
 def spending(view: View, found: sqlite3.Row) -> Page:
-    of = section_of("team", Link(found["name"], "team", {"id": found["id"]}))
+    of = ui.section_of("team", ui.link_to(found, "team"))
     chart = _bars(view, found["id"], "spending", "Spent in 2025 by category, in dollars")
     return Page(Word("spending"), (of, chart))
 
@@ -104,12 +100,12 @@ def spending(view: View, found: sqlite3.Row) -> Page:
 def policies(view: View) -> Page:
     found = view.world.rows("SELECT * FROM policy ORDER BY category")
     rows = tuple(opens(row["category"], "policy", row["id"]) for row in found)
-    return Page(Word("policies"), (Items((Word("category"),), rows),))
+    return table_page("policies", "category", rows)
 
 
-@detail("policy")
+@ui.detail("policy")
 def policy(view: View, found: sqlite3.Row) -> Page:
-    about = facts(ceiling=money(found["ceiling"]), notice=f"{found['notice']} days")
+    about = ui.facts(ceiling=money(found["ceiling"]), notice=f"{found['notice']} days")
     return Page(found["category"], (Text(found["body"]), about))
 
 
@@ -126,25 +122,24 @@ def rooms(view: View) -> Page:
         )
         for row in found
     ]
-    columns = headings("room floor seats screen")
-    return Page(Word("rooms"), listing(view, "rooms", columns, rows))
+    return list_page(view, "rooms", "room floor seats screen", rows)
 
 
-@detail("room")
+@ui.detail("room")
 def room(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         floor=found["floor"], seats=str(found["seats"]), screen="yes" if found["screen"] else "no"
     )
     held = view.world.rows(_BOOKINGS, day="", hour="", room=found["id"])
     rows = tuple(Row(row["day"], (row["hour"], row["purpose"], row["host"])) for row in held)
     fields = (
-        pick("day", DAYS),
-        pick("hour", HOURS),
-        control("purpose", "text", "", required=True),
+        ui.pick("day", DAYS),
+        ui.pick("hour", HOURS),
+        ui.control("purpose", "text", "", required=True),
     )
     taken = Items(headings("day hour purpose booked_by"), rows)
-    form = action_form("book", "book", *fields, room=found["id"])
-    return Page(found["name"], (about, form, section_of("taken", taken)))
+    form = ui.action_form("book", "book", *fields, room=found["id"])
+    return Page(found["name"], (about, form, ui.section_of("taken", taken)))
 
 
 def bookings(view: View) -> Page:
@@ -154,13 +149,9 @@ def bookings(view: View) -> Page:
         opens(row["name"], "room", row["room"], row["day"], row["hour"], row["purpose"])
         for row in found
     ]
-    fields = (chosen("day", "day", day, DAYS), chosen("hour", "hour", hour, HOURS))
-    form = Form(Word("search"), fields, page="bookings")
-    columns = headings("room day hour purpose")
-    return Page(Word("bookings"), (form, *listing(view, "bookings", columns, rows)))
+    form = filter_form("bookings", chosen(view, "day", DAYS), chosen(view, "hour", HOURS))
+    return list_page(view, "bookings", "room day hour purpose", rows, form)
 
 
 def preferences(view: View) -> Page:
-    me = view.world.row("account", "me")
-    digest = control("digest", "tick", "on" if me["digest"] else "")
-    return Page(Word("preferences"), (action_form("save", "digest", digest),))
+    return ui.settings_page(view, "preferences", "digest")

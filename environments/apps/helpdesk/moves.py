@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from environments.apps import lists
+from environments.apps.lists import switch
 from environments.model.page import Word
-from environments.model.plan import Move, choose, follow, press, scan, tick
+from environments.model.plan import Move, choose, follow, press
 from environments.model.spec import Bound
 
 
 def see_all(page: str, **filters: str) -> list[Move]:
     """See everything in a list that the filters leave."""
-    return [
-        follow(Word(page), "open the list"),
-        *(choose(Word(name), text, f"narrow it down to {text}") for name, text in filters.items()),
-        press(Word("search"), "apply the filter"),
-        scan("see the whole list"),
-    ]
+    return lists.see_all(page, "open the list", **filters)
 
 
 def fill(**choices: str) -> list[Move]:
@@ -36,11 +33,7 @@ def policy_page(category: str) -> list[Move]:
 
 def want_digest(_: Bound) -> list[Move]:
     """An aside: nobody asked for it."""
-    return [
-        follow(Word("preferences"), "check the preferences"),
-        tick(Word("digest"), "complete the form"),
-        press(Word("save"), "save the form"),
-    ]
+    return switch("preferences", "digest")
 
 
 def pause_team(b: Bound) -> Sequence[Move]:

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps import details as ui
 from environments.apps.helpdesk import house
 from environments.apps.helpdesk.operations import RESOLUTIONS, VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
-from environments.apps.lists import asked_for, headings, opens
-from environments.apps.search import chosen, find
-from environments.kit.listing import listing
+from environments.apps.lists import asked_for, chosen, opens, search_form, searched
 from environments.model.binding import money
-from environments.model.page import (
-    Block,
-    Field,
-    Link,
-    Option,
-    Page,
-    Text,
-    Word,
-)
+from environments.model.page import Block, Field, Link, Option, Page, Text, Word
 from environments.model.spec import View
 
 _TICKETS = """SELECT t.*, a.name AS assigned, q.name AS asked FROM ticket t
@@ -46,12 +36,11 @@ def _options(values: tuple[str, ...]) -> tuple[Option, ...]:
 
 def _assignee(view: View, now: str) -> Field:
     everybody = view.world.rows("SELECT id, name FROM person ORDER BY name")
-    options = tuple(Option(row["id"], row["name"]) for row in everybody)
-    return control("assignee", "choice", now, options)
+    return ui.pick_row("assignee", everybody, now)
 
 
 def _priority(now: str) -> Field:
-    return pick("priority", PRIORITIES, now)
+    return ui.pick("priority", PRIORITIES, now)
 
 
 def home(view: View) -> Page:
@@ -60,8 +49,8 @@ def home(view: View) -> Page:
         "Larkfield Works",
         (
             Text("Requests of all kinds, from a broken badge to a new bench."),
-            facts(signed_in=me["name"]),
-            section_of("find_ticket", find("tickets", view)),
+            ui.facts(signed_in=me["name"]),
+            ui.section_of("find_ticket", search_form("tickets", view.args.get("words", ""))),
         ),
     )
 
@@ -82,20 +71,23 @@ def tickets(view: View) -> Page:
         )
         for row in found
     ]
-    form = find(
-        "tickets",
-        view,
-        chosen("priority", "priority", asked["priority"], PRIORITIES),
-        chosen("status", "status", asked["status"], ("open", "waiting", "closed")),
-    )
-    columns = headings("ticket subject priority status assignee due")
     new = Link(Word("new_ticket"), "new-ticket")
-    return Page(Word("tickets"), (new, form, *listing(view, "tickets", columns, rows)))
+    page = searched(
+        view,
+        "tickets",
+        "ticket subject priority status assignee due",
+        rows,
+        (
+            chosen(view, "priority", PRIORITIES),
+            chosen(view, "status", ("open", "waiting", "closed")),
+        ),
+    )
+    return page._replace(blocks=(new, *page.blocks))
 
 
-@detail(sql=_TICKETS + " WHERE t.id = :id")
+@ui.detail(sql=_TICKETS + " WHERE t.id = :id")
 def ticket(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         subject=found["subject"],
         priority=found["priority"],
         status=found["status"],
@@ -109,8 +101,8 @@ def ticket(view: View, found: sqlite3.Row) -> Page:
     blocks: tuple[Block, ...] = (
         about,
         Text(found["body"]),
-        section_of("requester", asked),
-        section_of("assigned_to", assigned),
+        ui.section_of("requester", asked),
+        ui.section_of("assigned_to", assigned),
     )
     if found["status"] != "closed":
         blocks = (*blocks, *_ticket_forms(view, found))
@@ -121,24 +113,24 @@ def _ticket_forms(view: View, ticket: sqlite3.Row) -> tuple[Block, ...]:
     hidden = {"ticket": ticket["id"]}
     update = (_assignee(view, ticket["assignee"]), _priority(ticket["priority"]))
     close = (
-        pick("resolution", RESOLUTIONS),
-        control("note", "long"),
+        ui.pick("resolution", RESOLUTIONS),
+        ui.control("note", "long"),
     )
     return (
-        section_of("hand_over", action_form("update", "update-ticket", *update, **hidden)),
-        section_of("finish", action_form("close_ticket", "close-ticket", *close, **hidden)),
+        ui.section_of("hand_over", ui.action_form("update", "update-ticket", *update, **hidden)),
+        ui.section_of("finish", ui.action_form("close_ticket", "close-ticket", *close, **hidden)),
     )
 
 
 def new_ticket(view: View) -> Page:
     fields = (
-        control("subject", "text", "", required=True),
+        ui.control("subject", "text", "", required=True),
         _priority("normal"),
         _assignee(view, ""),
-        control("due", "date", "", required=True),
+        ui.control("due", "date", "", required=True),
         Field("body", Word("details"), "long"),
     )
-    return Page(Word("new_ticket"), (action_form("file", "file-ticket", *fields),))
+    return Page(Word("new_ticket"), (ui.action_form("file", "file-ticket", *fields),))
 
 
 def purchases(view: View) -> Page:
@@ -158,20 +150,22 @@ def purchases(view: View) -> Page:
         for row in found
     ]
     teams = (row["name"] for row in view.world.rows("SELECT name FROM team ORDER BY name"))
-    form = find(
-        "purchases",
+    return searched(
         view,
-        chosen("team", "team", asked["team"], teams),
-        chosen("category", "category", asked["category"], CATEGORIES),
-        chosen("status", "status", asked["status"], ("pending", *VERDICTS.values())),
+        "purchases",
+        "purchase what category team status amount",
+        rows,
+        (
+            chosen(view, "team", teams),
+            chosen(view, "category", CATEGORIES),
+            chosen(view, "status", ("pending", *VERDICTS.values())),
+        ),
     )
-    columns = headings("purchase what category team status amount")
-    return Page(Word("purchases"), (form, *listing(view, "purchases", columns, rows)))
 
 
-@detail(sql=_PURCHASES + " WHERE u.id = :id")
+@ui.detail(sql=_PURCHASES + " WHERE u.id = :id")
 def purchase(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         what=found["what"],
         category=found["category"],
         amount=money(found["amount"]),
@@ -182,17 +176,17 @@ def purchase(view: View, found: sqlite3.Row) -> Page:
         code=view.code("purchase", found["id"]),
     )
     link = Link(found["name"], "person", {"id": found["requester"]})
-    blocks = (about, Text(found["reason"]), section_of("requester", link))
+    blocks = (about, Text(found["reason"]), ui.section_of("requester", link))
     if found["status"] != "pending":
         return Page(found["number"], blocks)
     hidden = {"purchase": found["id"]}
-    form = action_form("send_verdict", "decide-purchase", *_verdict(), **hidden)
+    form = ui.action_form("send_verdict", "decide-purchase", *_verdict(), **hidden)
     return Page(found["number"], (*blocks, form))
 
 
 def _verdict() -> tuple[Field, ...]:
-    verdict = pick("verdict", tuple(VERDICTS))
-    return (verdict, control("note", "long"))
+    verdict = ui.pick("verdict", tuple(VERDICTS))
+    return (verdict, ui.control("note", "long"))
 
 
 def leaves(view: View) -> Page:
@@ -211,16 +205,14 @@ def leaves(view: View) -> Page:
         )
         for row in found
     ]
-    status = chosen("status", "status", asked["status"], ("pending", *VERDICTS.values()))
-    columns = headings("leave person kind start days status")
-    listed = listing(view, "leaves", columns, rows)
-    return Page(Word("leaves"), (find("leaves", view, status), *listed))
+    status = chosen(view, "status", ("pending", *VERDICTS.values()))
+    return searched(view, "leaves", "leave person kind start days status", rows, (status,))
 
 
-@detail("leave")
+@ui.detail("leave")
 def leave(view: View, found: sqlite3.Row) -> Page:
     person = view.world.row("person", found["person"])
-    about = facts(
+    about = ui.facts(
         kind=found["kind"],
         start=found["start"],
         days=str(found["days"]),
@@ -229,12 +221,12 @@ def leave(view: View, found: sqlite3.Row) -> Page:
         note=found["note"] or "-",
         code=view.code("leave", found["id"]),
     )
-    link = Link(person["name"], "person", {"id": person["id"]})
-    blocks = (about, section_of("requester", link))
+    link = ui.link_to(person, "person")
+    blocks = (about, ui.section_of("requester", link))
     if found["status"] != "pending":
         return Page(found["number"], blocks)
     hidden = {"leave": found["id"]}
-    form = action_form("answer_leave", "decide-leave", *_verdict(), **hidden)
+    form = ui.action_form("answer_leave", "decide-leave", *_verdict(), **hidden)
     return Page(found["number"], (*blocks, form))
 
 

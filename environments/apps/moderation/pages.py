@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps.details import action_form, control, detail, facts, section_of
-from environments.apps.lists import asked_for, headings, opens
+from environments.apps import details as ui
+from environments.apps.lists import (
+    asked_for,
+    chosen,
+    filter_form,
+    headings,
+    list_page,
+    opens,
+    search_form,
+    searched,
+    table_page,
+)
 from environments.apps.moderation import people
 from environments.apps.moderation.parts import clauses, decisions
 from environments.apps.moderation.schema import ACTIONS, CATEGORIES, SETTLED
-from environments.apps.search import chosen, find
-from environments.kit.listing import listing
 from environments.model.binding import money
-from environments.model.page import (
-    Block,
-    Chart,
-    Field,
-    Form,
-    Items,
-    Link,
-    Option,
-    Page,
-    Row,
-    Text,
-    Word,
-)
+from environments.model.page import Block, Chart, Field, Items, Link, Option, Page, Row, Text, Word
 from environments.model.spec import View
 
 _REPORTS = """SELECT r.*, p.number AS about, m.id AS author, m.handle, f.name AS forum FROM report r
@@ -44,8 +40,8 @@ def home(view: View) -> Page:
         "Quayside Commons",
         (
             Text("The moderators' desk. Every decision is logged under your name."),
-            facts(moderator=me["name"]),
-            section_of("find_post", find("posts", view)),
+            ui.facts(moderator=me["name"]),
+            ui.section_of("find_post", search_form("posts", view.args.get("words", ""))),
         ),
     )
 
@@ -70,20 +66,22 @@ def posts(view: View) -> Page:
         )
         for row in found
     ]
-    form = find(
-        "posts",
+    return searched(
         view,
-        chosen("forum", "forum", asked["forum"], names),
-        chosen("status", "status", asked["status"], ("visible", "removed")),
+        "posts",
+        "post title author forum status fee",
+        rows,
+        (
+            chosen(view, "forum", names),
+            chosen(view, "status", ("visible", "removed")),
+        ),
     )
-    columns = headings("post title author forum status fee")
-    return Page(Word("posts"), (form, *listing(view, "posts", columns, rows)))
 
 
-@detail("post")
+@ui.detail("post")
 def post(view: View, found: sqlite3.Row) -> Page:
     author = view.world.row("member", found["author"])
-    about = facts(
+    about = ui.facts(
         title=found["title"],
         forum=view.world.row("forum", found["forum"])["name"],
         status=found["status"],
@@ -93,54 +91,51 @@ def post(view: View, found: sqlite3.Row) -> Page:
     blocks: tuple[Block, ...] = (
         about,
         Text(found["body"]),
-        section_of("author", Link(author["handle"], "member", {"id": author["id"]})),
-        section_of("reports_on", Items(_REPORT_COLUMNS, tuple(map(_report_row, reported)))),
-        section_of("decisions", decisions(view, found["id"])),
+        ui.section_of("author", ui.link_to(author, "member", "handle")),
+        ui.section_of(
+            "reports_on", Items(headings(_REPORT_COLUMNS), tuple(map(_report_row, reported)))
+        ),
+        ui.section_of("decisions", decisions(view, found["id"])),
     )
     if found["status"] == "visible":
         kinds = tuple(Option(kind, kind) for kind in ("approve", "remove"))
         fields = (
             Field("kind", Word("verdict"), "choice", "", kinds),
             clauses(view, Option("", Word("no_clause"))),
-            control("note", "long"),
+            ui.control("note", "long"),
         )
         hidden = {"post": found["id"]}
-        form = action_form("record", "decide", *fields, **hidden)
-        blocks = (*blocks, section_of("your_decision", form))
+        form = ui.action_form("record", "decide", *fields, **hidden)
+        blocks = (*blocks, ui.section_of("your_decision", form))
     return Page(found["number"], blocks)
 
 
-_REPORT_COLUMNS = headings("report category author filed status")
+_REPORT_COLUMNS = "report category author filed status"
 
 
 def _report_row(report: sqlite3.Row) -> Row:
-    link = Link(report["number"], "report", {"id": report["id"]})
+    link = ui.link_to(report, "report", "number")
     return Row(link, (report["category"], report["handle"], report["filed"], report["status"]))
 
 
 def reports(view: View) -> Page:
     asked = asked_for(view, "category", "status")
     found = view.world.rows(_REPORTS + _ASKED + _REPORT_SORTS[view.ui.sort], **asked)
-    form = find(
-        "reports",
-        view,
-        chosen("category", "category", asked["category"], CATEGORIES),
-        chosen("status", "status", asked["status"], ("open", "closed")),
-    )
     rows = [_report_row(row) for row in found]
-    return Page(Word("reports"), (form, *listing(view, "reports", _REPORT_COLUMNS, rows)))
+    filters = (chosen(view, "category", CATEGORIES), chosen(view, "status", ("open", "closed")))
+    return searched(view, "reports", _REPORT_COLUMNS, rows, filters)
 
 
-@detail(sql=_REPORTS + " WHERE r.id = :id")
+@ui.detail(sql=_REPORTS + " WHERE r.id = :id")
 def report(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         category=found["category"],
         forum=found["forum"],
         filed=found["filed"],
         status=found["status"],
         note=found["note"],
     )
-    of = section_of("reported", Link(found["about"], "post", {"id": found["post"]}))
+    of = ui.section_of("reported", Link(found["about"], "post", {"id": found["post"]}))
     return Page(found["number"], (about, of))
 
 
@@ -150,19 +145,17 @@ def log(view: View) -> Page:
         "SELECT * FROM entry WHERE :action IN ('', action) ORDER BY noted DESC, id", action=asked
     )
     rows = [Row(row["noted"], (row["moderator"], row["action"], row["about"])) for row in found]
-    action = chosen("action", "action", asked, (*ACTIONS.values(), SETTLED))
-    form = Form(Word("search"), (action,), page="log")
-    columns = headings("noted moderator action concerns")
-    return Page(Word("log"), (form, *listing(view, "log", columns, rows)))
+    form = filter_form("log", chosen(view, "action", (*ACTIONS.values(), SETTLED)))
+    return list_page(view, "log", "noted moderator action concerns", rows, form)
 
 
 def forums(view: View) -> Page:
     found = view.world.rows("SELECT * FROM forum ORDER BY name")
     rows = tuple(opens(row["name"], "forum", row["id"], row["steward"]) for row in found)
-    return Page(Word("forums"), (Items(headings("forum steward"), rows),))
+    return table_page("forums", "forum steward", rows)
 
 
-@detail("forum")
+@ui.detail("forum")
 def forum(view: View, found: sqlite3.Row) -> Page:
     charts = tuple(
         _chart(view, found, kind, title)
@@ -172,8 +165,8 @@ def forum(view: View, found: sqlite3.Row) -> Page:
         )
     )
     word = Word("unlock" if found["locked"] else "lock")
-    form = action_form(word, "lock", forum=found["id"])
-    about = facts(steward=found["steward"])
+    form = ui.action_form(word, "lock", forum=found["id"])
+    about = ui.facts(steward=found["steward"])
     return Page(found["name"], (about, *charts, form))
 
 
@@ -190,10 +183,7 @@ def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
 
 
 def preferences(view: View) -> Page:
-    me = view.world.row("account", "me")
-    alerts = control("alerts", "tick", "on" if me["alerts"] else "")
-    form = action_form("save", "alerts", alerts)
-    return Page(Word("preferences"), (form,))
+    return ui.settings_page(view, "preferences", "alerts")
 
 
 PAGES = {

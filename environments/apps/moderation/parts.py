@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from environments.apps.details import control
+from environments.apps import details as ui
 from environments.apps.lists import headings, opens
 from environments.model.page import Field, Items, Option
 from environments.model.spec import View
@@ -16,7 +16,7 @@ def clauses(view: View, *first: Option) -> Field:
     """The choice of a clause of the house rules."""
     found = view.world.rows("SELECT * FROM clause ORDER BY number")
     options = (*first, *(Option(row["id"], row["number"]) for row in found))
-    return control("clause", "choice", "", options)
+    return ui.control("clause", "choice", "", options)
 
 
 def decisions(view: View, key: str) -> Items:

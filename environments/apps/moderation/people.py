@@ -5,24 +5,11 @@ from __future__ import annotations
 import sqlite3
 from datetime import date, timedelta
 
-from environments.apps.details import action_form, control, detail, facts, pick, section_of
-from environments.apps.lists import asked_for, headings, opens
+from environments.apps import details as ui
+from environments.apps.lists import asked_for, chosen, headings, opens, searched, table_page
 from environments.apps.moderation.operations import OUTCOMES
 from environments.apps.moderation.parts import DECISIONS, clauses, decisions
-from environments.apps.search import chosen, find
-from environments.kit.listing import listing
-from environments.model.page import (
-    Block,
-    Facts,
-    Field,
-    Items,
-    Label,
-    Link,
-    Page,
-    Row,
-    Text,
-    Word,
-)
+from environments.model.page import Block, Facts, Field, Items, Label, Link, Page, Row, Text, Word
 from environments.model.site import missing
 from environments.model.spec import View
 
@@ -41,20 +28,18 @@ def members(view: View) -> Page:
         opens(row["handle"], "member", row["id"], row["joined"], row["status"], row["until"])
         for row in found
     ]
-    status = chosen("status", "status", asked["status"], ("active", "suspended"))
-    columns = headings("member joined status until")
-    listed = listing(view, "members", columns, rows)
-    return Page(Word("members"), (find("members", view, status), *listed))
+    status = chosen(view, "status", ("active", "suspended"))
+    return searched(view, "members", "member joined status until", rows, (status,))
 
 
-@detail("member")
+@ui.detail("member")
 def member(view: View, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     written = view.world.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
     rows = tuple(
         opens(row["number"], "post", row["id"], row["title"], row["status"]) for row in written
     )
-    about = facts(joined=found["joined"], status=found["status"], until=found["until"] or "-")
+    about = ui.facts(joined=found["joined"], status=found["status"], until=found["until"] or "-")
     blocks: tuple[Block, ...] = (Text(found["about"]), about)
     if found["status"] == "active":
         blocks = (*blocks, Link(Word("suspend_member"), "suspend", here))
@@ -64,8 +49,8 @@ def member(view: View, found: sqlite3.Row) -> Page:
         (
             *blocks,
             Link(Word("warn_member"), "warn", here),
-            section_of("posts_by", items),
-            section_of("decisions", decisions(view, found["id"])),
+            ui.section_of("posts_by", items),
+            ui.section_of("decisions", decisions(view, found["id"])),
         ),
     )
 
@@ -88,22 +73,22 @@ def decision(view: View) -> Page:
     links = [Link(found["handle"], "member", {"id": found["member"]})]
     if found["post"]:
         links.append(Link(found["about"], "post", {"id": found["post"]}))
-    return Page(found["number"], (Facts(about), section_of("concerns", *tuple(links))))
+    return Page(found["number"], (Facts(about), ui.section_of("concerns", *tuple(links))))
 
 
 def _sanction(view: View, word: str, operation: str, *fields: Field) -> Page:
     found = view.world.get("member", view.args.get("id", ""))
     if found is None:
         return missing()
-    form = action_form(
+    form = ui.action_form(
         Word(operation),
         operation,
         clauses(view),
         *fields,
-        control("note", "long"),
+        ui.control("note", "long"),
         member=found["id"],
     )
-    concerns = section_of("concerns", Link(found["handle"], "member", {"id": found["id"]}))
+    concerns = ui.section_of("concerns", ui.link_to(found, "member", "handle"))
     return Page(Word(word), (concerns, form))
 
 
@@ -112,17 +97,17 @@ def warn(view: View) -> Page:
 
 
 def suspend(view: View) -> Page:
-    days = control("days", "number", "", required=True)
+    days = ui.control("days", "number", "", required=True)
     return _sanction(view, "suspend_member", "suspend", days)
 
 
 def rules(view: View) -> Page:
     found = view.world.rows("SELECT * FROM rule ORDER BY title")
     rows = tuple(opens(row["title"], "rule", row["id"]) for row in found)
-    return Page(Word("rules"), (Items((Word("rule"),), rows),))
+    return table_page("rules", "rule", rows)
 
 
-@detail("rule")
+@ui.detail("rule")
 def rule(view: View, found: sqlite3.Row) -> Page:
     parts = view.world.rows("SELECT * FROM clause WHERE rule = :id ORDER BY number", id=found["id"])
     rows = tuple(
@@ -141,24 +126,22 @@ def appeals(view: View) -> Page:
         **asked,
     )
     rows = [opens(row["number"], "appeal", row["id"], row["filed"], row["status"]) for row in found]
-    status = chosen("status", "status", asked["status"], ("pending", *OUTCOMES))
-    columns = headings("appeal filed status")
-    listed = listing(view, "appeals", columns, rows)
-    return Page(Word("appeals"), (find("appeals", view, status), *listed))
+    status = chosen(view, "status", ("pending", *OUTCOMES))
+    return searched(view, "appeals", "appeal filed status", rows, (status,))
 
 
-@detail("appeal")
+@ui.detail("appeal")
 def appeal(view: View, found: sqlite3.Row) -> Page:
     against = view.world.row("decision", found["decision"])
-    about = facts(filed=found["filed"], status=found["status"], reply=found["reply"] or "-")
-    link = Link(against["number"], "decision", {"id": against["id"]})
+    about = ui.facts(filed=found["filed"], status=found["status"], reply=found["reply"] or "-")
+    link = ui.link_to(against, "decision", "number")
     blocks: tuple[Block, ...] = (Text(found["plea"]), about)
-    blocks = (*blocks, section_of("against", link))
+    blocks = (*blocks, ui.section_of("against", link))
     if found["status"] == "pending":
         fields = (
-            pick("outcome", OUTCOMES),
+            ui.pick("outcome", OUTCOMES),
             Field("reply", Word("your_reply"), "long"),
         )
         hidden = {"appeal": found["id"]}
-        blocks = (*blocks, action_form("settle", "settle", *fields, **hidden))
+        blocks = (*blocks, ui.action_form("settle", "settle", *fields, **hidden))
     return Page(found["number"], blocks)

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps.details import action_form, control, detail, facts, pick, section_of
+from environments.apps import details as ui
 from environments.apps.lists import asked_for, chosen, headings, opens, searched
-from environments.apps.press.schema import (
-    AUDIENCES,
-    COMMENT_STATES,
-    LICENCES,
-    MAIL_STATES,
-    SENDERS,
-)
+from environments.apps.press.schema import AUDIENCES, COMMENT_STATES, LICENCES, MAIL_STATES, SENDERS
 from environments.model.binding import money
 from environments.model.page import (
     Block,
@@ -55,9 +49,9 @@ def images(view: View) -> Page:
     return searched(view, "images", "image credit licence fee", rows, (licence,))
 
 
-@detail("image")
+@ui.detail("image")
 def image(view: View, found: sqlite3.Row) -> Page:
-    about = facts(credit=found["credit"], licence=found["licence"], fee=money(found["fee"]))
+    about = ui.facts(credit=found["credit"], licence=found["licence"], fee=money(found["fee"]))
     return Page(found["caption"], (about,))
 
 
@@ -75,7 +69,7 @@ def newsletters(view: View) -> Page:
     return page._replace(blocks=(Link(Word("compose_one"), "compose"), *page.blocks))
 
 
-@detail("newsletter")
+@ui.detail("newsletter")
 def newsletter(view: View, found: sqlite3.Row) -> Page:
     shown = ("subject", "audience", "sends", "status", "recipients", "sender")
     about = tuple((Word(name), str(found[name])) for name in shown)
@@ -85,8 +79,8 @@ def newsletter(view: View, found: sqlite3.Row) -> Page:
         _article(view, "lead", found["article"]),
     )
     if found["status"] == "planned":
-        fields, hidden = (pick("sender", SENDERS),), {"newsletter": found["id"]}
-        blocks = (*blocks, action_form("send", "send", *fields, **hidden))
+        fields, hidden = (ui.pick("sender", SENDERS),), {"newsletter": found["id"]}
+        blocks = (*blocks, ui.action_form("send", "send", *fields, **hidden))
     return Page(found["number"], blocks)
 
 
@@ -94,12 +88,12 @@ def compose(view: View) -> Page:
     found = view.world.rows("SELECT * FROM article ORDER BY title")
     options = tuple(Option(row["id"], row["title"]) for row in found)
     fields = (
-        control("subject", required=True),
-        pick("audience", AUDIENCES),
-        control("sends", "date", required=True),
-        control("lead", "choice", "", options),
+        ui.control("subject", required=True),
+        ui.pick("audience", AUDIENCES),
+        ui.control("sends", "date", required=True),
+        ui.control("lead", "choice", "", options),
     )
-    return Page(Word("compose_one"), (action_form("compose", "compose", *fields),))
+    return Page(Word("compose_one"), (ui.action_form("compose", "compose", *fields),))
 
 
 def comments(view: View) -> Page:
@@ -112,7 +106,7 @@ def comments(view: View) -> Page:
     return searched(view, "comments", "comment reader article posted status", rows, filters)
 
 
-@detail("comment")
+@ui.detail("comment")
 def comment(view: View, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), found[name]) for name in ("reader", "posted", "status"))
     hidden = {"comment": found["id"]}
@@ -120,10 +114,10 @@ def comment(view: View, found: sqlite3.Row) -> Page:
         Text(found["body"]),
         Facts(about),
         _article(view, "article", found["article"]),
-        action_form("delete", "delete", **hidden),
+        ui.action_form("delete", "delete", **hidden),
     )
     if found["status"] == "held":
-        blocks = (*blocks, action_form("show", "show", **hidden))
+        blocks = (*blocks, ui.action_form("show", "show", **hidden))
     return Page(found["number"], blocks)
 
 
@@ -136,7 +130,7 @@ def authors(view: View) -> Page:
     return searched(view, "authors", "author desk", rows)
 
 
-@detail("author")
+@ui.detail("author")
 def author(view: View, found: sqlite3.Row) -> Page:
     written = view.world.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
                               id=found["id"])  # fmt: skip
@@ -144,8 +138,8 @@ def author(view: View, found: sqlite3.Row) -> Page:
         opens(r["title"], "article", r["id"], r["state"], money(r["fee"])) for r in written
     )
     items = Items(headings("article state fee"), rows)
-    about = facts(desk=found["desk"])
-    their = section_of("their_articles", items)
+    about = ui.facts(desk=found["desk"])
+    their = ui.section_of("their_articles", items)
     return Page(found["name"], (Text(found["about"]), about, their))
 
 
@@ -159,9 +153,7 @@ def rules(view: View) -> Page:
 
 
 def preferences(view: View) -> Page:
-    me = view.world.row("account", "me")
-    hints = control("hints", "tick", "on" if me["hints"] else "")
-    return Page(Word("preferences"), (action_form("save", "hints", hints),))
+    return ui.settings_page(view, "preferences", "hints")
 
 
 PAGES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps.details import action_form, control, detail, facts, pick, section_of
-from environments.apps.lists import asked_for, chosen, headings, opens, searched
+from environments.apps import details as ui
+from environments.apps.lists import asked_for, chosen, headings, opens, searched, table_page
 from environments.apps.press import desk
 from environments.apps.press.schema import ARTICLE_STATES, DAYS, MONTHS, PLACEMENTS, TAGS, VERDICTS
 from environments.model.binding import money
@@ -35,12 +35,12 @@ _ARTICLE_SORTS = ("a.title", "w.name, a.id", "a.due, a.id")
 
 def home(view: View) -> Page:
     me = view.world.row("account", "me")
-    find = Form(Word("search"), (control("words", "search"),), page="articles")
+    find = Form(Word("search"), (ui.control("words", "search"),), page="articles")
     return Page(
         "The Lantern Review",
         (
             Text("The publishing desk. What you publish is read at once."),
-            facts(author=me["name"]),
+            ui.facts(author=me["name"]),
             find,
         ),
     )
@@ -57,7 +57,7 @@ def articles(view: View) -> Page:
     return searched(view, "articles", "article author section due state", rows, filters)
 
 
-@detail("article")
+@ui.detail("article")
 def article(view: View, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     section = view.world.row("section", found["section"])
@@ -72,19 +72,19 @@ def article(view: View, found: sqlite3.Row) -> Page:
     blocks: tuple[Block, ...] = (
         Text(found["body"]),
         Facts(about),
-        section_of("author", Link(author["name"], "author", {"id": author["id"]})),
-        section_of("section", Link(section["name"], "section", {"id": section["id"]})),
+        ui.section_of("author", ui.link_to(author, "author")),
+        ui.section_of("section", ui.link_to(section, "section")),
     )
     if image := view.world.get("image", found["image"]):
-        link = Link(image["caption"], "image", {"id": image["id"]})
-        blocks = (*blocks, section_of("image", link))
+        link = ui.link_to(image, "image", "caption")
+        blocks = (*blocks, ui.section_of("image", link))
     if found["state"] != "published":
         blocks = (*blocks, Link(Word("edit_it"), "edit", here))
         blocks = (*blocks, Link(Word("review_it"), "review", here))
     if found["state"] == "in review":
         blocks = (*blocks, Link(Word("publish_it"), "publish", here))
-    pin = action_form("unpin" if found["pinned"] else "pin", "pin", article=found["id"])
-    return Page(found["title"], (*blocks, section_of("reviews", _reviews(view, found)), pin))
+    pin = ui.action_form("unpin" if found["pinned"] else "pin", "pin", article=found["id"])
+    return Page(found["title"], (*blocks, ui.section_of("reviews", _reviews(view, found)), pin))
 
 
 def _reviews(view: View, found: sqlite3.Row) -> Items:
@@ -101,9 +101,9 @@ def _form(view: View, title: str, operation: str, *fields: Field) -> Page:
     found = view.world.get("article", view.args.get("id", ""))
     if found is None:
         return missing()
-    form = action_form(Word(operation), operation, *fields, article=found["id"])
-    link = Link(found["title"], "article", {"id": found["id"]})
-    return Page(Word(title), (section_of("article", link), form))
+    form = ui.action_form(Word(operation), operation, *fields, article=found["id"])
+    link = ui.link_to(found, "article", "title")
+    return Page(Word(title), (ui.section_of("article", link), form))
 
 
 def edit(view: View) -> Page:
@@ -111,9 +111,9 @@ def edit(view: View) -> Page:
         view,
         "edit_it",
         "edit",
-        pick("weekday", DAYS),
-        pick("tag", TAGS),
-        control("due", "date", required=True),
+        ui.pick("weekday", DAYS),
+        ui.pick("tag", TAGS),
+        ui.control("due", "date", required=True),
     )
 
 
@@ -122,9 +122,9 @@ def review(view: View) -> Page:
         view,
         "review_it",
         "review",
-        pick("verdict", VERDICTS),
-        control("grade", "number", required=True),
-        control("remark", "long"),
+        ui.pick("verdict", VERDICTS),
+        ui.control("grade", "number", required=True),
+        ui.control("remark", "long"),
     )
 
 
@@ -135,9 +135,9 @@ def publish(view: View) -> Page:
         view,
         "publish_it",
         "publish",
-        control("image", "choice", "", options),
-        pick("placement", PLACEMENTS),
-        control("teaser", required=True),
+        ui.control("image", "choice", "", options),
+        ui.pick("placement", PLACEMENTS),
+        ui.control("teaser", required=True),
     )
 
 
@@ -146,10 +146,10 @@ def sections(view: View) -> Page:
         "SELECT s.*, w.name AS head FROM section s JOIN author w ON w.id = s.editor ORDER BY s.name"
     )
     rows = tuple(opens(row["name"], "section", row["id"], row["head"]) for row in found)
-    return Page(Word("sections"), (Items(headings("section editor"), rows),))
+    return table_page("sections", "section editor", rows)
 
 
-@detail("section")
+@ui.detail("section")
 def section(view: View, found: sqlite3.Row) -> Page:
     drawn = view.world.rows(
         "SELECT label, amount FROM reach WHERE section = :id AND kind = 'day'", id=found["id"]
@@ -157,9 +157,9 @@ def section(view: View, found: sqlite3.Row) -> Page:
     amounts = {row["label"]: row["amount"] for row in drawn}
     title = f"{found['name']}: readers by day of last week"
     editor = view.world.row("author", found["editor"])
-    link = Link(editor["name"], "author", {"id": editor["id"]})
+    link = ui.link_to(editor, "author")
     chart = Chart(title, "bars", DAYS, tuple(amounts[day] for day in DAYS))
-    return Page(found["name"], (section_of("editor", link), chart))
+    return Page(found["name"], (ui.section_of("editor", link), chart))
 
 
 def readers(view: View) -> Page:

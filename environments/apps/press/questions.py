@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.apps.lists import see_all, seek
+from environments.apps.lists import see_all, seek, switch
 from environments.apps.press.schema import ARTICLE_STATES, COMMENT_STATES, LICENCES, MONTHS
 from environments.apps.tasks import question
 from environments.model.page import Word
-from environments.model.plan import Move, enter, follow, press, tick
+from environments.model.plan import Move, enter, follow, press
 from environments.model.spec import Bound, Choice, Derive, Pick
 
 SECTION = Pick("SELECT * FROM section ORDER BY id")
@@ -17,11 +17,7 @@ _STATE = Choice(ARTICLE_STATES)
 
 def set_hints(_: Bound) -> Sequence[Move]:
     """An aside: nobody asked for it."""
-    return [
-        follow(Word("preferences"), "check the preferences"),
-        tick(Word("hints"), "complete the form"),
-        press(Word("save"), "save the form"),
-    ]
+    return switch("preferences", "hints")
 
 
 def pin_article(b: Bound) -> Sequence[Move]:

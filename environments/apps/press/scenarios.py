@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from environments.apps.lists import CONFIRM, fill, see_all, seek
-from environments.apps.press.questions import (
-    QUESTIONS,
-    SECTION,
-    chart_of,
-    pin_article,
-    set_hints,
-)
+from environments.apps.press.questions import QUESTIONS, SECTION, chart_of, pin_article, set_hints
 from environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDERS, TAGS, VERDICTS
 from environments.apps.tasks import added, changed, removed, task
 from environments.model.page import Word

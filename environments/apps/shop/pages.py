@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps.details import action_form, control, detail, facts, pick, section_of
-from environments.apps.lists import headings, opens
+from environments.apps import details as ui
+from environments.apps.lists import headings, list_page, narrowed, opens, search_form, table_page
 from environments.apps.shop.schema import CITIES, DELIVERIES, MONTHS
-from environments.kit.listing import listing
 from environments.model.binding import money
 from environments.model.page import (
     Block,
@@ -35,20 +34,15 @@ def _stars(tenths: int) -> str:
 
 
 def _card(product: sqlite3.Row) -> Row:
-    link = Link(product["name"], "product", {"id": product["id"]})
+    link = ui.link_to(product, "product")
     return Row(link, (product["category"], money(product["price"]), _stars(product["stars"])))
 
 
-_COLUMNS = headings("product category price rating")
+_COLUMNS = "product category price rating"
 
 
 def _search(words: str, category: str) -> Form:
-    options = (Option("", Word("any")), *(Option(name, name) for name in CATEGORIES))
-    fields = (
-        control("words", "search", words),
-        control("category", "choice", category, options),
-    )
-    return Form(Word("search"), fields, page="products")
+    return search_form("products", words, narrowed("category", category, CATEGORIES))
 
 
 def home(view: View) -> Page:
@@ -58,7 +52,7 @@ def home(view: View) -> Page:
         (
             Text("Useful things for the house and the garden."),
             _search("", ""),
-            section_of("favourites", Items(_COLUMNS, tuple(map(_card, best)))),
+            ui.section_of("favourites", Items(headings(_COLUMNS), tuple(map(_card, best)))),
         ),
     )
 
@@ -67,20 +61,19 @@ def products(view: View) -> Page:
     words, category = view.args.get("words", ""), view.args.get("category", "")
     found = view.world.rows(_FOUND + _SORTS[view.ui.sort], words=words, category=category)
     rows = [_card(product) for product in found]
-    listed = listing(view, "products", _COLUMNS, rows)
-    return Page(Word("products"), (_search(words, category), *listed))
+    return list_page(view, "products", _COLUMNS, rows, _search(words, category))
 
 
-@detail("product")
+@ui.detail("product")
 def product(view: View, found: sqlite3.Row) -> Page:
     key = found["id"]
     reviews = view.world.rows("SELECT * FROM review WHERE product = :key ORDER BY id", key=key)
     history = view.world.rows("SELECT month, amount FROM price WHERE product = :key", key=key)
     amounts = dict(tuple(row) for row in history)
-    quantity = control("quantity", "number", "1", required=True)
-    stars = pick("stars", "12345")
+    quantity = ui.control("quantity", "number", "1", required=True)
+    stars = ui.pick("stars", "12345")
     hidden = {"product": key}
-    about = facts(
+    about = ui.facts(
         category=found["category"],
         price=money(found["price"]),
         rating=_stars(found["stars"]),
@@ -89,7 +82,7 @@ def product(view: View, found: sqlite3.Row) -> Page:
     values = tuple(amounts[month] / 100 for month in MONTHS)
     said = tuple(Row(row["author"], (f"{row['stars']} of 5", row["body"])) for row in reviews)
     columns = headings("author stars review")
-    review = action_form(
+    review = ui.action_form(
         "send_review", "write-review", stars, Field("body", Word("review"), "long"), **hidden
     )
     return Page(
@@ -97,10 +90,10 @@ def product(view: View, found: sqlite3.Row) -> Page:
         (
             Text(found["blurb"]),
             about,
-            action_form("add_to_cart", "add-to-cart", quantity, **hidden),
-            action_form("wish", "wish", **hidden),
+            ui.action_form("add_to_cart", "add-to-cart", quantity, **hidden),
+            ui.action_form("wish", "wish", **hidden),
             Chart("Price in the last months", "bars", MONTHS, values),
-            section_of("reviews", Items(columns, said), review),
+            ui.section_of("reviews", Items(columns, said), review),
         ),
     )
 
@@ -114,7 +107,7 @@ def cart(view: View) -> Page:
         Row(
             Link(row["name"], "product", {"id": row["product"]}),
             (str(row["quantity"]), money(row["price"] * row["quantity"])),
-            (action_form(Word("remove", row["name"]), "remove-from-cart", item=row["id"]),),
+            (ui.action_form(Word("remove", row["name"]), "remove-from-cart", item=row["id"]),),
         )
         for row in held
     )
@@ -125,8 +118,10 @@ def cart(view: View) -> Page:
     options = tuple(
         Option(name, f"{name.capitalize()} ({money(fee)})") for name, fee in DELIVERIES.items()
     )
-    order = action_form("order_now", "place-order", control("delivery", "choice", "", options))
-    return Page(Word("cart"), (items, facts(goods=money(goods)), order))
+    order = ui.action_form(
+        "order_now", "place-order", ui.control("delivery", "choice", "", options)
+    )
+    return Page(Word("cart"), (items, ui.facts(goods=money(goods)), order))
 
 
 def orders(view: View) -> Page:
@@ -143,11 +138,10 @@ def orders(view: View) -> Page:
         )
         for row in found
     ]
-    columns = headings("order date delivery status total")
-    return Page(Word("orders"), listing(view, "orders", columns, rows))
+    return list_page(view, "orders", "order date delivery status total", rows)
 
 
-@detail("purchase")
+@ui.detail("purchase")
 def order(view: View, found: sqlite3.Row) -> Page:
     lines = view.world.rows(
         "SELECT l.*, p.name, p.category FROM line l JOIN product p ON p.id = l.product "
@@ -165,7 +159,7 @@ def order(view: View, found: sqlite3.Row) -> Page:
         )
         for row in lines
     )
-    about = facts(
+    about = ui.facts(
         date=found["placed"],
         status=found["status"],
         delivery=found["delivery"],
@@ -176,7 +170,7 @@ def order(view: View, found: sqlite3.Row) -> Page:
     columns = headings("product category quantity price")
     blocks: tuple[Block, ...] = (about, Items(columns, rows))
     if found["status"] == "processing":
-        cancel = action_form("cancel_order", "cancel-order", order=found["id"])
+        cancel = ui.action_form("cancel_order", "cancel-order", order=found["id"])
         blocks = (*blocks, cancel)
     return Page(found["number"], blocks)
 
@@ -187,27 +181,27 @@ def wishes(view: View) -> Page:
     )
     rows = tuple(
         _card(row)._replace(
-            forms=(action_form(Word("remove", row["name"]), "unwish", item=row["item"]),)
+            forms=(ui.action_form(Word("remove", row["name"]), "unwish", item=row["item"]),)
         )
         for row in found
     )
-    return Page(Word("wishes"), (Items(_COLUMNS, rows),))
+    return table_page("wishes", _COLUMNS, rows)
 
 
 def account(view: View) -> Page:
     mine = view.world.row("account", "me")
     cities = tuple(Option(city, city) for city in CITIES)
     address = (
-        control("street", "text", mine["street"], required=True),
-        control("city", "choice", mine["city"], cities),
+        ui.control("street", "text", mine["street"], required=True),
+        ui.control("city", "choice", mine["city"], cities),
     )
-    news = control("newsletter", "tick", "on" if mine["newsletter"] else "")
+    news = ui.control("newsletter", "tick", "on" if mine["newsletter"] else "")
     return Page(
         Word("account"),
         (
-            facts(name=mine["name"]),
-            section_of("address", action_form("save_address", "save-address", *address)),
-            section_of("letters", action_form("save", "newsletter", news)),
+            ui.facts(name=mine["name"]),
+            ui.section_of("address", ui.action_form("save_address", "save-address", *address)),
+            ui.section_of("letters", ui.action_form("save", "newsletter", news)),
         ),
     )
 

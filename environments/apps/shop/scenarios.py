@@ -10,15 +10,7 @@ from environments.apps.tasks import added, changed, removed, task
 from environments.model.binding import money
 from environments.model.page import Word
 from environments.model.plan import Move, choose, enter, follow, press
-from environments.model.spec import (
-    Answer,
-    Bound,
-    Choice,
-    Derive,
-    May,
-    Number,
-    Pick,
-)
+from environments.model.spec import Answer, Bound, Choice, Derive, May, Number, Pick
 
 _IN_STOCK = Pick("SELECT * FROM product WHERE stock >= 3 ORDER BY id")
 _UNWISHED = Pick("SELECT * FROM product WHERE id NOT IN (SELECT product FROM wish) ORDER BY id")

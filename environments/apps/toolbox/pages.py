@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
 
-from environments.apps.details import action_form, control, detail, facts, pick, section_of
-from environments.apps.lists import headings, opens
+from environments.apps import details as ui
+from environments.apps.lists import filter_form, headings, list_page, narrowed, opens
 from environments.apps.toolbox.schema import BAGS, COUNTINGS, DAYS
 from environments.apps.toolbox.tools import TOOLS
 from environments.kit.listing import listing
@@ -19,7 +18,6 @@ from environments.model.page import (
     Form,
     Link,
     Notice,
-    Option,
     Page,
     Row,
     Text,
@@ -33,10 +31,6 @@ _JOBS = ("SELECT * FROM job ORDER BY made DESC", "SELECT * FROM job ORDER BY nam
 _MEASURES = ("length", "width", "height", "openings")
 
 
-def _options(names: Iterable[str]) -> tuple[Option, ...]:
-    return tuple(Option(name, name) for name in names)
-
-
 def _reckoner(view: View, tool: str, fields: tuple[Field, ...]) -> tuple[Block, ...]:
     """A tool: its form as it was filled in, and what came out with the ways to keep it."""
     asked = tuple(field._replace(value=view.args.get(field.name, "")) for field in fields)
@@ -48,11 +42,11 @@ def _reckoner(view: View, tool: str, fields: tuple[Field, ...]) -> tuple[Block, 
         return (Notice("The tool cannot reckon with these inputs.", error=True), form)
     hidden = {**outcome.inputs, "tool": tool}
     shown = Facts(tuple((Word(key), value) for key, value in outcome.rows))
-    result = control("result_name", required=True)
-    job = control("job_name", required=True)
-    keep = action_form("save_result", "save-result", result, **hidden)
-    again = action_form("save_job", "save-job", job, **hidden)
-    return (form, section_of("outcome", shown, keep, again))
+    result = ui.control("result_name", required=True)
+    job = ui.control("job_name", required=True)
+    keep = ui.action_form("save_result", "save-result", result, **hidden)
+    again = ui.action_form("save_job", "save-job", job, **hidden)
+    return (form, ui.section_of("outcome", shown, keep, again))
 
 
 def home(view: View) -> Page:
@@ -62,19 +56,15 @@ def home(view: View) -> Page:
         "The Reckoner",
         (
             Text("Small tools for people who build, paint, pack and pay."),
-            section_of("taken", taken),
+            ui.section_of("taken", taken),
         ),
     )
 
 
 def converter(view: View) -> Page:
     units = view.world.rows("SELECT name FROM unit ORDER BY measures, name")
-    names = _options(row["name"] for row in units)
-    fields = (
-        control("amount"),
-        control("source", "choice", "", names),
-        control("target", "choice", "", names),
-    )
+    names = [row["name"] for row in units]
+    fields = (ui.control("amount"), ui.pick("source", names), ui.pick("target", names))
     return Page(Word("converter"), _reckoner(view, "converter", fields))
 
 
@@ -97,32 +87,32 @@ def loan(view: View) -> Page:
     ]
     fields = (
         Field("amount", Word("principal")),
-        control("rate"),
-        control("years", "number"),
+        ui.control("rate"),
+        ui.control("years", "number"),
     )
     columns = headings("lender lends_at fee longest")
-    listed = section_of("lenders", *listing(view, "loan", columns, rows))
+    listed = ui.section_of("lenders", *listing(view, "loan", columns, rows))
     return Page(Word("loan"), (*_reckoner(view, "loan", fields), listed))
 
 
-@detail("lender")
+@ui.detail("lender")
 def lender(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         lends_at=_percent(found["rate"]),
         fee=money(found["fee"]),
         longest=f"{found['longest']} years",
     )
     fields = (
-        control("principal", required=True),
+        ui.control("principal", required=True),
         Field("term", Word("years"), "number", required=True),
     )
-    form = action_form("enquire", "enquire", *fields, lender=found["id"])
+    form = ui.action_form("enquire", "enquire", *fields, lender=found["id"])
     return Page(found["name"], (about, Text("An enquiry is binding for 30 days."), form))
 
 
-@detail("enquiry")
+@ui.detail("enquiry")
 def enquiry(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         lender=view.world.row("lender", found["lender"])["name"],
         principal=money(found["principal"]),
         years=str(found["years"]),
@@ -133,9 +123,9 @@ def enquiry(view: View, found: sqlite3.Row) -> Page:
 
 def dates(view: View) -> Page:
     fields = (
-        control("start", "date"),
-        control("days", "number"),
-        pick("counting", COUNTINGS),
+        ui.control("start", "date"),
+        ui.control("days", "number"),
+        ui.pick("counting", COUNTINGS),
     )
     return Page(Word("dates"), _reckoner(view, "dates", fields))
 
@@ -155,30 +145,30 @@ def estimator(view: View) -> Page:
     ]
     fields = (
         *(Field(name, Word(name), "number") for name in _MEASURES),
-        control("coats", "number"),
-        pick("paint", (row["name"] for row in found)),
+        ui.control("coats", "number"),
+        ui.pick("paint", (row["name"] for row in found)),
     )
     columns = headings("colour tin price drying")
-    listed = section_of("paints", *listing(view, "estimator", columns, rows))
+    listed = ui.section_of("paints", *listing(view, "estimator", columns, rows))
     return Page(Word("estimator"), (*_reckoner(view, "estimator", fields), listed))
 
 
-@detail("paint")
+@ui.detail("paint")
 def paint(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         covers=f"{found['covers']} m²",
         tin=f"{found['tin']} l",
         price=money(found["price"]),
         drying=f"{found['drying']} min",
     )
     tins = Field("tins", Word("wanted"), "number", required=True)
-    form = action_form("order", "order", tins, paint=found["id"])
+    form = ui.action_form("order", "order", tins, paint=found["id"])
     return Page(found["name"], (about, form))
 
 
-@detail("purchase")
+@ui.detail("purchase")
 def purchase(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         paint=view.world.row("paint", found["paint"])["name"],
         tins=str(found["tins"]),
         cost=money(found["total"]),
@@ -194,11 +184,11 @@ def rooms(view: View) -> Page:
         Field("name", Word("room_name"), required=True),
         *(Field(name, Word(name), "number", required=True) for name in _MEASURES),
     )
-    form = action_form("record", "record-room", *fields)
+    form = ui.action_form("record", "record-room", *fields)
     return Page(Word("rooms"), (*listing(view, "rooms", (Word("room"),), rows), form))
 
 
-@detail("room")
+@ui.detail("room")
 def room(view: View, found: sqlite3.Row) -> Page:
     about = Facts(tuple((Word(name), str(found[name])) for name in _MEASURES))
     logged = view.world.rows("SELECT * FROM humidity WHERE room = :key", key=found["id"])
@@ -213,10 +203,10 @@ def room(view: View, found: sqlite3.Row) -> Page:
 def packing(view: View) -> Page:
     found = view.world.rows("SELECT * FROM list ORDER BY leaves")
     rows = [opens(row["name"], "list", row["id"], row["leaves"]) for row in found]
-    return Page(Word("packing"), listing(view, "packing", headings("trip leaves"), rows))
+    return list_page(view, "packing", "trip leaves", rows)
 
 
-@detail("list")
+@ui.detail("list")
 def packed(view: View, found: sqlite3.Row) -> Page:
     bag = view.args.get("bag", "")
     things = view.world.rows(
@@ -228,9 +218,7 @@ def packed(view: View, found: sqlite3.Row) -> Page:
         Row(row["name"], (row["bag"], str(row["grams"]), str(row["count"]), row["remark"]))
         for row in things
     ]
-    bags = (Option("", Word("any")), *_options(BAGS))
-    field = control("bag", "choice", bag, bags)
-    form = Form(Word("search"), (field,), page="list", hidden={"id": found["id"]})
+    form = filter_form("list", narrowed("bag", bag, BAGS), id=found["id"])
     columns = headings("thing bag grams count remark")
     return Page(found["name"], (form, *listing(view, "list", columns, rows)))
 
@@ -247,9 +235,9 @@ def jobs(view: View) -> Page:
     return _saved(view, "job", "jobs", _JOBS[view.ui.sort])
 
 
-@detail("job")
+@ui.detail("job")
 def job(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         tool=found["tool"],
         inputs=found["inputs"],
         made=found["made"],
@@ -257,14 +245,14 @@ def job(view: View, found: sqlite3.Row) -> Page:
         code=view.code("job", found["id"]),
     )
     hidden = {"job": found["id"]}
-    name = control("new_name", "text", found["name"], required=True)
+    name = ui.control("new_name", "text", found["name"], required=True)
     return Page(
         found["name"],
         (
             about,
-            action_form("run", "run-job", **hidden),
-            action_form("rename", "rename-job", name, **hidden),
-            action_form("delete_job", "delete-job", **hidden),
+            ui.action_form("run", "run-job", **hidden),
+            ui.action_form("rename", "rename-job", name, **hidden),
+            ui.action_form("delete_job", "delete-job", **hidden),
         ),
     )
 
@@ -273,9 +261,9 @@ def history(view: View) -> Page:
     return _saved(view, "result", "history", "SELECT * FROM result ORDER BY made DESC, id")
 
 
-@detail("result")
+@ui.detail("result")
 def result(view: View, found: sqlite3.Row) -> Page:
-    about = facts(
+    about = ui.facts(
         tool=found["tool"],
         inputs=found["inputs"],
         outcome=found["outcome"],
@@ -283,15 +271,13 @@ def result(view: View, found: sqlite3.Row) -> Page:
         code=view.code("result", found["id"]),
     )
     hidden = {"result": found["id"]}
-    delete = action_form("delete_result", "delete-result", **hidden)
+    delete = ui.action_form("delete_result", "delete-result", **hidden)
     return Page(found["name"], (about, delete))
 
 
 def account(view: View) -> Page:
     mine = view.world.row("account", "me")
-    survey = control("survey", "tick", "on" if mine["survey"] else "")
-    form = action_form("save", "survey", survey)
-    return Page(Word("account"), (facts(member=mine["name"]), form))
+    return ui.settings_page(view, "account", "survey", ui.facts(member=mine["name"]))
 
 
 PAGES = {"list": packed} | {
