@@ -78,7 +78,7 @@ class Scripted:
         slots = run.scenario.mistakable
         turned = [slots[(attempt + turn) % len(slots)] for turn in range(len(slots))]
         for slot in turned:
-            if (mistaken := near_miss(run.scenario, run.bound, slot, run.world)) is not None:
+            if (mistaken := near_miss(run.scenario, run.bound, slot, run.state)) is not None:
                 return mistaken
         raise NotPlayed("no decoy of the task makes a difference")
 
@@ -129,5 +129,5 @@ class Scripted:
                 return self._some_name(answer)
 
     def _some_name(self, answer: Answer) -> str:
-        names = [str(row[0]) for row in self.run.world.rows(answer.among)] if answer.among else []
+        names = [str(row[0]) for row in self.run.state.rows(answer.among)] if answer.among else []
         return str(self.rng.choice(names)) if names else "not stated"

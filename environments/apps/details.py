@@ -30,7 +30,7 @@ def detail(table: str = "", *, sql: str = "") -> Callable[[Callable[..., Page]],
         @wraps(make)
         def page(view: View) -> Page:
             key = view.args.get("id", "")
-            found = view.world.one(sql, id=key) if sql else view.world.get(table, key)
+            found = view.state.one(sql, id=key) if sql else view.state.get(table, key)
             return missing() if found is None else make(view, found)
 
         return page
@@ -79,7 +79,7 @@ def tick(name: str, row: sqlite3.Row) -> Field:
 
 def settings_page(view: View, page: str, setting: str, *first: Block) -> Page:
     """A page with one setting of the account, saved by an operation of its name."""
-    form = action_form("save", setting, tick(setting, view.world.row("account", "me")))
+    form = action_form("save", setting, tick(setting, view.state.row("account", "me")))
     return Page(Word(page), (*first, form))
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 
-from environments.model.spec import Call, Done, Operation, Refused
+from environments.model.spec import FormSubmission, Operation, Rejected, Success
 
 
 def asks(
     table: str, column: str, question: str, *, unknown: str = "?", field: str = ""
-) -> Callable[[Call], str]:
+) -> Callable[[FormSubmission], str]:
     """Make what a page asks before an operation: ``{}`` stands for the column of the row that
     ``field`` (by default named like the table) holds, or for ``unknown`` where there is none."""
 
-    def confirm(call: Call) -> str:
-        row = call.row(table, field)
+    def confirm(submission: FormSubmission) -> str:
+        row = submission.row(table, field)
         return question.format(row[column] if row else unknown)
 
     return confirm
@@ -24,9 +24,11 @@ def asks(
 def preference(column: str, page: str) -> Operation:
     """Switch one of the account's settings as the form's tick says."""
 
-    def run(call: Call) -> Done | Refused:
-        call.world.change("account", "me", **{column: int(call.form.get(column) == "on")})
-        return Done(page)
+    def run(submission: FormSubmission) -> Success | Rejected:
+        submission.state.change(
+            "account", "me", **{column: int(submission.form.get(column) == "on")}
+        )
+        return Success(page)
 
     return Operation(run)
 
@@ -34,12 +36,12 @@ def preference(column: str, page: str) -> Operation:
 def toggle(table: str, column: str) -> Operation:
     """Turn a flag of a row around."""
 
-    def run(call: Call) -> Done | Refused:
-        row = call.row(table)
+    def run(submission: FormSubmission) -> Success | Rejected:
+        row = submission.row(table)
         if row is None:
-            return Refused(f"There is no such {table}.")
-        call.world.change(table, row["id"], **{column: 1 - row[column]})
-        return Done(table, {"id": row["id"]})
+            return Rejected(f"There is no such {table}.")
+        submission.state.change(table, row["id"], **{column: 1 - row[column]})
+        return Success(table, {"id": row["id"]})
 
     return Operation(run)
 
@@ -47,9 +49,9 @@ def toggle(table: str, column: str) -> Operation:
 def removal(table: str, page: str, field: str = "", *, irreversible: bool = False) -> Operation:
     """Take a row away: the one that ``field`` (by default named like the table) holds."""
 
-    def run(call: Call) -> Done | Refused:
-        call.world.remove(table, call.form.get(field or table, ""))
-        return Done(page)
+    def run(submission: FormSubmission) -> Success | Rejected:
+        submission.state.remove(table, submission.form.get(field or table, ""))
+        return Success(page)
 
     return Operation(run, irreversible=irreversible)
 

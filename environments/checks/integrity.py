@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from environments.checks import profiles
 from environments.checks.difficulty import level, measure, vector
 from environments.checks.near_miss import near_miss
-from environments.checks.profiles import Still
+from environments.checks.profiles import ReplayableState
 from environments.checks.walk import Lost, Walk
 from environments.kit.listing import PART
 from environments.kit.reading import charts, texts
@@ -64,29 +64,29 @@ class _Task(NamedTuple):
     config: Config
     bound: Bound
     goal: str
-    world: Still
+    state: ReplayableState
     asked: tuple[Asked, ...]
 
     def code(self, table: str, key: str) -> str:
-        return seal(_UNSEALED, self.scenario.id, table, dict(self.world.row(table, key)))
+        return seal(_UNSEALED, self.scenario.id, table, dict(self.state.row(table, key)))
 
 
 def check(app: App, config: Config, wording: str | None = None) -> Case | Reject:
     """The case, or why the configuration is none. ``wording`` is a goal (with placeholders) in
     place of the scenario's own. Raises KeyError for an unknown scenario."""
     scenario = app.scenario(config.scenario)
-    world = profiles.still(app, config.profile, config.seed)
+    state = profiles.replayable_state(app, config.profile, config.seed)
     try:
-        with world.trial():
-            return _checked(app, scenario, config, world, wording)
+        with state.rollback():
+            return _checked(app, scenario, config, state, wording)
     except _Rejected as rejected:
         return rejected.reject
 
 
 def _checked(
-    app: App, scenario: Scenario, config: Config, world: Still, wording: str | None
+    app: App, scenario: Scenario, config: Config, state: ReplayableState, wording: str | None
 ) -> Case:
-    task = _task(app, scenario, config, world, wording)
+    task = _task(app, scenario, config, state, wording)
     _unique(task)
     _distinct(task)
     _nontrivial(task)
@@ -103,10 +103,12 @@ def _checked(
     )
 
 
-def _task(app: App, scenario: Scenario, config: Config, world: Still, wording: str | None) -> _Task:
+def _task(
+    app: App, scenario: Scenario, config: Config, state: ReplayableState, wording: str | None
+) -> _Task:
     places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
     try:
-        bound = bind(scenario, places, world)
+        bound = bind(scenario, places, state)
     except Infeasible as error:
         reason: Reason = "unique" if str(error).endswith("a tie") else "feasible"
         raise _Rejected(reason, f"slot {error}") from None
@@ -119,8 +121,8 @@ def _task(app: App, scenario: Scenario, config: Config, world: Still, wording: s
     if not scenario.answers and not scenario.expect:
         raise _Rejected("coherent", "the scenario asks for nothing")
     values = parameters(bound)
-    asked = tuple(queried(answer, world, values) for answer in scenario.answers if _early(answer))
-    return _Task(app, scenario, config, bound, goal, world, asked)
+    asked = tuple(queried(answer, state, values) for answer in scenario.answers if _early(answer))
+    return _Task(app, scenario, config, bound, goal, state, asked)
 
 
 def _early(answer: Answer) -> bool:
@@ -134,7 +136,7 @@ def _unique(task: _Task) -> None:
     for answer, asked in zip(filter(_early, task.scenario.answers), task.asked, strict=True):
         if asked.values:
             continue
-        found = profiles.answers(task.world, answer, task.bound)
+        found = profiles.answers(task.state, answer, task.bound)
         if found:
             raise _Rejected("unique", f"the {answer.kind} has {len(found)} answers")
         raise _Rejected("feasible", f"the {answer.kind} has no answer")
@@ -142,7 +144,7 @@ def _unique(task: _Task) -> None:
 
 def _distinct(task: _Task) -> None:
     for slot in task.scenario.mistakable:
-        if near_miss(task.scenario, task.bound, slot, task.world) is None:
+        if near_miss(task.scenario, task.bound, slot, task.state) is None:
             raise _Rejected("distinct", f"no decoy of slot {slot} makes a difference")
 
 
@@ -150,7 +152,7 @@ def _nontrivial(task: _Task) -> None:
     """With an expectation, whoever changes nothing fails; else the answer has to be found."""
     if task.scenario.expect or not task.asked:
         return
-    common = profiles.most_common(task.app, task.config, task.scenario, task.bound, task.world)
+    common = profiles.most_common(task.app, task.config, task.scenario, task.bound, task.state)
     for message in (*CONSTANTS, *common):
         facts = answered(task.asked, message, task.goal)
         if all(fact.right is not False for fact in facts):
@@ -161,9 +163,9 @@ def _nontrivial(task: _Task) -> None:
 
 
 def _walked(task: _Task) -> Walk:
-    state = ui(task.app, task.config.ui, task.config.seed)
-    walk = Walk(Site(task.app, task.world, state, task.code))
-    walk.open(state.start, {})
+    interface = ui(task.app, task.config.ui, task.config.seed)
+    walk = Walk(Site(task.app, task.state, interface, task.code))
+    walk.open(interface.start, {})
     try:
         moves = task.scenario.plan(task.bound)
         for move in moves:
@@ -194,7 +196,7 @@ def _accepted(walk: Walk) -> None:
 
 def _solved(task: _Task, walk: Walk) -> None:
     """The plan and an honest last message are a success without a side effect."""
-    reading = read(task.scenario, task.bound, task.world.changes())
+    reading = read(task.scenario, task.bound, task.state.changes())
     for predicate in reading.predicates:
         if not predicate.holds:
             raise _Rejected("feasible", f"the plan does not do: {predicate.name}")
@@ -212,7 +214,7 @@ def _right(task: _Task, reading: Reading) -> tuple[Asked, ...]:
         if answer.kind == "code"
         else next(early)
         if answer.when == "before"
-        else queried(answer, task.world, values)
+        else queried(answer, task.state, values)
         for answer in task.scenario.answers
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from environments.model.binding import Infeasible, decoyed, parameters, typed
 from environments.model.spec import Bound, Scenario
-from environments.model.state import World
+from environments.model.state import AppState
 from environments.verify.truth import column
 
 TRIED = 60  # decoys of a slot
@@ -14,28 +14,28 @@ TRIED = 60  # decoys of a slot
 Outcome = tuple[Any, ...]
 
 
-def near_miss(scenario: Scenario, bound: Bound, slot: str, world: World) -> Bound | None:
+def near_miss(scenario: Scenario, bound: Bound, slot: str, state: AppState) -> Bound | None:
     """The binding with the first decoy of ``slot``, in its ring, that asks for another answer or
-    another state; None where no decoy does. ``world`` is as it was before the run."""
-    right = outcome(scenario, bound, world)
+    another state; None where no decoy does. ``state`` is as it was before the run."""
+    right = outcome(scenario, bound, state)
     for step in range(1, TRIED + 1):
         try:
-            near = decoyed(scenario, bound, slot, world, step)
+            near = decoyed(scenario, bound, slot, state, step)
         except Infeasible:
             continue
         if near[slot] == bound[slot]:
             return None
-        if outcome(scenario, near, world) != right:
+        if outcome(scenario, near, state) != right:
             return near
     return None
 
 
-def outcome(scenario: Scenario, bound: Bound, world: World) -> Outcome:
+def outcome(scenario: Scenario, bound: Bound, state: AppState) -> Outcome:
     """What a run that takes ``bound`` for its task ends with: the answers that the state gives, and
     the rows that are wanted."""
     values = parameters(bound)
     answers = tuple(
-        _unordered(column(world, answer.sql, values))
+        _unordered(column(state, answer.sql, values))
         for answer in scenario.answers
         if answer.kind != "code" and answer.when == "before"
     )

@@ -15,7 +15,7 @@ from environments.model.axes import profile
 from environments.model.binding import parameters
 from environments.model.config import Config
 from environments.model.spec import Answer, App, Bound, Scenario
-from environments.model.state import Change, Record, Value, World, difference
+from environments.model.state import AppState, Change, Record, Value, difference
 from environments.verify.truth import column, written
 
 ROWS = 8  # fewer rows may be in order by chance
@@ -25,7 +25,7 @@ _SELECTED = re.compile(r"SELECT\s+(\w+)\s+FROM\s+(\w+)\b", re.IGNORECASE)
 _NAMED = re.compile(r":(\w+)")
 
 
-class Still(World):
+class ReplayableState(AppState):
     """The state of a profile, shared by all checks in it: what a query gave is remembered for as
     long as nothing has changed, and changes are undone (``trial``)."""
 
@@ -39,11 +39,11 @@ class Still(World):
         self.bare = self.cells(self.tables)
 
     @property
-    def touched(self) -> bool:
+    def modified(self) -> bool:
         return self.db.total_changes != self._untouched
 
     def rows(self, sql: str, /, **values: Any) -> list[sqlite3.Row]:
-        if self.touched:
+        if self.modified:
             return super().rows(sql, **values)
         key = (sql, *(values[name] for name in _names(sql)))
         found = self._remembered.get(key)
@@ -54,7 +54,7 @@ class Still(World):
         return list(found)
 
     def records(self, sql: str, /, **values: Any) -> list[Record]:
-        if self.touched:
+        if self.modified:
             return super().records(sql, **values)
         key = (sql, *(values[name] for name in _names(sql)))
         found = self._recorded.get(key)
@@ -65,7 +65,7 @@ class Still(World):
         return list(found)
 
     def one(self, sql: str, /, **values: Any) -> sqlite3.Row | None:
-        if self.touched:
+        if self.modified:
             return super().one(sql, **values)
         return next(iter(self.rows(sql, **values)), None)
 
@@ -89,7 +89,7 @@ class Still(World):
         self._written[table] = self._written.get(table, 0) + self.db.total_changes - before
 
     @contextmanager
-    def trial(self) -> Iterator[None]:
+    def rollback(self) -> Iterator[None]:
         """Whatever happens in here is undone."""
         self.db.execute("BEGIN")
         try:
@@ -103,7 +103,7 @@ class Still(World):
     def changes(self) -> list[Change]:
         """What is different from the profile now; tables that nothing was written to are not looked
         into."""
-        if not self.touched:
+        if not self.modified:
             return []
         known = sum(self._written.values()) == self.db.total_changes - self._untouched
         now = self.cells(self._written if known else self.tables)
@@ -127,25 +127,25 @@ def _names(sql: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def still(app: App, number: int, seed: int) -> Still:
+def replayable_state(app: App, number: int, seed: int) -> ReplayableState:
     """The state of a profile, to be read and tried out."""
-    return Still(app, number, seed)
+    return ReplayableState(app, number, seed)
 
 
-def answers(world: World, answer: Answer, bound: Bound) -> list[Any]:
+def answers(state: AppState, answer: Answer, bound: Bound) -> list[Any]:
     """The different values that the state gives for an answer."""
-    cells = column(world, answer.sql, parameters(bound))
+    cells = column(state, answer.sql, parameters(bound))
     return sorted({cell for cell in cells if cell is not None}, key=str)
 
 
 def most_common(
-    app: App, config: Config, scenario: Scenario, bound: Bound, world: World
+    app: App, config: Config, scenario: Scenario, bound: Bound, state: AppState
 ) -> Iterator[str]:
     """What somebody would say who always names the most common value: of the names that an answer
     is chosen from, else of the column that it is read from."""
     for answer in scenario.answers:
         if answer.among:
-            names = column(world, answer.among, parameters(bound))
+            names = column(state, answer.among, parameters(bound))
             yield from _top(tuple(map(str, names)))
         elif found := _SELECTED.match(answer.sql):
             values = _values(app, config.profile, config.seed, found[2], found[1])
@@ -154,7 +154,7 @@ def most_common(
 
 @lru_cache(maxsize=1024)
 def _values(app: App, number: int, seed: int, table: str, name: str) -> tuple[Any, ...]:
-    rows = still(app, number, seed).dumped.get(table, {})
+    rows = replayable_state(app, number, seed).dumped.get(table, {})
     return tuple(row[name] for row in rows.values() if name in row)
 
 
@@ -173,7 +173,7 @@ def ordered_key(app: App, number: int, seed: int) -> str:
     if none do. Keys that are asked for in an address would then tell which row has the most."""
     for table in app.tables:
         rows = list(
-            still(app, number, seed).dumped[table.name].values()
+            replayable_state(app, number, seed).dumped[table.name].values()
         )  # in the order of their keys
         if len(rows) < ROWS or dict(table.columns)[table.key] != "token":
             continue

@@ -8,7 +8,7 @@ from typing import Literal
 from environments.apps import load_app
 from environments.checks.integrity import check
 from environments.checks.near_miss import Outcome, outcome
-from environments.checks.profiles import still
+from environments.checks.profiles import replayable_state
 from environments.model.axes import instance
 from environments.model.binding import bind
 from environments.model.case import Case
@@ -43,6 +43,6 @@ def comes_to(config: Config) -> Outcome:
     app = load_app(config.app)
     scenario = app.scenario(config.scenario)
     places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
-    world = still(app, config.profile, config.seed)
-    with world.trial():
-        return outcome(scenario, bind(scenario, places, world), world)
+    state = replayable_state(app, config.profile, config.seed)
+    with state.rollback():
+        return outcome(scenario, bind(scenario, places, state), state)

@@ -14,8 +14,8 @@ from typing import TypeVar
 from environments.kit.reading import beside, forms, links, options
 from environments.model.page import Field, Form, Label, Link, Page, Word
 from environments.model.plan import Move
-from environments.model.site import CONFIRMED, Landing, Site, refused
-from environments.model.spec import Refused
+from environments.model.site import CONFIRMED, Redirect, Site, refused
+from environments.model.spec import Rejected
 
 TURNS = 60  # links followed to find one control before it counts as absent
 Control = TypeVar("Control")
@@ -121,9 +121,9 @@ class Walk:
             return
         known = self.site.app.operations.get(form.operation)
         outcome = self.site.post(form.operation, sent)
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, Rejected):
             self._show(refused(self.site.get(*self._place), outcome))
-        elif isinstance(outcome, Landing):
+        elif isinstance(outcome, Redirect):
             if known is not None and known.irreversible:
                 self.risks.append(CONFIRMED in sent)
             self.open(outcome.page, outcome.args)

@@ -17,7 +17,7 @@ import numpy as np
 
 from environments.model.config import PAGE_SIZES, Config, Ui
 from environments.model.spec import App
-from environments.model.state import World
+from environments.model.state import AppState
 
 
 def generator(axis: str, *parts: str | int) -> np.random.Generator:
@@ -37,17 +37,17 @@ def instance(
 
 @lru_cache(maxsize=256)
 def profile(app: App, index: int, seed: int) -> bytes:
-    """The application's state in this data profile, as a snapshot for ``World``."""
-    world = World(app.tables)
-    world.load(app.profile(generator("profile", app.id, index, seed), index))
-    snapshot = world.snapshot()
-    world.close()
+    """The application's state in this data profile, as a snapshot for ``AppState``."""
+    state = AppState(app.tables)
+    state.load(app.profile(generator("profile", app.id, index, seed), index))
+    snapshot = state.snapshot()
+    state.close()
     return snapshot
 
 
-def open_world(app: App, config: Config) -> World:
+def open_state(app: App, config: Config) -> AppState:
     """A fresh state in the configuration's data profile; the caller closes it."""
-    return World(app.tables, profile(app, config.profile, config.seed))
+    return AppState(app.tables, profile(app, config.profile, config.seed))
 
 
 @lru_cache(maxsize=1024)

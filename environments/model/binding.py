@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from environments.model.spec import Bound, Choice, Derive, Number, Pick, Scenario, Slot
-from environments.model.state import World
+from environments.model.state import AppState
 
 _PLACE = re.compile(r"\{(\w+)(?:\[(\w+)\])?(?::(\w+))?\}")
 
@@ -16,11 +16,11 @@ class Infeasible(Exception):
     """The profile has nothing for a slot; the message names the slot and what is missing."""
 
 
-def bind(scenario: Scenario, places: Mapping[str, float], world: World) -> Bound:
+def bind(scenario: Scenario, places: Mapping[str, float], state: AppState) -> Bound:
     """The value of every slot at its place. Raises Infeasible."""
     bound: dict[str, Any] = {}
     for name, slot in scenario.slots.items():
-        values = candidates(slot, bound, world)
+        values = candidates(slot, bound, state)
         if isinstance(slot, Derive):
             bound[name] = _only(name, values)
         elif len(values) < 2:
@@ -31,13 +31,13 @@ def bind(scenario: Scenario, places: Mapping[str, float], world: World) -> Bound
     return bound
 
 
-def decoyed(scenario: Scenario, bound: Bound, slot: str, world: World, step: int = 1) -> Bound:
+def decoyed(scenario: Scenario, bound: Bound, slot: str, state: AppState, step: int = 1) -> Bound:
     """The same binding but that ``slot`` holds a decoy: the candidate ``step`` places on, in a
     ring. Slots that were picked through it keep their values where these are still candidates.
     Raises Infeasible where one of them has none."""
     changed = dict(bound)
     for name, kind in scenario.slots.items():
-        values = candidates(kind, changed, world)
+        values = candidates(kind, changed, state)
         if isinstance(kind, Derive):
             changed[name] = _only(name, values)
         elif name == slot:
@@ -55,11 +55,11 @@ def _only(name: str, values: Sequence[Any]) -> Any:
     return values[0]
 
 
-def candidates(slot: Slot, bound: Bound, world: World) -> Sequence[Any]:
+def candidates(slot: Slot, bound: Bound, state: AppState) -> Sequence[Any]:
     """All values that the slot can take."""
     match slot:
         case Pick(sql) | Derive(sql):
-            return world.records(sql, **parameters(bound))
+            return state.records(sql, **parameters(bound))
         case Number(low, high):
             return list(range(low, high + 1))
         case Choice(values):

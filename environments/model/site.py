@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from environments.model.config import Ui
 from environments.model.page import Form, Link, Notice, Page, Text, Word
-from environments.model.spec import App, Call, Done, Refused, View
-from environments.model.state import World
+from environments.model.spec import App, FormSubmission, Rejected, Success, View
+from environments.model.state import AppState
 
 CONFIRMED = "_confirmed"
 MENU = "menu"
 
 
-class Landing(NamedTuple):
+class Redirect(NamedTuple):
     """The operation was carried out: go on to this page."""
 
     page: str
@@ -28,9 +28,9 @@ class Site:
     """``code`` seals a row (table, key) as an operation code."""
 
     def __init__(
-        self, app: App, world: World, ui: Ui, code: Callable[[str, str], str] = lambda *_: "-"
+        self, app: App, state: AppState, ui: Ui, code: Callable[[str, str], str] = lambda *_: "-"
     ) -> None:
-        self.app, self.world, self.ui, self.code = app, world, ui, code
+        self.app, self.state, self.ui, self.code = app, state, ui, code
 
     def navigation(self) -> tuple[Link, ...]:
         """The links on every page; all of them, or the one that leads to them."""
@@ -46,19 +46,21 @@ class Site:
         maker = self.app.pages.get(page)
         if maker is None:
             return missing()
-        return maker(View(self.world, args, self.ui, self.code))
+        return maker(View(self.state, args, self.ui, self.code))
 
-    def post(self, operation: str, form: Mapping[str, str]) -> Landing | Refused | Page:
+    def post(self, operation: str, form: Mapping[str, str]) -> Redirect | Rejected | Page:
         """Carry out an operation, or give the page that asks for confirmation first."""
         known = self.app.operations.get(operation)
         if known is None:
             return missing()
-        call = Call(self.world, form)
+        submission = FormSubmission(self.state, form)
         if known.confirm and form.get(CONFIRMED) != "yes":
-            return _question(known.confirm(call), operation, form)
+            return _question(known.confirm(submission), operation, form)
         # A failing statement must not leave half an operation behind.
-        outcome = self.world.attempt(lambda: known.run(call), lambda done: isinstance(done, Done))
-        return Landing(outcome.page, outcome.args) if isinstance(outcome, Done) else outcome
+        outcome = self.state.attempt(
+            lambda: known.run(submission), lambda done: isinstance(done, Success)
+        )
+        return Redirect(outcome.page, outcome.args) if isinstance(outcome, Success) else outcome
 
 
 def missing() -> Page:
@@ -66,7 +68,7 @@ def missing() -> Page:
     return Page(Word("not_found"), (Link(Word("home"), "home"),))
 
 
-def refused(page: Page, refusal: Refused) -> Page:
+def refused(page: Page, refusal: Rejected) -> Page:
     """The page again, with the reason above."""
     return page._replace(blocks=(Notice(refusal.message, error=True), *page.blocks))
 

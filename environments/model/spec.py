@@ -17,7 +17,7 @@ from environments.model.config import Ui
 from environments.model.page import Link, Page
 from environments.model.plan import Move
 from environments.model.schema import Table
-from environments.model.state import Rows, World
+from environments.model.state import AppState, Rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,22 +154,22 @@ class View:
     the interface stands (page size, sort order). ``code`` gives the operation code of a row as it
     is now (table, key); every row has one, and only the verifier knows which is the right one."""
 
-    world: World
+    state: AppState
     args: Mapping[str, str]
     ui: Ui
     code: Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FormSubmission:
     """What an operation is called with: the state and the submitted form (untrusted text)."""
 
-    world: World
+    state: AppState
     form: Mapping[str, str]
 
     def row(self, table: str, field: str = "") -> sqlite3.Row | None:
         """The row that a field (by default the one with the table's name) holds the key of."""
-        return self.world.get(table, self.form.get(field or table, ""))
+        return self.state.get(table, self.form.get(field or table, ""))
 
     def text(self, name: str, most: int) -> str:
         """What was typed, without blanks around it, at most so many characters."""
@@ -177,7 +177,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Success:
     """The operation was carried out; the browser goes on to ``page``."""
 
     page: str
@@ -185,7 +185,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Rejected:
     """Nothing was changed; the message is shown above the form again."""
 
     message: str
@@ -196,9 +196,9 @@ class Operation:
     """Something that changes the state. ``irreversible`` counts as risk; with ``confirm`` (the
     question to ask, from the state and the form) a page asks before it is carried out."""
 
-    run: Callable[[Call], Done | Refused]
+    run: Callable[[FormSubmission], Success | Rejected]
     irreversible: bool = False
-    confirm: Callable[[Call], str] | None = None
+    confirm: Callable[[FormSubmission], str] | None = None
 
 
 PageMaker = Callable[[View], Page]

@@ -20,7 +20,7 @@ Record = Mapping[str, Value]
 Dump = Mapping[str, Mapping[str, Record]]
 
 
-class World:
+class AppState:
     """The tables of one run: ``rows`` and ``one`` read; ``add``, ``change``, ``remove`` write."""
 
     def __init__(self, tables: Sequence[Table], snapshot: bytes | None = None) -> None:
@@ -42,7 +42,7 @@ class World:
             self.db.executemany(f'INSERT INTO "{name}" VALUES ({marks})', records)  # noqa: S608
 
     def snapshot(self) -> bytes:
-        """The whole state, for ``World(tables, snapshot)``."""
+        """The whole state, for ``AppState(tables, snapshot)``."""
         return self.db.serialize()
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ from environments.checks.integrity import check
 from environments.kit.html import Shell, render
 from environments.kit.reading import charts, forms, links
 from environments.kit.theme import theme, wordings
-from environments.model.axes import generator, instance, open_world, profile, ui
+from environments.model.axes import generator, instance, open_state, profile, ui
 from environments.model.case import Case
 from environments.model.config import PROFILES, STATES, THEMES, Config
 from environments.model.page import Field, Page, Word
@@ -61,8 +61,8 @@ def own_report(configurations: int, seed: int) -> Report:
 
 def crawl(app: App, config: Config) -> Iterator[Page]:
     """The pages that links lead to, from every start page."""
-    world = open_world(app, config)
-    site = Site(app, world, ui(app, config.ui, config.seed))
+    state = open_state(app, config)
+    site = Site(app, state, ui(app, config.ui, config.seed))
     waiting: deque[Place] = deque((start, ()) for start in app.starts)
     seen = set(waiting)
     try:
@@ -76,7 +76,7 @@ def crawl(app: App, config: Config) -> Iterator[Page]:
                     seen.add(place)
                     waiting.append(place)
     finally:
-        world.close()
+        state.close()
 
 
 def _patterns(apps: Iterable[App], seed: int) -> Iterator[str]:
@@ -123,16 +123,16 @@ def _filters(page: Page) -> bool:
 
 def _refuses(app: App, seed: int) -> bool:
     """Whether some operation refuses an empty form and leaves the state as it was."""
-    world = open_world(app, _plain(app, seed))
+    state = open_state(app, _plain(app, seed))
     try:
-        before, site = digest(world.dump()), Site(app, world, ui(app, 0, seed))
+        before, site = digest(state.dump()), Site(app, state, ui(app, 0, seed))
         outcomes = [
             site.post(name, {}) for name, known in app.operations.items() if not known.confirm
         ]
         refusals = [outcome for outcome in outcomes if hasattr(outcome, "message")]
-        return bool(refusals) and (len(refusals) < len(outcomes) or digest(world.dump()) == before)
+        return bool(refusals) and (len(refusals) < len(outcomes) or digest(state.dump()) == before)
     finally:
-        world.close()
+        state.close()
 
 
 def _interrupted(seed: int) -> bool:
@@ -189,11 +189,11 @@ def _sandboxed(apps: Iterable[App], seed: int) -> Sandboxed:
 
 def _made(app: App, index: int, seed: int) -> str:
     profile.cache_clear()
-    world = open_world(app, _plain(app, seed).model_copy(update={"profile": index}))
+    state = open_state(app, _plain(app, seed).model_copy(update={"profile": index}))
     try:
-        return digest(world.dump())
+        return digest(state.dump())
     finally:
-        world.close()
+        state.close()
 
 
 def _values(apps: Iterable[App], seed: int) -> dict[str, int]:
@@ -226,7 +226,7 @@ def _independent(apps: Iterable[App], seed: int) -> bool:
             other = plain.model_copy(
                 update={"theme": int(rng.integers(THEMES)), "ui": int(rng.integers(STATES))}
             )
-            one, two = open_world(app, plain), open_world(app, other)
+            one, two = open_state(app, plain), open_state(app, other)
             same = digest(one.dump()) == digest(two.dump())
             one.close()
             two.close()

@@ -78,9 +78,9 @@ def _act(
         steps.append(
             Step(index=index, observation=view.observation, reasoning=thought, action=text)
         )
-        before = run.world.version
+        before = run.state.version
         error = session.act(text)
-        deeds.append(Deed(_place(view), text, before, run.world.version))
+        deeds.append(Deed(_place(view), text, before, run.state.version))
         view = session.observe(error)
         if (answer := spoken(text)) is not None:
             return [*steps, Step(index=index + 1, observation=view.observation)], deeds, answer

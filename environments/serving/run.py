@@ -10,14 +10,14 @@ from typing import Literal, NamedTuple
 
 from environments.apps import load_app
 from environments.kit.theme import theme, wordings
-from environments.model.axes import instance, open_world, ui
+from environments.model.axes import instance, open_state, ui
 from environments.model.binding import bind
 from environments.model.config import Config
 from environments.model.operation_codes import run_key, seal
 from environments.model.page import Chart, Form
 from environments.model.site import Site
 from environments.model.spec import App, Bound, Scenario
-from environments.model.state import Dump, World
+from environments.model.state import AppState, Dump
 from environments.model.wording import worded
 from environments.serving.noise import noise
 from environments.verify import Deed, Evidence
@@ -58,7 +58,7 @@ class Run:
     scenario: Scenario
     bound: Bound
     goal: str
-    world: World
+    state: AppState
     key: bytes
     before: Dump = field(init=False)
     site: Site = field(init=False)
@@ -72,9 +72,9 @@ class Run:
     _count: int = 0
 
     def __post_init__(self) -> None:
-        self.before = self.world.dump()
-        state = ui(self.app, self.config.ui, self.config.seed)
-        self.site = Site(self.app, self.world, state, self.code)
+        self.before = self.state.dump()
+        interface = ui(self.app, self.config.ui, self.config.seed)
+        self.site = Site(self.app, self.state, interface, self.code)
         self.theme = theme(self.config.theme, self.config.seed)
         self.words = wordings(self.app, self.theme)
         self.noise = noise(self.config)
@@ -89,7 +89,7 @@ class Run:
 
     def code(self, table: str, key: str) -> str:
         """The operation code of a row as it is now. Raises KeyError for a row that is not there."""
-        return seal(self.key, self.scenario.id, table, dict(self.world.row(table, key)))
+        return seal(self.key, self.scenario.id, table, dict(self.state.row(table, key)))
 
     def evidence(
         self, answer: str | None = None, actions: Sequence[Deed] = (), shortest: int = 0
@@ -99,7 +99,7 @@ class Run:
             scenario=self.scenario,
             bound=self.bound,
             before=self.before,
-            after=self.world,
+            after=self.state,
             code=self.code,
             goal=self.goal,
             answer=answer,
@@ -146,9 +146,9 @@ def open_run(config: Config, secret: bytes, name: str = "", goal: str | None = N
     """
     app = load_app(config.app)
     scenario = app.scenario(config.scenario)
-    world = open_world(app, config)
+    state = open_state(app, config)
     places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
-    bound = bind(scenario, places, world)
+    bound = bind(scenario, places, state)
     wording = goal or worded(scenario, config, bound)
     identity = "r" + sha256(f"{config.id} {name}".encode()).hexdigest()[:12]
-    return Run(identity, config, app, scenario, bound, wording, world, run_key(secret, identity))
+    return Run(identity, config, app, scenario, bound, wording, state, run_key(secret, identity))

@@ -22,8 +22,8 @@ from environments.kit.html import Shell, render
 from environments.kit.theme import printable
 from environments.model.config import Config
 from environments.model.page import Chart, Form, Overlay, Page
-from environments.model.site import CONFIRMED, Landing, refused
-from environments.model.spec import Refused
+from environments.model.site import CONFIRMED, Redirect, refused
+from environments.model.spec import Rejected
 from environments.serving.noise import overlays
 from environments.serving.run import Issued, Run, open_run
 
@@ -62,7 +62,7 @@ class Server:
         """Forget a run and its state."""
         if self._runs.pop(run.id, None) is not None:
             with run.lock:
-                run.world.close()
+                run.state.close()
 
     async def handle(self, request: web.Request) -> web.Response:
         """Answer a request with the run that its host names."""
@@ -147,12 +147,12 @@ def _operate(
     sent = {name: value for name, value in form.items() if name != NONCE}
     if stumble := _stumble(run):
         run.note("refused", "POST", request.path, "inline error")
-        return _again(run, issued, Refused(stumble))
+        return _again(run, issued, Rejected(stumble))
     outcome = run.site.post(operation, sent)
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, Rejected):
         run.note("refused", "POST", request.path, outcome.message)
         return _again(run, issued, outcome)
-    if isinstance(outcome, Landing):
+    if isinstance(outcome, Redirect):
         run.note("operation", "POST", request.path, "confirmed" if CONFIRMED in sent else "")
         location = _url(outcome.page, outcome.args)
         return web.Response(status=303, headers={**HEADERS, "Location": location})
@@ -160,7 +160,7 @@ def _operate(
     return _document(run, issued.page, dict(issued.args), outcome)
 
 
-def _again(run: Run, issued: Issued, refusal: Refused) -> web.Response:
+def _again(run: Run, issued: Issued, refusal: Rejected) -> web.Response:
     page = refused(run.site.get(issued.page, issued.args), refusal)
     return _document(run, issued.page, dict(issued.args), page)
 

@@ -67,8 +67,8 @@ def bundle(case: Case, most: int = PAGES) -> dict[str, bytes]:
     case. ``most`` bounds the pages. Raises NotStatic with the reason."""
     app = load_app(case.config.app)
     config = case.config
-    world = profiles.still(app, config.profile, config.seed)
-    site = Site(app, world, ui(app, config.ui, config.seed))
+    state = profiles.replayable_state(app, config.profile, config.seed)
+    site = Site(app, state, ui(app, config.ui, config.seed))
     way = _way(_scenario(app, config), config, site)
     pages = _crawled(site, most)
     if not way <= pages.keys():
@@ -111,7 +111,7 @@ def _way(scenario: Scenario, config: Config, site: Site) -> set[Place]:
 def _bound(scenario: Scenario, config: Config, site: Site) -> Bound:
     names = tuple(scenario.slots)
     places = instance(config.app, scenario.id, names, config.instance, config.seed)
-    return bind(scenario, places, site.world)
+    return bind(scenario, places, site.state)
 
 
 def _place(page: str, args: Mapping[str, str]) -> Place:

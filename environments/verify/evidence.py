@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from environments.model.spec import Bound, Scenario
-from environments.model.state import Change, Dump, World, difference
+from environments.model.state import AppState, Change, Dump, difference
 from environments.verify.labels import Deed
 from environments.verify.truth import Code
 
@@ -22,7 +22,7 @@ class Evidence:
     scenario: Scenario
     bound: Bound
     before: Dump
-    after: World
+    after: AppState
     code: Code
     goal: str = ""
     answer: str | None = None

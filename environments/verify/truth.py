@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from environments.model.binding import filled, money, parameters
 from environments.model.spec import Answer, AnswerKind, Bound, Scenario
-from environments.model.state import World
+from environments.model.state import AppState
 from rules.values import normalise
 
 Code = Callable[[str, str], str]
@@ -28,8 +28,8 @@ def asked(
     bound: Bound,
     rows: Mapping[str, str],
     *,
-    before: World,
-    after: World,
+    before: AppState,
+    after: AppState,
     code: Code,
 ) -> tuple[Asked, ...]:
     """What each of the scenario's answers must be. ``bound`` with ``new_TABLE`` for added rows,
@@ -51,19 +51,19 @@ def sealed(answer: Answer, rows: Mapping[str, str], code: Code) -> Asked:
     return Asked("code", () if key is None else (code(answer.sql, key),))
 
 
-def queried(answer: Answer, world: World, values: Mapping[str, Any]) -> Asked:
+def queried(answer: Answer, state: AppState, values: Mapping[str, Any]) -> Asked:
     """What the state gives for an answer; ``values`` are what its queries may name."""
-    cells = column(world, answer.sql, values)
+    cells = column(state, answer.sql, values)
     shown = dict.fromkeys(written(answer.kind, cell) for cell in cells if cell is not None)
     if answer.kind != "texts" and len(shown) != 1:
         shown = {}
-    among = tuple(str(name) for name in column(world, answer.among, values)) if answer.among else ()
+    among = tuple(str(name) for name in column(state, answer.among, values)) if answer.among else ()
     return Asked(answer.kind, tuple(shown), among)
 
 
-def column(world: World, sql: str, values: Mapping[str, Any]) -> list[Any]:
+def column(state: AppState, sql: str, values: Mapping[str, Any]) -> list[Any]:
     """The first column of what a query gives."""
-    return [row[0] for row in world.rows(sql, **values)]
+    return [row[0] for row in state.rows(sql, **values)]
 
 
 def written(kind: AnswerKind, cell: str | float) -> str:

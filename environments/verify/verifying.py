@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.model.state import World
+from environments.model.state import AppState
 from environments.verify.answers import answered
 from environments.verify.evidence import Evidence
 from environments.verify.frame import Reading, read
@@ -40,7 +40,7 @@ def right_answers(evidence: Evidence, reading: Reading) -> tuple[Asked, ...]:
     scenario, after, code = evidence.scenario, evidence.after, evidence.code
     if not reading.changes or all(a.kind == "code" or a.when == "after" for a in scenario.answers):
         return asked(scenario, reading.bound, reading.rows, before=after, after=after, code=code)
-    earlier = World(tuple(after.tables.values()))
+    earlier = AppState(tuple(after.tables.values()))
     try:
         earlier.load(
             {

@@ -17,7 +17,7 @@ import pytest
 
 from environments.apps import load_app
 from environments.checks.integrity import check
-from environments.checks.profiles import still
+from environments.checks.profiles import replayable_state
 from environments.export import main
 from environments.kit.theme import name_of, theme, wordings
 from environments.model.case import Case, write_cases
@@ -89,7 +89,7 @@ def test_neither_answer_nor_axes_are_beside_the_pages(
 ) -> None:
     run = open_run(spent.config, b"secret")
     (answer,) = expected(run.evidence())
-    run.world.close()
+    run.state.close()
     beside = b"".join(data for name, data in copied.items() if not name.endswith(("html", "png")))
     assert answer.encode() not in beside
     assert spent.id.encode() not in b"".join(copied.values())
@@ -104,7 +104,7 @@ def test_no_page_shows_an_operation_code(spent: Case, copied: dict[str, bytes]) 
 
 
 def test_the_same_case_gives_the_same_bytes(spent: Case, copied: dict[str, bytes]) -> None:
-    still.cache_clear()
+    replayable_state.cache_clear()
     assert bundle(spent) == copied
 
 
@@ -232,5 +232,5 @@ def followed(page: Any, done: Case) -> tuple[str, str]:
             turns = [page.get_by_role("link", name=each, exact=True).first for each in onward]
             next(turn for turn in turns if turn.count()).click()
         link.click()
-    run.world.close()
+    run.state.close()
     return answer, page.inner_text("body")

@@ -12,7 +12,7 @@ import pytest
 
 from environments.apps import APPS, load_app
 from environments.generate import main
-from environments.model.axes import instance, open_world
+from environments.model.axes import instance, open_state
 from environments.model.binding import bind
 from environments.model.case import read_cases
 from environments.model.config import Config
@@ -46,10 +46,10 @@ def test_no_case_holds_its_answer(tmp_path: Path) -> None:
     shop, lines = load_app("shop"), out.read_text().splitlines()
     for case, line in zip(read_cases(out), lines, strict=True):
         scenario, config = shop.scenario("price"), case.config
-        world = open_world(shop, config)
+        state = open_state(shop, config)
         places = instance("shop", "price", tuple(scenario.slots), config.instance, config.seed)
-        bound = bind(scenario, places, world)
-        (answer,) = expected(Evidence(scenario, bound, world.dump(), world, lambda *_: ""))
+        bound = bind(scenario, places, state)
+        (answer,) = expected(Evidence(scenario, bound, state.dump(), state, lambda *_: ""))
         assert answer not in line
         assert set(json.loads(line)) == {"config", "goal", "domain", "vector", "level", "shortest"}
 

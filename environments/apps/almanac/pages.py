@@ -43,8 +43,8 @@ def _search(words: str, topic: str) -> Form:
 
 
 def home(view: View) -> Page:
-    soon = view.world.rows(_HELD + "day LIMIT 4", kind="")
-    desks = view.world.rows("SELECT * FROM desk ORDER BY name")
+    soon = view.state.rows(_HELD + "day LIMIT 4", kind="")
+    desks = view.state.rows("SELECT * FROM desk ORDER BY name")
     opening = Facts(tuple((row["name"], row["opens"]) for row in desks))
     return Page(
         "Tarn Valley Almanac",
@@ -58,7 +58,7 @@ def home(view: View) -> Page:
 
 
 def districts(view: View) -> Page:
-    found = view.world.rows(_ALL + _DISTRICTS[view.ui.sort])
+    found = view.state.rows(_ALL + _DISTRICTS[view.ui.sort])
     rows = [opens(row["name"], "district", row["id"], row["region"], row["seat"]) for row in found]
     return list_page(view, "districts", "district region seat", rows)
 
@@ -66,7 +66,7 @@ def districts(view: View) -> Page:
 @ui.detail("district")
 def district(view: View, found: sqlite3.Row) -> Page:
     key = found["id"]
-    visits = view.world.rows("SELECT month, amount FROM visits WHERE district = :key", key=key)
+    visits = view.state.rows("SELECT month, amount FROM visits WHERE district = :key", key=key)
     amounts = dict(tuple(row) for row in visits)
     about = ui.facts(region=found["region"], seat=found["seat"], area=str(found["area"]))
     values = tuple(float(amounts[month]) for month in MONTHS)
@@ -81,8 +81,8 @@ def district(view: View, found: sqlite3.Row) -> Page:
 
 def figures(view: View) -> Page:
     asked = {name: view.args.get(name, "") for name in ("indicator", "year", "region")}
-    regions = view.world.rows("SELECT DISTINCT region FROM district ORDER BY region")
-    indicators = view.world.rows("SELECT * FROM indicator ORDER BY name")
+    regions = view.state.rows("SELECT DISTINCT region FROM district ORDER BY region")
+    indicators = view.state.rows("SELECT * FROM indicator ORDER BY name")
     form = filter_form(
         "figures",
         ui.pick_row("indicator", indicators, asked["indicator"]),
@@ -90,13 +90,13 @@ def figures(view: View) -> Page:
         narrowed("region", asked["region"], (row["region"] for row in regions)),
         submit="show",
     )
-    chosen = view.world.get("indicator", asked["indicator"])
+    chosen = view.state.get("indicator", asked["indicator"])
     if chosen is None:
         return Page(Word("figures"), (form,))
     order = ("name", "area", "seat DESC")[view.ui.sort]
     rows = [
         opens(row["name"], "district", row["id"], row["region"], f"{row['amount']:,}")
-        for row in view.world.rows(_TABLE + order, **asked)
+        for row in view.state.rows(_TABLE + order, **asked)
     ]
     listed = listing(view, "figures", headings("district region amount"), rows)
     return Page(Word("figures"), (form, Text(f"{chosen['name']} ({chosen['unit']})"), *listed))
@@ -104,7 +104,7 @@ def figures(view: View) -> Page:
 
 def reports(view: View) -> Page:
     words, topic = view.args.get("words", ""), view.args.get("topic", "")
-    found = view.world.rows(_FOUND + _REPORTS[view.ui.sort], words=words, topic=topic)
+    found = view.state.rows(_FOUND + _REPORTS[view.ui.sort], words=words, topic=topic)
     rows = [
         opens(row["title"], "report", row["id"], row["topic"], row["published"]) for row in found
     ]
@@ -113,7 +113,7 @@ def reports(view: View) -> Page:
 
 @ui.detail("report")
 def report(view: View, found: sqlite3.Row) -> Page:
-    passages = view.world.rows(
+    passages = view.state.rows(
         "SELECT * FROM passage WHERE report = :key ORDER BY place", key=found["id"]
     )
     fields = (
@@ -131,7 +131,7 @@ def report(view: View, found: sqlite3.Row) -> Page:
 
 
 def glossary(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM term ORDER BY name")
+    found = view.state.rows("SELECT * FROM term ORDER BY name")
     rows = [Row(row["name"], (row["meaning"],)) for row in found]
     return list_page(view, "glossary", "term meaning", rows)
 
@@ -146,7 +146,7 @@ def _event_row(row: sqlite3.Row) -> Row:
 
 def events(view: View) -> Page:
     kind = view.args.get("kind", "")
-    rows = [_event_row(row) for row in view.world.rows(_HELD + _EVENTS[view.ui.sort], kind=kind)]
+    rows = [_event_row(row) for row in view.state.rows(_HELD + _EVENTS[view.ui.sort], kind=kind)]
     return list_page(
         view, "events", _EVENT_COLUMNS, rows, filter_form("events", narrowed("kind", kind, KINDS))
     )
@@ -156,7 +156,7 @@ def events(view: View) -> Page:
 def event(view: View, found: sqlite3.Row) -> Page:
     about = ui.facts(
         kind=found["kind"],
-        district=view.world.row("district", found["district"])["name"],
+        district=view.state.row("district", found["district"])["name"],
         day=found["day"],
         starts=found["starts"],
         ends=found["ends"],
@@ -171,7 +171,7 @@ def event(view: View, found: sqlite3.Row) -> Page:
 @ui.detail("booking")
 def booking(view: View, found: sqlite3.Row) -> Page:
     about = ui.facts(
-        event=view.world.row("event", found["event"])["title"],
+        event=view.state.row("event", found["event"])["title"],
         seats=str(found["seats"]),
         total=money(found["total"]),
         code=view.code("booking", found["id"]),
@@ -184,7 +184,7 @@ def _button(word: str, name: str, operation: str, **hidden: str) -> tuple[Form, 
 
 
 def research(view: View) -> Page:
-    kept = view.world.rows(
+    kept = view.state.rows(
         "SELECT b.*, r.title FROM bookmark b JOIN report r ON r.id = b.report ORDER BY r.title"
     )
     marked = tuple(
@@ -201,7 +201,7 @@ def research(view: View) -> Page:
             (row["label"], row["body"]),
             _button("delete_note", row["heading"], "delete-note", note=row["id"]),
         )
-        for row in view.world.rows("SELECT * FROM note ORDER BY heading, id")
+        for row in view.state.rows("SELECT * FROM note ORDER BY heading, id")
     )
     fields = (
         ui.control("heading", required=True),
@@ -218,13 +218,13 @@ def research(view: View) -> Page:
 
 
 def exports(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM export ORDER BY asked DESC, id")
+    found = view.state.rows("SELECT * FROM export ORDER BY asked DESC, id")
     rows = [
         opens(row["number"], "export", row["id"], row["format"], row["asked"], row["status"])
         for row in found
     ]
-    indicators = view.world.rows("SELECT * FROM indicator ORDER BY name")
-    places = view.world.rows("SELECT * FROM district ORDER BY name")
+    indicators = view.state.rows("SELECT * FROM indicator ORDER BY name")
+    places = view.state.rows("SELECT * FROM district ORDER BY name")
     fields = (
         ui.pick_row("indicator", indicators),
         ui.pick_row("district", places),
@@ -240,8 +240,8 @@ def exports(view: View) -> Page:
 @ui.detail("export")
 def export(view: View, found: sqlite3.Row) -> Page:
     about = ui.facts(
-        indicator=view.world.row("indicator", found["indicator"])["name"],
-        district=view.world.row("district", found["district"])["name"],
+        indicator=view.state.row("indicator", found["indicator"])["name"],
+        district=view.state.row("district", found["district"])["name"],
         first=str(found["first"]),
         last=str(found["last"]),
         format=found["format"],
@@ -257,7 +257,7 @@ def export(view: View, found: sqlite3.Row) -> Page:
 
 
 def account(view: View) -> Page:
-    mine = view.world.row("account", "me")
+    mine = view.state.row("account", "me")
     return ui.settings_page(view, "account", "digest", ui.facts(name=mine["name"]))
 
 

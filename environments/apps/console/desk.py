@@ -38,13 +38,13 @@ _WINDOWS = """SELECT w.*, s.name AS of FROM window w JOIN service s ON s.id = w.
 
 
 def _service(view: View, key: str) -> Section:
-    name = view.world.row("service", key)["name"]
+    name = view.state.row("service", key)["name"]
     return ui.section_of("service", Link(name, "service", {"id": key}))
 
 
 def alerts(view: View) -> Page:
     asked = asked_for(view, "severity", "status")
-    found = view.world.rows(_ALERTS + _ALERT_SORTS[view.ui.sort], **asked)
+    found = view.state.rows(_ALERTS + _ALERT_SORTS[view.ui.sort], **asked)
     rows = [
         opens(r["number"], "alert", r["id"], r["of"], r["severity"], r["raised"], r["status"])
         for r in found
@@ -63,7 +63,7 @@ def alert(view: View, found: sqlite3.Row) -> Page:
         _service(view, found["service"]),
     )
     if found["status"] != "resolved":
-        people = view.world.rows("SELECT * FROM member ORDER BY name")
+        people = view.state.rows("SELECT * FROM member ORDER BY name")
         fields = (
             ui.pick_row("assignee", people),
             ui.pick("priority", PRIORITIES),
@@ -75,14 +75,14 @@ def alert(view: View, found: sqlite3.Row) -> Page:
 
 
 def members(view: View) -> Page:
-    found = view.world.rows(_MEMBERS, **asked_for(view, "team"))
+    found = view.state.rows(_MEMBERS, **asked_for(view, "team"))
     rows = [opens(r["name"], "member", r["id"], r["team"], r["role"]) for r in found]
     return searched(view, "members", "member team role", rows, (chosen(view, "team", TEAMS),))
 
 
 @ui.detail("member")
 def member(view: View, found: sqlite3.Row) -> Page:
-    held = view.world.rows("SELECT * FROM accesskey WHERE member = :id ORDER BY label",
+    held = view.state.rows("SELECT * FROM accesskey WHERE member = :id ORDER BY label",
                            id=found["id"])  # fmt: skip
     rows = tuple(opens(r["label"], "key", r["id"], r["scope"], r["status"]) for r in held)
     about = ui.facts(team=found["team"], role=found["role"])
@@ -93,7 +93,7 @@ def member(view: View, found: sqlite3.Row) -> Page:
 
 
 def keys(view: View) -> Page:
-    found = view.world.rows(_KEYS, **asked_for(view, "scope", "status"))
+    found = view.state.rows(_KEYS, **asked_for(view, "scope", "status"))
     rows = [
         opens(r["label"], "key", r["id"], r["holder"], r["scope"], r["expires"], r["status"])
         for r in found
@@ -106,7 +106,7 @@ def keys(view: View) -> Page:
 def key(view: View, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), found[name]) for name in ("scope", "expires", "status", "ground"))
     sealed = (Word("code"), view.code("accesskey", found["id"]))
-    holder = view.world.row("member", found["member"])
+    holder = view.state.row("member", found["member"])
     link = ui.link_to(holder, "member")
     blocks: tuple[Block, ...] = (Facts((*about, sealed)), ui.section_of("member", link))
     if found["status"] == "active":
@@ -118,7 +118,7 @@ def key(view: View, found: sqlite3.Row) -> Page:
 
 def invoices(view: View) -> Page:
     asked = asked_for(view, "status")
-    found = view.world.rows(_INVOICES + _INVOICE_SORTS[view.ui.sort], **asked)
+    found = view.state.rows(_INVOICES + _INVOICE_SORTS[view.ui.sort], **asked)
     rows = [
         opens(
             r["number"], "invoice", r["id"], r["of"], r["issued"], money(r["amount"]), r["status"]
@@ -136,7 +136,7 @@ def invoice(view: View, found: sqlite3.Row) -> Page:
 
 
 def windows(view: View) -> Page:
-    found = view.world.rows(_WINDOWS, **asked_for(view))
+    found = view.state.rows(_WINDOWS, **asked_for(view))
     rows = [
         opens(r["number"], "window", r["id"], r["of"], r["starts"], str(r["hours"])) for r in found
     ]
@@ -152,7 +152,7 @@ def window(view: View, found: sqlite3.Row) -> Page:
 
 
 def plan(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM service ORDER BY name")
+    found = view.state.rows("SELECT * FROM service ORDER BY name")
     fields = (
         ui.pick_row("service", found),
         ui.control("starts", "date", required=True),

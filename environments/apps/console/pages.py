@@ -26,7 +26,7 @@ _DEPLOYMENTS = """SELECT d.*, s.name AS of FROM deployment d JOIN service s ON s
 
 
 def home(view: View) -> Page:
-    me = view.world.row("account", "me")
+    me = view.state.row("account", "me")
     find = Form(Word("search"), (ui.control("words", "search"),), page="services")
     return Page(
         "Basalt Cloud",
@@ -39,7 +39,7 @@ def home(view: View) -> Page:
 
 
 def services(view: View) -> Page:
-    found = view.world.rows(_SERVICES + _SERVICE_SORTS[view.ui.sort], **asked_for(view, "region"))
+    found = view.state.rows(_SERVICES + _SERVICE_SORTS[view.ui.sort], **asked_for(view, "region"))
     rows = [opens(r["name"], "service", r["id"], r["region"], r["owned"]) for r in found]
     region = chosen(view, "region", REGIONS)
     return searched(view, "services", "service region owner", rows, (region,))
@@ -48,8 +48,8 @@ def services(view: View) -> Page:
 @ui.detail("service")
 def service(view: View, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
-    owner = view.world.row("member", found["owner"])
-    machines = view.world.rows("SELECT * FROM machine WHERE service = :id ORDER BY name", **here)
+    owner = view.state.row("member", found["owner"])
+    machines = view.state.rows("SELECT * FROM machine WHERE service = :id ORDER BY name", **here)
     rows = tuple(
         opens(r["name"], "machine", r["id"], r["size"], money(r["cost"]), r["state"])
         for r in machines
@@ -77,7 +77,7 @@ def service(view: View, found: sqlite3.Row) -> Page:
 
 
 def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
-    drawn = view.world.rows(
+    drawn = view.state.rows(
         "SELECT day, amount FROM load WHERE service = :id AND kind = :kind",
         id=found["id"],
         kind=kind,
@@ -88,7 +88,7 @@ def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
 
 def _form(view: View, title: str, submit: str, *fields: Field) -> Page:
     """The page of a form about a service."""
-    found = view.world.get("service", view.args.get("id", ""))
+    found = view.state.get("service", view.args.get("id", ""))
     if found is None:
         return missing()
     operation = submit.replace("_", "-")
@@ -121,7 +121,7 @@ def quota(view: View) -> Page:
 
 def machines(view: View) -> Page:
     asked = asked_for(view, "region", "state")
-    found = view.world.rows(_MACHINES + _MACHINE_SORTS[view.ui.sort], **asked)
+    found = view.state.rows(_MACHINES + _MACHINE_SORTS[view.ui.sort], **asked)
     rows = [
         opens(r["name"], "machine", r["id"], r["of"], r["region"], money(r["cost"]), r["state"])
         for r in found
@@ -138,7 +138,7 @@ def machine(view: View, found: sqlite3.Row) -> Page:
         state=found["state"],
         code=view.code("machine", found["id"]),
     )
-    of = view.world.row("service", found["service"])
+    of = view.state.row("service", found["service"])
     link = ui.link_to(of, "service")
     blocks: tuple[Block, ...] = (about, ui.section_of("service", link))
     if found["state"] in ("stopped", "draining"):
@@ -148,7 +148,7 @@ def machine(view: View, found: sqlite3.Row) -> Page:
 
 
 def deployments(view: View) -> Page:
-    found = view.world.rows(_DEPLOYMENTS, **asked_for(view, "result"))
+    found = view.state.rows(_DEPLOYMENTS, **asked_for(view, "result"))
     rows = [
         opens(r["number"], "deployment", r["id"], r["of"], r["version"], r["deployed"], r["result"])
         for r in found
@@ -164,7 +164,7 @@ def deployment(view: View, found: sqlite3.Row) -> Page:
     shown = ("version", "deployed", "author", "strategy", "result", "note")
     about = tuple((Word(name), found[name]) for name in shown)
     sealed = (Word("code"), view.code("deployment", found["id"]))
-    of = view.world.row("service", found["service"])
+    of = view.state.row("service", found["service"])
     link = ui.link_to(of, "service")
     return Page(found["number"], (Facts((*about, sealed)), ui.section_of("service", link)))
 

@@ -30,12 +30,12 @@ _BOOKINGS = """SELECT b.*, r.name, p.name AS host FROM booking b JOIN room r ON 
 
 def people(view: View) -> Page:
     asked = asked_for(view, "team")
-    found = view.world.rows(_PEOPLE + _PEOPLE_SORTS[view.ui.sort], **asked)
+    found = view.state.rows(_PEOPLE + _PEOPLE_SORTS[view.ui.sort], **asked)
     rows = [
         opens(row["name"], "person", row["id"], row["title"], row["team_name"], row["site"])
         for row in found
     ]
-    names = (row["name"] for row in view.world.rows("SELECT name FROM team ORDER BY name"))
+    names = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
     filters = (chosen(view, "team", names),)
     return searched(view, "people", "person title team site", rows, filters)
 
@@ -48,27 +48,27 @@ def person(view: View, found: sqlite3.Row) -> Page:
         phone=found["phone"],
         allowance=str(found["allowance"]),
     )
-    team = view.world.row("team", found["team"])
+    team = view.state.row("team", found["team"])
     blocks: tuple[Block, ...] = (
         about,
         ui.section_of("team", ui.link_to(team, "team")),
     )
     if found["manager"]:
-        manager = view.world.row("person", found["manager"])
+        manager = view.state.row("person", found["manager"])
         link = ui.link_to(manager, "person")
         blocks = (*blocks, ui.section_of("manager", link))
     return Page(found["name"], blocks)
 
 
 def teams(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM team ORDER BY name")
+    found = view.state.rows("SELECT * FROM team ORDER BY name")
     rows = tuple(opens(row["name"], "team", row["id"]) for row in found)
     return table_page("teams", "team", rows)
 
 
 @ui.detail("team")
 def team(view: View, found: sqlite3.Row) -> Page:
-    lead = view.world.row("person", found["lead"])
+    lead = view.state.row("person", found["lead"])
     word = Word("resume" if found["paused"] else "pause")
     return Page(
         found["name"],
@@ -86,7 +86,7 @@ def team(view: View, found: sqlite3.Row) -> Page:
 def _bars(view: View, key: str, kind: str, title: str) -> Chart:
     labels = CATEGORIES if kind == "spending" else MONTHS
     loads = "SELECT label, amount FROM load WHERE team = :key AND kind = :kind"
-    found = {row["label"]: row["amount"] for row in view.world.rows(loads, key=key, kind=kind)}
+    found = {row["label"]: row["amount"] for row in view.state.rows(loads, key=key, kind=kind)}
     return Chart(title, "bars", labels, tuple(found[label] for label in labels))
 
 
@@ -98,7 +98,7 @@ def spending(view: View, found: sqlite3.Row) -> Page:
 
 
 def policies(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM policy ORDER BY category")
+    found = view.state.rows("SELECT * FROM policy ORDER BY category")
     rows = tuple(opens(row["category"], "policy", row["id"]) for row in found)
     return table_page("policies", "category", rows)
 
@@ -110,7 +110,7 @@ def policy(view: View, found: sqlite3.Row) -> Page:
 
 
 def rooms(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM room ORDER BY name")
+    found = view.state.rows("SELECT * FROM room ORDER BY name")
     rows = [
         opens(
             row["name"],
@@ -130,7 +130,7 @@ def room(view: View, found: sqlite3.Row) -> Page:
     about = ui.facts(
         floor=found["floor"], seats=str(found["seats"]), screen="yes" if found["screen"] else "no"
     )
-    held = view.world.rows(_BOOKINGS, day="", hour="", room=found["id"])
+    held = view.state.rows(_BOOKINGS, day="", hour="", room=found["id"])
     rows = tuple(Row(row["day"], (row["hour"], row["purpose"], row["host"])) for row in held)
     fields = (
         ui.pick("day", DAYS),
@@ -144,7 +144,7 @@ def room(view: View, found: sqlite3.Row) -> Page:
 
 def bookings(view: View) -> Page:
     day, hour = view.args.get("day", ""), view.args.get("hour", "")
-    found = view.world.rows(_BOOKINGS, day=day, hour=hour, room="")
+    found = view.state.rows(_BOOKINGS, day=day, hour=hour, room="")
     rows = [
         opens(row["name"], "room", row["room"], row["day"], row["hour"], row["purpose"])
         for row in found

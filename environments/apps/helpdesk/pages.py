@@ -35,7 +35,7 @@ def _options(values: tuple[str, ...]) -> tuple[Option, ...]:
 
 
 def _assignee(view: View, now: str) -> Field:
-    everybody = view.world.rows("SELECT id, name FROM person ORDER BY name")
+    everybody = view.state.rows("SELECT id, name FROM person ORDER BY name")
     return ui.pick_row("assignee", everybody, now)
 
 
@@ -44,7 +44,7 @@ def _priority(now: str) -> Field:
 
 
 def home(view: View) -> Page:
-    me = view.world.row("person", view.world.row("account", "me")["person"])
+    me = view.state.row("person", view.state.row("account", "me")["person"])
     return Page(
         "Larkfield Works",
         (
@@ -57,7 +57,7 @@ def home(view: View) -> Page:
 
 def tickets(view: View) -> Page:
     asked = asked_for(view, "priority", "status")
-    found = view.world.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **asked)
+    found = view.state.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **asked)
     rows = [
         opens(
             row["number"],
@@ -135,7 +135,7 @@ def new_ticket(view: View) -> Page:
 
 def purchases(view: View) -> Page:
     asked = asked_for(view, "team", "category", "status")
-    found = view.world.rows(_PURCHASES + _PURCHASES_LISTED + _PURCHASE_SORTS[view.ui.sort], **asked)
+    found = view.state.rows(_PURCHASES + _PURCHASES_LISTED + _PURCHASE_SORTS[view.ui.sort], **asked)
     rows = [
         opens(
             row["number"],
@@ -149,7 +149,7 @@ def purchases(view: View) -> Page:
         )
         for row in found
     ]
-    teams = (row["name"] for row in view.world.rows("SELECT name FROM team ORDER BY name"))
+    teams = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
     return searched(
         view,
         "purchases",
@@ -191,7 +191,7 @@ def _verdict() -> tuple[Field, ...]:
 
 def leaves(view: View) -> Page:
     asked = asked_for(view, "status")
-    found = view.world.rows(_LEAVES + _LEAVES_LISTED + _LEAVE_SORTS[view.ui.sort], **asked)
+    found = view.state.rows(_LEAVES + _LEAVES_LISTED + _LEAVE_SORTS[view.ui.sort], **asked)
     rows = [
         opens(
             row["number"],
@@ -211,7 +211,7 @@ def leaves(view: View) -> Page:
 
 @ui.detail("leave")
 def leave(view: View, found: sqlite3.Row) -> Page:
-    person = view.world.row("person", found["person"])
+    person = view.state.row("person", found["person"])
     about = ui.facts(
         kind=found["kind"],
         start=found["start"],

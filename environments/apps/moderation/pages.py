@@ -35,7 +35,7 @@ _POST_SORTS = ("p.number DESC", "m.handle, p.id", "p.fee DESC, p.id")
 
 
 def home(view: View) -> Page:
-    me = view.world.row("account", "me")
+    me = view.state.row("account", "me")
     return Page(
         "Quayside Commons",
         (
@@ -48,8 +48,8 @@ def home(view: View) -> Page:
 
 def posts(view: View) -> Page:
     asked = asked_for(view, "forum", "status")
-    names = (row["name"] for row in view.world.rows("SELECT name FROM forum ORDER BY name"))
-    found = view.world.rows(
+    names = (row["name"] for row in view.state.rows("SELECT name FROM forum ORDER BY name"))
+    found = view.state.rows(
         _POSTS + _POST_SORTS[view.ui.sort],
         **asked,
     )
@@ -80,14 +80,14 @@ def posts(view: View) -> Page:
 
 @ui.detail("post")
 def post(view: View, found: sqlite3.Row) -> Page:
-    author = view.world.row("member", found["author"])
+    author = view.state.row("member", found["author"])
     about = ui.facts(
         title=found["title"],
-        forum=view.world.row("forum", found["forum"])["name"],
+        forum=view.state.row("forum", found["forum"])["name"],
         status=found["status"],
         fee=money(found["fee"]),
     )
-    reported = view.world.rows(_REPORTS + " WHERE r.post = :id ORDER BY r.filed", id=found["id"])
+    reported = view.state.rows(_REPORTS + " WHERE r.post = :id ORDER BY r.filed", id=found["id"])
     blocks: tuple[Block, ...] = (
         about,
         Text(found["body"]),
@@ -120,7 +120,7 @@ def _report_row(report: sqlite3.Row) -> Row:
 
 def reports(view: View) -> Page:
     asked = asked_for(view, "category", "status")
-    found = view.world.rows(_REPORTS + _ASKED + _REPORT_SORTS[view.ui.sort], **asked)
+    found = view.state.rows(_REPORTS + _ASKED + _REPORT_SORTS[view.ui.sort], **asked)
     rows = [_report_row(row) for row in found]
     filters = (chosen(view, "category", CATEGORIES), chosen(view, "status", ("open", "closed")))
     return searched(view, "reports", _REPORT_COLUMNS, rows, filters)
@@ -141,7 +141,7 @@ def report(view: View, found: sqlite3.Row) -> Page:
 
 def log(view: View) -> Page:
     asked = view.args.get("action", "")
-    found = view.world.rows(
+    found = view.state.rows(
         "SELECT * FROM entry WHERE :action IN ('', action) ORDER BY noted DESC, id", action=asked
     )
     rows = [Row(row["noted"], (row["moderator"], row["action"], row["about"])) for row in found]
@@ -150,7 +150,7 @@ def log(view: View) -> Page:
 
 
 def forums(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM forum ORDER BY name")
+    found = view.state.rows("SELECT * FROM forum ORDER BY name")
     rows = tuple(opens(row["name"], "forum", row["id"], row["steward"]) for row in found)
     return table_page("forums", "forum steward", rows)
 
@@ -171,7 +171,7 @@ def forum(view: View, found: sqlite3.Row) -> Page:
 
 
 def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
-    counted = view.world.rows(
+    counted = view.state.rows(
         "SELECT * FROM tally WHERE forum = :id AND kind = :kind ORDER BY label",
         id=found["id"],
         kind=kind,

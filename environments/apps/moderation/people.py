@@ -20,7 +20,7 @@ _MEMBER_SORTS = ("handle", "joined DESC, id", "id")
 
 def members(view: View) -> Page:
     asked = asked_for(view, "status")
-    found = view.world.rows(
+    found = view.state.rows(
         _MEMBERS + _MEMBER_SORTS[view.ui.sort],
         **asked,
     )
@@ -35,7 +35,7 @@ def members(view: View) -> Page:
 @ui.detail("member")
 def member(view: View, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
-    written = view.world.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
+    written = view.state.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
     rows = tuple(
         opens(row["number"], "post", row["id"], row["title"], row["status"]) for row in written
     )
@@ -56,7 +56,7 @@ def member(view: View, found: sqlite3.Row) -> Page:
 
 
 def decision(view: View) -> Page:
-    found = view.world.one(DECISIONS + " WHERE d.id = :id", id=view.args.get("id", ""))
+    found = view.state.one(DECISIONS + " WHERE d.id = :id", id=view.args.get("id", ""))
     if found is None:
         return missing()
     about: tuple[tuple[Label, str], ...] = (
@@ -77,7 +77,7 @@ def decision(view: View) -> Page:
 
 
 def _sanction(view: View, word: str, operation: str, *fields: Field) -> Page:
-    found = view.world.get("member", view.args.get("id", ""))
+    found = view.state.get("member", view.args.get("id", ""))
     if found is None:
         return missing()
     form = ui.action_form(
@@ -102,14 +102,14 @@ def suspend(view: View) -> Page:
 
 
 def rules(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM rule ORDER BY title")
+    found = view.state.rows("SELECT * FROM rule ORDER BY title")
     rows = tuple(opens(row["title"], "rule", row["id"]) for row in found)
     return table_page("rules", "rule", rows)
 
 
 @ui.detail("rule")
 def rule(view: View, found: sqlite3.Row) -> Page:
-    parts = view.world.rows("SELECT * FROM clause WHERE rule = :id ORDER BY number", id=found["id"])
+    parts = view.state.rows("SELECT * FROM clause WHERE rule = :id ORDER BY number", id=found["id"])
     rows = tuple(
         Row(part["number"], (part["body"], str(part["days"]) if part["days"] else "-"))
         for part in parts
@@ -119,7 +119,7 @@ def rule(view: View, found: sqlite3.Row) -> Page:
 
 def appeals(view: View) -> Page:
     asked = asked_for(view, "status")
-    found = view.world.rows(
+    found = view.state.rows(
         "SELECT a.*, d.number AS about FROM appeal a JOIN decision d ON d.id = a.decision "
         "WHERE instr(lower(a.number), lower(:words)) AND :status IN ('', a.status) "
         "ORDER BY a.filed DESC, a.id",
@@ -132,7 +132,7 @@ def appeals(view: View) -> Page:
 
 @ui.detail("appeal")
 def appeal(view: View, found: sqlite3.Row) -> Page:
-    against = view.world.row("decision", found["decision"])
+    against = view.state.row("decision", found["decision"])
     about = ui.facts(filed=found["filed"], status=found["status"], reply=found["reply"] or "-")
     link = ui.link_to(against, "decision", "number")
     blocks: tuple[Block, ...] = (Text(found["plea"]), about)

@@ -35,12 +35,12 @@ _COMMENTS = """SELECT c.*, a.title FROM comment c JOIN article a ON a.id = c.art
 
 
 def _article(view: View, word: str, key: str) -> Section:
-    title = view.world.row("article", key)["title"]
+    title = view.state.row("article", key)["title"]
     return Section(Word(word), (Link(title, "article", {"id": key}),))
 
 
 def images(view: View) -> Page:
-    found = view.world.rows(_IMAGES + _IMAGE_SORTS[view.ui.sort], **asked_for(view, "licence"))
+    found = view.state.rows(_IMAGES + _IMAGE_SORTS[view.ui.sort], **asked_for(view, "licence"))
     rows = [
         opens(r["caption"], "image", r["id"], r["credit"], r["licence"], money(r["fee"]))
         for r in found
@@ -57,7 +57,7 @@ def image(view: View, found: sqlite3.Row) -> Page:
 
 def newsletters(view: View) -> Page:
     asked = asked_for(view, "audience", "status")
-    found = view.world.rows(_NEWSLETTERS + _NEWSLETTER_SORTS[view.ui.sort], **asked)
+    found = view.state.rows(_NEWSLETTERS + _NEWSLETTER_SORTS[view.ui.sort], **asked)
     rows = [
         opens(r["number"], "newsletter", r["id"], r["subject"], r["audience"], r["sends"],
               r["status"])
@@ -85,7 +85,7 @@ def newsletter(view: View, found: sqlite3.Row) -> Page:
 
 
 def compose(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM article ORDER BY title")
+    found = view.state.rows("SELECT * FROM article ORDER BY title")
     options = tuple(Option(row["id"], row["title"]) for row in found)
     fields = (
         ui.control("subject", required=True),
@@ -97,7 +97,7 @@ def compose(view: View) -> Page:
 
 
 def comments(view: View) -> Page:
-    found = view.world.rows(_COMMENTS, **asked_for(view, "status"))
+    found = view.state.rows(_COMMENTS, **asked_for(view, "status"))
     rows = [
         opens(r["number"], "comment", r["id"], r["reader"], r["title"], r["posted"], r["status"])
         for r in found
@@ -122,7 +122,7 @@ def comment(view: View, found: sqlite3.Row) -> Page:
 
 
 def authors(view: View) -> Page:
-    found = view.world.rows(
+    found = view.state.rows(
         "SELECT * FROM author WHERE instr(lower(name), lower(:words)) ORDER BY name",
         **asked_for(view),
     )
@@ -132,7 +132,7 @@ def authors(view: View) -> Page:
 
 @ui.detail("author")
 def author(view: View, found: sqlite3.Row) -> Page:
-    written = view.world.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
+    written = view.state.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
                               id=found["id"])  # fmt: skip
     rows = tuple(
         opens(r["title"], "article", r["id"], r["state"], money(r["fee"])) for r in written
@@ -144,7 +144,7 @@ def author(view: View, found: sqlite3.Row) -> Page:
 
 
 def rules(view: View) -> Page:
-    found = view.world.rows(
+    found = view.state.rows(
         "SELECT * FROM rule WHERE instr(lower(subject), lower(:words)) ORDER BY subject",
         **asked_for(view),
     )

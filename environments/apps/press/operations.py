@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from environments.apps.press.schema import AUDIENCES, DAYS, PLACEMENTS, SENDERS, TAGS, VERDICTS
 from environments.apps.submissions import asks, is_date, number_for, preference, toggle, whole
-from environments.model.spec import TODAY, Call, Done, Operation, Refused
+from environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 
 def _coming(text: str) -> bool:
@@ -12,88 +12,88 @@ def _coming(text: str) -> bool:
     return is_date(text) and text > TODAY
 
 
-def _edit(call: Call) -> Done | Refused:
-    world, tag, due = call.world, call.form.get("tag", ""), call.text("due", 200)
-    article = call.row("article")
-    weekday = call.form.get("weekday", "")
+def _edit(submission: FormSubmission) -> Success | Rejected:
+    state, tag, due = submission.state, submission.form.get("tag", ""), submission.text("due", 200)
+    article = submission.row("article")
+    weekday = submission.form.get("weekday", "")
     if article is None or article["state"] == "published":
-        return Refused("A published article can no longer be changed.")
+        return Rejected("A published article can no longer be changed.")
     if weekday not in DAYS or tag not in TAGS or not _coming(due):
-        return Refused(f"Choose a weekday and a tag, and give a date after {TODAY}.")
-    world.change("article", article["id"], weekday=weekday, tag=tag, due=due)
-    return Done("article", {"id": article["id"]})
+        return Rejected(f"Choose a weekday and a tag, and give a date after {TODAY}.")
+    state.change("article", article["id"], weekday=weekday, tag=tag, due=due)
+    return Success("article", {"id": article["id"]})
 
 
-def _review(call: Call) -> Done | Refused:
-    world, verdict = call.world, call.form.get("verdict", "")
-    article = call.row("article")
-    grade, remark = whole(call.form.get("grade", ""), 1, 10), call.text("remark", 200)
+def _review(submission: FormSubmission) -> Success | Rejected:
+    state, verdict = submission.state, submission.form.get("verdict", "")
+    article = submission.row("article")
+    grade, remark = whole(submission.form.get("grade", ""), 1, 10), submission.text("remark", 200)
     if article is None or article["state"] == "published":
-        return Refused("A published article is no longer reviewed.")
+        return Rejected("A published article is no longer reviewed.")
     if verdict not in VERDICTS or grade is None or not remark:
-        return Refused("A review has a verdict, a grade from 1 to 10 and a remark.")
-    world.add(
-        "review", id=world.token("review"), article=article["id"],
-        reviewer=world.row("account", "me")["name"], verdict=verdict, grade=grade, remark=remark,
+        return Rejected("A review has a verdict, a grade from 1 to 10 and a remark.")
+    state.add(
+        "review", id=state.token("review"), article=article["id"],
+        reviewer=state.row("account", "me")["name"], verdict=verdict, grade=grade, remark=remark,
     )  # fmt: skip
-    return Done("article", {"id": article["id"]})
+    return Success("article", {"id": article["id"]})
 
 
-def _publish(call: Call) -> Done | Refused:
-    world, placement = call.world, call.form.get("placement", "")
-    article = call.row("article")
-    image, teaser = call.row("image"), call.text("teaser", 200)
+def _publish(submission: FormSubmission) -> Success | Rejected:
+    state, placement = submission.state, submission.form.get("placement", "")
+    article = submission.row("article")
+    image, teaser = submission.row("image"), submission.text("teaser", 200)
     if article is None or article["state"] != "in review":
-        return Refused("Only an article in review can be published.")
+        return Rejected("Only an article in review can be published.")
     if image is None or placement not in PLACEMENTS or not teaser:
-        return Refused("Choose an image and a placement, and write a teaser.")
-    world.change(
+        return Rejected("Choose an image and a placement, and write a teaser.")
+    state.change(
         "article", article["id"], state="published", image=image["id"], placement=placement,
         teaser=teaser,
     )  # fmt: skip
-    return Done("article", {"id": article["id"]})
+    return Success("article", {"id": article["id"]})
 
 
-def _compose(call: Call) -> Done | Refused:
-    world, audience = call.world, call.form.get("audience", "")
-    article = call.row("article", "lead")
-    subject, sends = call.text("subject", 200), call.text("sends", 200)
+def _compose(submission: FormSubmission) -> Success | Rejected:
+    state, audience = submission.state, submission.form.get("audience", "")
+    article = submission.row("article", "lead")
+    subject, sends = submission.text("subject", 200), submission.text("sends", 200)
     if article is None or audience not in AUDIENCES or not subject:
-        return Refused("A newsletter has a subject, an audience and a leading article.")
+        return Rejected("A newsletter has a subject, an audience and a leading article.")
     if not _coming(sends):
-        return Refused(f"Please give a date after {TODAY}, written like it.")
-    key = world.token("newsletter")
-    world.add(
+        return Rejected(f"Please give a date after {TODAY}, written like it.")
+    key = state.token("newsletter")
+    state.add(
         "newsletter", id=key, number=number_for("NL", key), subject=subject,
         audience=audience, sends=sends, status="planned", recipients=0, article=article["id"],
         sender="-",
     )  # fmt: skip
-    return Done("newsletter", {"id": key})
+    return Success("newsletter", {"id": key})
 
 
-def _send(call: Call) -> Done | Refused:
-    letter = call.row("newsletter")
-    sender = call.form.get("sender", "")
+def _send(submission: FormSubmission) -> Success | Rejected:
+    letter = submission.row("newsletter")
+    sender = submission.form.get("sender", "")
     if letter is None or letter["status"] != "planned" or sender not in SENDERS:
-        return Refused("Choose who sends this newsletter; one that is out is out.")
-    call.world.change("newsletter", letter["id"], status="sent", sender=sender)
-    return Done("newsletter", {"id": letter["id"]})
+        return Rejected("Choose who sends this newsletter; one that is out is out.")
+    submission.state.change("newsletter", letter["id"], status="sent", sender=sender)
+    return Success("newsletter", {"id": letter["id"]})
 
 
-def _show(call: Call) -> Done | Refused:
-    comment = call.row("comment")
+def _show(submission: FormSubmission) -> Success | Rejected:
+    comment = submission.row("comment")
     if comment is None or comment["status"] != "held":
-        return Refused("This comment is not held.")
-    call.world.change("comment", comment["id"], status="shown")
-    return Done("comment", {"id": comment["id"]})
+        return Rejected("This comment is not held.")
+    submission.state.change("comment", comment["id"], status="shown")
+    return Success("comment", {"id": comment["id"]})
 
 
-def _delete(call: Call) -> Done | Refused:
-    comment = call.row("comment")
+def _delete(submission: FormSubmission) -> Success | Rejected:
+    comment = submission.row("comment")
     if comment is None:
-        return Refused("There is no such comment.")
-    call.world.remove("comment", comment["id"])
-    return Done("comments")
+        return Rejected("There is no such comment.")
+    submission.state.remove("comment", comment["id"])
+    return Success("comments")
 
 
 OPERATIONS = {

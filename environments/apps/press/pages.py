@@ -34,7 +34,7 @@ _ARTICLE_SORTS = ("a.title", "w.name, a.id", "a.due, a.id")
 
 
 def home(view: View) -> Page:
-    me = view.world.row("account", "me")
+    me = view.state.row("account", "me")
     find = Form(Word("search"), (ui.control("words", "search"),), page="articles")
     return Page(
         "The Lantern Review",
@@ -48,11 +48,11 @@ def home(view: View) -> Page:
 
 def articles(view: View) -> Page:
     asked = asked_for(view, "section", "state")
-    found = view.world.rows(_ARTICLES + _ARTICLE_SORTS[view.ui.sort], **asked)
+    found = view.state.rows(_ARTICLES + _ARTICLE_SORTS[view.ui.sort], **asked)
     rows = [
         opens(r["title"], "article", r["id"], r["by"], r["of"], r["due"], r["state"]) for r in found
     ]
-    names = [row["name"] for row in view.world.rows("SELECT name FROM section ORDER BY name")]
+    names = [row["name"] for row in view.state.rows("SELECT name FROM section ORDER BY name")]
     filters = (chosen(view, "section", names), chosen(view, "state", ARTICLE_STATES))
     return searched(view, "articles", "article author section due state", rows, filters)
 
@@ -60,8 +60,8 @@ def articles(view: View) -> Page:
 @ui.detail("article")
 def article(view: View, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
-    section = view.world.row("section", found["section"])
-    author = view.world.row("author", found["author"])
+    section = view.state.row("section", found["section"])
+    author = view.state.row("author", found["author"])
     about = (
         *((Word(name), found[name]) for name in ("state", "tag", "due", "weekday")),
         (Word("fee"), money(found["fee"])),
@@ -75,7 +75,7 @@ def article(view: View, found: sqlite3.Row) -> Page:
         ui.section_of("author", ui.link_to(author, "author")),
         ui.section_of("section", ui.link_to(section, "section")),
     )
-    if image := view.world.get("image", found["image"]):
+    if image := view.state.get("image", found["image"]):
         link = ui.link_to(image, "image", "caption")
         blocks = (*blocks, ui.section_of("image", link))
     if found["state"] != "published":
@@ -88,7 +88,7 @@ def article(view: View, found: sqlite3.Row) -> Page:
 
 
 def _reviews(view: View, found: sqlite3.Row) -> Items:
-    written = view.world.rows("SELECT * FROM review WHERE article = :id ORDER BY id",
+    written = view.state.rows("SELECT * FROM review WHERE article = :id ORDER BY id",
                               id=found["id"])  # fmt: skip
     rows = tuple(
         Row(row["reviewer"], (row["verdict"], str(row["grade"]), row["remark"])) for row in written
@@ -98,7 +98,7 @@ def _reviews(view: View, found: sqlite3.Row) -> Items:
 
 def _form(view: View, title: str, operation: str, *fields: Field) -> Page:
     """The page of a form about an article."""
-    found = view.world.get("article", view.args.get("id", ""))
+    found = view.state.get("article", view.args.get("id", ""))
     if found is None:
         return missing()
     form = ui.action_form(Word(operation), operation, *fields, article=found["id"])
@@ -129,7 +129,7 @@ def review(view: View) -> Page:
 
 
 def publish(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM image ORDER BY caption")
+    found = view.state.rows("SELECT * FROM image ORDER BY caption")
     options = tuple(Option(row["id"], row["caption"]) for row in found)
     return _form(
         view,
@@ -142,7 +142,7 @@ def publish(view: View) -> Page:
 
 
 def sections(view: View) -> Page:
-    found = view.world.rows(
+    found = view.state.rows(
         "SELECT s.*, w.name AS head FROM section s JOIN author w ON w.id = s.editor ORDER BY s.name"
     )
     rows = tuple(opens(row["name"], "section", row["id"], row["head"]) for row in found)
@@ -151,12 +151,12 @@ def sections(view: View) -> Page:
 
 @ui.detail("section")
 def section(view: View, found: sqlite3.Row) -> Page:
-    drawn = view.world.rows(
+    drawn = view.state.rows(
         "SELECT label, amount FROM reach WHERE section = :id AND kind = 'day'", id=found["id"]
     )
     amounts = {row["label"]: row["amount"] for row in drawn}
     title = f"{found['name']}: readers by day of last week"
-    editor = view.world.row("author", found["editor"])
+    editor = view.state.row("author", found["editor"])
     link = ui.link_to(editor, "author")
     chart = Chart(title, "bars", DAYS, tuple(amounts[day] for day in DAYS))
     return Page(found["name"], (ui.section_of("editor", link), chart))
@@ -166,7 +166,7 @@ def readers(view: View) -> Page:
     """The readers of all sections, month by month."""
     charts = []
     for month in MONTHS:
-        drawn = view.world.rows(
+        drawn = view.state.rows(
             "SELECT s.name, r.amount FROM reach r JOIN section s ON s.id = r.section "
             "WHERE r.kind = 'month' AND r.label = :month ORDER BY s.name",
             month=month,

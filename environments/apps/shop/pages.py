@@ -46,7 +46,7 @@ def _search(words: str, category: str) -> Form:
 
 
 def home(view: View) -> Page:
-    best = view.world.rows("SELECT * FROM product ORDER BY stars DESC, id LIMIT 4")
+    best = view.state.rows("SELECT * FROM product ORDER BY stars DESC, id LIMIT 4")
     return Page(
         "Alder & Finch",
         (
@@ -59,7 +59,7 @@ def home(view: View) -> Page:
 
 def products(view: View) -> Page:
     words, category = view.args.get("words", ""), view.args.get("category", "")
-    found = view.world.rows(_FOUND + _SORTS[view.ui.sort], words=words, category=category)
+    found = view.state.rows(_FOUND + _SORTS[view.ui.sort], words=words, category=category)
     rows = [_card(product) for product in found]
     return list_page(view, "products", _COLUMNS, rows, _search(words, category))
 
@@ -67,8 +67,8 @@ def products(view: View) -> Page:
 @ui.detail("product")
 def product(view: View, found: sqlite3.Row) -> Page:
     key = found["id"]
-    reviews = view.world.rows("SELECT * FROM review WHERE product = :key ORDER BY id", key=key)
-    history = view.world.rows("SELECT month, amount FROM price WHERE product = :key", key=key)
+    reviews = view.state.rows("SELECT * FROM review WHERE product = :key ORDER BY id", key=key)
+    history = view.state.rows("SELECT month, amount FROM price WHERE product = :key", key=key)
     amounts = dict(tuple(row) for row in history)
     quantity = ui.control("quantity", "number", "1", required=True)
     stars = ui.pick("stars", "12345")
@@ -99,7 +99,7 @@ def product(view: View, found: sqlite3.Row) -> Page:
 
 
 def cart(view: View) -> Page:
-    held = view.world.rows(
+    held = view.state.rows(
         "SELECT c.id, c.quantity, p.id AS product, p.name, p.price FROM cart c "
         "JOIN product p ON p.id = c.product ORDER BY p.name"
     )
@@ -125,7 +125,7 @@ def cart(view: View) -> Page:
 
 
 def orders(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM purchase ORDER BY placed DESC, id")
+    found = view.state.rows("SELECT * FROM purchase ORDER BY placed DESC, id")
     rows = [
         opens(
             row["number"],
@@ -143,7 +143,7 @@ def orders(view: View) -> Page:
 
 @ui.detail("purchase")
 def order(view: View, found: sqlite3.Row) -> Page:
-    lines = view.world.rows(
+    lines = view.state.rows(
         "SELECT l.*, p.name, p.category FROM line l JOIN product p ON p.id = l.product "
         "WHERE l.purchase = :key ORDER BY p.name",
         key=found["id"],
@@ -176,7 +176,7 @@ def order(view: View, found: sqlite3.Row) -> Page:
 
 
 def wishes(view: View) -> Page:
-    found = view.world.rows(
+    found = view.state.rows(
         "SELECT w.id AS item, p.* FROM wish w JOIN product p ON p.id = w.product ORDER BY p.name"
     )
     rows = tuple(
@@ -189,7 +189,7 @@ def wishes(view: View) -> Page:
 
 
 def account(view: View) -> Page:
-    mine = view.world.row("account", "me")
+    mine = view.state.row("account", "me")
     cities = tuple(Option(city, city) for city in CITIES)
     address = (
         ui.control("street", "text", mine["street"], required=True),

@@ -37,7 +37,7 @@ def _reckoner(view: View, tool: str, fields: tuple[Field, ...]) -> tuple[Block, 
     form = Form(Word("reckon"), asked, page=tool)
     if not any(field.value for field in asked):
         return (form,)
-    outcome = TOOLS[tool](view.world, view.args)
+    outcome = TOOLS[tool](view.state, view.args)
     if outcome is None:
         return (Notice("The tool cannot reckon with these inputs.", error=True), form)
     hidden = {**outcome.inputs, "tool": tool}
@@ -50,7 +50,7 @@ def _reckoner(view: View, tool: str, fields: tuple[Field, ...]) -> tuple[Block, 
 
 
 def home(view: View) -> Page:
-    benches = view.world.rows("SELECT * FROM bench ORDER BY name")
+    benches = view.state.rows("SELECT * FROM bench ORDER BY name")
     taken = Facts(tuple((row["name"], row["taken"]) for row in benches))
     return Page(
         "The Reckoner",
@@ -62,7 +62,7 @@ def home(view: View) -> Page:
 
 
 def converter(view: View) -> Page:
-    units = view.world.rows("SELECT name FROM unit ORDER BY measures, name")
+    units = view.state.rows("SELECT name FROM unit ORDER BY measures, name")
     names = [row["name"] for row in units]
     fields = (ui.control("amount"), ui.pick("source", names), ui.pick("target", names))
     return Page(Word("converter"), _reckoner(view, "converter", fields))
@@ -73,7 +73,7 @@ def _percent(rate: int) -> str:
 
 
 def loan(view: View) -> Page:
-    found = view.world.rows(_LENDERS[view.ui.sort])
+    found = view.state.rows(_LENDERS[view.ui.sort])
     rows = [
         opens(
             row["name"],
@@ -113,7 +113,7 @@ def lender(view: View, found: sqlite3.Row) -> Page:
 @ui.detail("enquiry")
 def enquiry(view: View, found: sqlite3.Row) -> Page:
     about = ui.facts(
-        lender=view.world.row("lender", found["lender"])["name"],
+        lender=view.state.row("lender", found["lender"])["name"],
         principal=money(found["principal"]),
         years=str(found["years"]),
         code=view.code("enquiry", found["id"]),
@@ -131,7 +131,7 @@ def dates(view: View) -> Page:
 
 
 def estimator(view: View) -> Page:
-    found = view.world.rows(_PAINTS[view.ui.sort])
+    found = view.state.rows(_PAINTS[view.ui.sort])
     rows = [
         opens(
             row["name"],
@@ -169,7 +169,7 @@ def paint(view: View, found: sqlite3.Row) -> Page:
 @ui.detail("purchase")
 def purchase(view: View, found: sqlite3.Row) -> Page:
     about = ui.facts(
-        paint=view.world.row("paint", found["paint"])["name"],
+        paint=view.state.row("paint", found["paint"])["name"],
         tins=str(found["tins"]),
         cost=money(found["total"]),
         code=view.code("purchase", found["id"]),
@@ -178,7 +178,7 @@ def purchase(view: View, found: sqlite3.Row) -> Page:
 
 
 def rooms(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM room ORDER BY name")
+    found = view.state.rows("SELECT * FROM room ORDER BY name")
     rows = [opens(row["name"], "room", row["id"]) for row in found]
     fields = (
         Field("name", Word("room_name"), required=True),
@@ -191,7 +191,7 @@ def rooms(view: View) -> Page:
 @ui.detail("room")
 def room(view: View, found: sqlite3.Row) -> Page:
     about = Facts(tuple((Word(name), str(found[name])) for name in _MEASURES))
-    logged = view.world.rows("SELECT * FROM humidity WHERE room = :key", key=found["id"])
+    logged = view.state.rows("SELECT * FROM humidity WHERE room = :key", key=found["id"])
     if not logged:
         return Page(found["name"], (about,))
     amounts = {row["day"]: float(row["amount"]) for row in logged}
@@ -201,7 +201,7 @@ def room(view: View, found: sqlite3.Row) -> Page:
 
 
 def packing(view: View) -> Page:
-    found = view.world.rows("SELECT * FROM list ORDER BY leaves")
+    found = view.state.rows("SELECT * FROM list ORDER BY leaves")
     rows = [opens(row["name"], "list", row["id"], row["leaves"]) for row in found]
     return list_page(view, "packing", "trip leaves", rows)
 
@@ -209,7 +209,7 @@ def packing(view: View) -> Page:
 @ui.detail("list")
 def packed(view: View, found: sqlite3.Row) -> Page:
     bag = view.args.get("bag", "")
-    things = view.world.rows(
+    things = view.state.rows(
         "SELECT * FROM thing WHERE list = :key AND (:bag = '' OR bag = :bag) ORDER BY name",
         key=found["id"],
         bag=bag,
@@ -226,7 +226,7 @@ def packed(view: View, found: sqlite3.Row) -> Page:
 def _saved(view: View, table: str, page: str, sql: str) -> Page:
     rows = [
         opens(row["name"], table, row["id"], row["tool"], row["made"])
-        for row in view.world.rows(sql)
+        for row in view.state.rows(sql)
     ]
     return Page(Word(page), listing(view, page, (Word(table), Word("tool"), Word("made")), rows))
 
@@ -276,7 +276,7 @@ def result(view: View, found: sqlite3.Row) -> Page:
 
 
 def account(view: View) -> Page:
-    mine = view.world.row("account", "me")
+    mine = view.state.row("account", "me")
     return ui.settings_page(view, "account", "survey", ui.facts(member=mine["name"]))
 
 

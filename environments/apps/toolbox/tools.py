@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from environments.apps.toolbox.schema import COUNTINGS
 from environments.model.binding import money
-from environments.model.state import World
+from environments.model.state import AppState
 
 _DECIMAL = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,2}))?")
 _WHOLE = re.compile(r"[0-9]{1,6}")
@@ -63,12 +63,12 @@ def _plain(number: int) -> str:
     return f"{number // 100}.{number % 100:02}".rstrip("0").rstrip(".")
 
 
-def convert(world: World, given: Mapping[str, str]) -> Outcome | None:
+def convert(state: AppState, given: Mapping[str, str]) -> Outcome | None:
     """An amount in another unit of the same kind, to two decimals."""
     by_name = "SELECT * FROM unit WHERE name = :name"
     amount = hundredths(given.get("amount", ""))
-    source = world.one(by_name, name=given.get("source", ""))
-    target = world.one(by_name, name=given.get("target", ""))
+    source = state.one(by_name, name=given.get("source", ""))
+    target = state.one(by_name, name=given.get("target", ""))
     if amount is None or source is None or target is None:
         return None
     if source["measures"] != target["measures"]:
@@ -87,7 +87,7 @@ def payment(principal: int, rate: int, months: int) -> int:
     return int(principal * monthly / (1 - (1 + monthly) ** -months) + 0.5)
 
 
-def loan(_: World, given: Mapping[str, str]) -> Outcome | None:
+def loan(_: AppState, given: Mapping[str, str]) -> Outcome | None:
     """What a loan with level payments costs."""
     principal, rate = hundredths(given.get("amount", "")), hundredths(given.get("rate", ""))
     years = whole(given.get("years", ""), 1, 40)
@@ -117,7 +117,7 @@ def later(start: date, days: int, working: bool) -> date:
     return end + timedelta(days=rest + 2 * over) if days else start
 
 
-def count_days(_: World, given: Mapping[str, str]) -> Outcome | None:
+def count_days(_: AppState, given: Mapping[str, str]) -> Outcome | None:
     """The date so many calendar or working days after another."""
     start, days = _day(given.get("start", "")), whole(given.get("days", ""), 0, 20_000)
     counting = given.get("counting", "")
@@ -129,11 +129,11 @@ def count_days(_: World, given: Mapping[str, str]) -> Outcome | None:
     return Outcome(inputs, rows, (end - start).days)
 
 
-def estimate(world: World, given: Mapping[str, str]) -> Outcome | None:
+def estimate(state: AppState, given: Mapping[str, str]) -> Outcome | None:
     """The paint for the four walls of a room without its openings, in whole tins."""
     sides = [whole(given.get(name, ""), 1, 5000) for name in ("length", "width", "height")]
     openings, coats = whole(given.get("openings", ""), 0, 500), whole(given.get("coats", ""), 1, 9)
-    paint = world.one("SELECT * FROM paint WHERE name = :name", name=given.get("paint", ""))
+    paint = state.one("SELECT * FROM paint WHERE name = :name", name=given.get("paint", ""))
     length, width, height = sides
     if length is None or width is None or height is None:
         return None
@@ -157,7 +157,7 @@ def estimate(world: World, given: Mapping[str, str]) -> Outcome | None:
     return Outcome(inputs, rows, tins)
 
 
-TOOLS: Mapping[str, Callable[[World, Mapping[str, str]], Outcome | None]] = {
+TOOLS: Mapping[str, Callable[[AppState, Mapping[str, str]], Outcome | None]] = {
     "converter": convert,
     "loan": loan,
     "dates": count_days,

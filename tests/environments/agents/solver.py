@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from environments.apps import load_app
 from environments.chromium.action_syntax import write
 from environments.kit.theme import name_of, theme, wordings
-from environments.model.axes import instance, open_world
+from environments.model.axes import instance, open_state
 from environments.model.binding import bind
 from environments.model.case import Case
 from environments.model.plan import Move
@@ -25,10 +25,10 @@ def solving(case: Case, answer: str) -> Callable[[Incoming], str]:
     """Replies that follow the oracle's plan, then say ``answer``."""
     app = load_app(case.config.app)
     scenario = app.scenario(case.config.scenario)
-    world = open_world(app, case.config)
+    state = open_state(app, case.config)
     places = instance(app.id, scenario.id, tuple(scenario.slots), case.config.instance, 0)
-    moves = scenario.plan(bind(scenario, places, world))
-    world.close()
+    moves = scenario.plan(bind(scenario, places, state))
+    state.close()
     words = wordings(app, theme(case.config.theme, case.config.seed))
 
     def reply(incoming: Incoming) -> str:

@@ -18,14 +18,14 @@ from environments.apps import load_app
 from environments.checks.near_miss import near_miss
 from environments.checks.walk import Lost, Walk
 from environments.kit.reading import blocks, forms, links, texts
-from environments.model.axes import instance, open_world, ui
+from environments.model.axes import instance, open_state, ui
 from environments.model.binding import Infeasible, bind, filled, money, parameters
 from environments.model.config import PROFILES, STATES, Config
 from environments.model.page import Chart, Form, Link, Notice, Page
 from environments.model.plan import Move
 from environments.model.site import MENU, Site
 from environments.model.spec import Answer, App, Bound, Choice, Scenario
-from environments.model.state import Change, World, difference
+from environments.model.state import AppState, Change, difference
 from environments.verify.frame import read
 
 ACTIONS = 50  # the most that an oracle may need
@@ -55,7 +55,7 @@ class Run:
 
     walk: Walk
     changes: list[Change]
-    world: World
+    state: AppState
 
 
 def seal(table: str, key: str) -> str:
@@ -76,36 +76,36 @@ def trials(app: str, scenario: str) -> tuple[Trial, ...]:
 
 def trial(app: App, config: Config) -> Trial:
     """Take one configuration the whole way. Raises AssertionError for a broken promise."""
-    scenario, world = app.scenario(config.scenario), open_world(app, config)
+    scenario, state = app.scenario(config.scenario), open_state(app, config)
     try:
-        return _trial(app, scenario, config, world)
+        return _trial(app, scenario, config, state)
     except (Infeasible, Rejected) as reason:
         return Trial(config, str(reason))
     except (AssertionError, Lost) as error:
         raise AssertionError(f"{config.id}: {error}") from error
     finally:
-        world.close()
+        state.close()
 
 
-def _trial(app: App, scenario: Scenario, config: Config, world: World) -> Trial:
+def _trial(app: App, scenario: Scenario, config: Config, state: AppState) -> Trial:
     places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
-    bound = bind(scenario, places, world)
-    told = _told(scenario, bound, world)
+    bound = bind(scenario, places, state)
+    told = _told(scenario, bound, state)
     for said in (filled(goal, bound) for goal in scenario.goals):
         assert "{" not in said, f"unfilled: {said}"
         for answer, found in told:
-            _unsaid(said, answer, found, world, bound)
+            _unsaid(said, answer, found, state, bound)
     run = _run(app, config, scenario.plan(bound))
     _met(scenario, bound, run)
-    run.world.close()
+    run.state.close()
     _evident(scenario, bound, told, run.walk)
     assert run.walk.moved <= ACTIONS, f"{run.walk.moved} actions"
     for slot in scenario.mistakable:
-        _matters(app, scenario, config, bound, slot, world)
+        _matters(app, scenario, config, bound, slot, state)
     if scenario.aside:
         aside = _run(app, config, [*scenario.plan(bound), *scenario.aside(bound)])
         assert not read(scenario, bound, aside.changes).framed, "the aside is no side effect"
-        aside.world.close()
+        aside.state.close()
     entered = sum(move.do in ("enter", "choose", "tick") for move in scenario.plan(bound))
     charts = len({chart for visit in run.walk.visits for chart in _charts(visit.page)})
     visits, risks = len(run.walk.visits), tuple(run.walk.risks)
@@ -114,16 +114,16 @@ def _trial(app: App, scenario: Scenario, config: Config, world: World) -> Trial:
 
 def _run(app: App, config: Config, moves: Sequence[Move]) -> Run:
     """Walk from the configuration's start. Raises Lost, AssertionError where the site refuses."""
-    world = open_world(app, config)
-    before = world.dump()
-    walk = Walk(Site(app, world, ui(app, config.ui, config.seed), seal))
+    state = open_state(app, config)
+    before = state.dump()
+    walk = Walk(Site(app, state, ui(app, config.ui, config.seed), seal))
     walk.open(walk.site.ui.start, {})
     for move in moves:
         walk.do(move)
         notices = [b.text for b in walk.page.blocks if isinstance(b, Notice) and b.error]
         assert not notices, f"refused: {notices}"
-    changes = difference(before, world.dump())
-    return Run(walk, changes, world)
+    changes = difference(before, state.dump())
+    return Run(walk, changes, state)
 
 
 def _met(scenario: Scenario, bound: Bound, run: Run) -> None:
@@ -135,7 +135,7 @@ def _met(scenario: Scenario, bound: Bound, run: Run) -> None:
             shown = seal(answer.sql, reading.rows[answer.sql])
             assert shown in set(texts(run.walk.page)), "the code is not shown"
         elif answer.when == "after":
-            row = run.world.one(answer.sql, **parameters(reading.bound))
+            row = run.state.one(answer.sql, **parameters(reading.bound))
             assert row is not None, f"no answer afterwards: {answer.sql}"
             said = money(row[0]) if answer.kind == "money" else str(row[0])
             assert any(said in text for text in texts(run.walk.page)), f"{said} is not shown"
@@ -162,50 +162,50 @@ def _evident(
 
 
 def _matters(
-    app: App, scenario: Scenario, config: Config, bound: Bound, slot: str, world: World
+    app: App, scenario: Scenario, config: Config, bound: Bound, slot: str, state: AppState
 ) -> None:
     """Whoever walks for a decoy of the slot ends elsewhere. Raises Rejected where none does."""
-    near = near_miss(scenario, bound, slot, world)
+    near = near_miss(scenario, bound, slot, state)
     if near is None:
         raise Rejected(f"no decoy of {slot} makes a difference")
     run = _run(app, config, scenario.plan(near))
-    run.world.close()
-    told = _claimed(scenario, near, world) != _claimed(scenario, bound, world)
+    run.state.close()
+    told = _claimed(scenario, near, state) != _claimed(scenario, bound, state)
     assert told or not read(scenario, bound, run.changes).holds, f"a decoy of {slot} is right"
 
 
-def _claimed(scenario: Scenario, bound: Bound, world: World) -> list[list[Any]]:
+def _claimed(scenario: Scenario, bound: Bound, state: AppState) -> list[list[Any]]:
     direct = [a for a in scenario.answers if a.when == "before" and a.kind != "code"]
-    return [values(answer, bound, world) for answer in direct]
+    return [values(answer, bound, state) for answer in direct]
 
 
-def _told(scenario: Scenario, bound: Bound, world: World) -> list[tuple[Answer, list[Any]]]:
+def _told(scenario: Scenario, bound: Bound, state: AppState) -> list[tuple[Answer, list[Any]]]:
     """The direct answers that the state before gives. Raises Rejected for none or several."""
     told = []
     for answer in scenario.answers:
         if answer.kind == "code" or answer.when == "after":
             continue
-        found = values(answer, bound, world)
+        found = values(answer, bound, state)
         if not found or found == [None]:
             raise Rejected("there is no answer")
         if answer.kind != "texts" and len(found) > 1:
             raise Rejected(f"{len(found)} answers")
         if answer.among:
-            names = {row[0] for row in world.rows(answer.among, **parameters(bound))}
+            names = {row[0] for row in state.rows(answer.among, **parameters(bound))}
             assert set(found) < names, f"{found} is not among the candidates"
         told.append((answer, found))
     return told
 
 
-def values(answer: Answer, bound: Bound, world: World) -> list[Any]:
+def values(answer: Answer, bound: Bound, state: AppState) -> list[Any]:
     """What the answer's query gives."""
-    return sorted(row[0] for row in world.rows(answer.sql, **parameters(bound)))
+    return sorted(row[0] for row in state.rows(answer.sql, **parameters(bound)))
 
 
-def _unsaid(goal: str, answer: Answer, found: Sequence[Any], world: World, bound: Bound) -> None:
+def _unsaid(goal: str, answer: Answer, found: Sequence[Any], state: AppState, bound: Bound) -> None:
     """The goal may offer candidates to choose from but not the answer. Raises Rejected."""
     texts = [money(value) if answer.kind == "money" else str(value) for value in found]
-    rivals = world.rows(answer.among, **parameters(bound)) if answer.among else []
+    rivals = state.rows(answer.among, **parameters(bound)) if answer.among else []
     if any(_says(goal, str(row[0])) for row in rivals if row[0] not in texts):
         return
     if leaked := [text for text in texts if _says(goal, text)]:
@@ -243,15 +243,15 @@ def oracle_pages(app: App, number: int) -> Iterator[Page]:
     """What the oracles of all scenarios see in a profile, which is more than links lead to."""
     for scenario in app.scenarios:
         config = Config(app=app.id, scenario=scenario.id, profile=number)
-        world = open_world(app, config)
+        state = open_state(app, config)
         places = instance(app.id, scenario.id, tuple(scenario.slots), 0, 0)
         with suppress(Infeasible):
-            bound = bind(scenario, places, world)
+            bound = bind(scenario, places, state)
             aside = scenario.aside(bound) if scenario.aside else ()
             run = _run(app, config, [*scenario.plan(bound), *aside])
-            run.world.close()
+            run.state.close()
             yield from (visit.page for visit in run.walk.visits)
-        world.close()
+        state.close()
 
 
 def defaults(form: Form) -> dict[str, str]:

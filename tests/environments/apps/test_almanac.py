@@ -9,36 +9,36 @@ import pytest
 
 from environments.apps import load_app
 from environments.kit.reading import blocks, texts
-from environments.model.axes import open_world, ui
+from environments.model.axes import open_state, ui
 from environments.model.config import Config
 from environments.model.page import Chart, Page
-from environments.model.site import Landing, Site
-from environments.model.spec import Refused
-from environments.model.state import World
+from environments.model.site import Redirect, Site
+from environments.model.spec import Rejected
+from environments.model.state import AppState
 
 APP = load_app("almanac")
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    opened = open_world(APP, Config(app="almanac", scenario="book", profile=3))
+def state() -> Iterator[AppState]:
+    opened = open_state(APP, Config(app="almanac", scenario="book", profile=3))
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def site(world: World) -> Site:
-    return Site(APP, world, ui(APP, 0, 0), lambda table, key: f"code of {table} {key}")
+def site(state: AppState) -> Site:
+    return Site(APP, state, ui(APP, 0, 0), lambda table, key: f"code of {table} {key}")
 
 
 def said(page: Page) -> str:
     return "\n".join(texts(page))
 
 
-def request(world: World, site: Site, **form: str) -> Landing | Refused | Page:
+def request(state: AppState, site: Site, **form: str) -> Redirect | Rejected | Page:
     known = {
-        "indicator": str(world.value("SELECT id FROM indicator")),
-        "district": str(world.value("SELECT id FROM district")),
+        "indicator": str(state.value("SELECT id FROM indicator")),
+        "district": str(state.value("SELECT id FROM district")),
         "_confirmed": "yes",
     }
     return site.post("request-export", known | form)
@@ -53,11 +53,11 @@ def request(world: World, site: Site, **form: str) -> Landing | Refused | Page:
     ],
 )
 def test_an_export_is_ready_after_the_days_of_its_format_and_one_for_every_further_year(
-    world: World, site: Site, form: str, first: str, last: str, ready: str
+    state: AppState, site: Site, form: str, first: str, last: str, ready: str
 ) -> None:
-    landing = request(world, site, first=first, last=last, format=form)
-    assert isinstance(landing, Landing)
-    export = world.row("export", landing.args["id"])
+    landing = request(state, site, first=first, last=last, format=form)
+    assert isinstance(landing, Redirect)
+    export = state.row("export", landing.args["id"])
     assert (export["ready"], export["status"]) == (ready, "requested")
     page = site.get(landing.page, landing.args)
     assert ready in said(page)
@@ -65,51 +65,51 @@ def test_an_export_is_ready_after_the_days_of_its_format_and_one_for_every_furth
 
 
 def test_an_export_asks_first_and_refuses_years_in_the_wrong_order(
-    world: World, site: Site
+    state: AppState, site: Site
 ) -> None:
-    before = world.dump()
-    wrong = request(world, site, first="2022", last="2019", format="spreadsheet")
+    before = state.dump()
+    wrong = request(state, site, first="2022", last="2019", format="spreadsheet")
     asks = site.post("request-export", {})
-    assert isinstance(wrong, Refused)
+    assert isinstance(wrong, Rejected)
     assert isinstance(asks, Page)
-    assert world.dump() == before
+    assert state.dump() == before
 
 
-def test_a_request_is_withdrawn_once(world: World, site: Site) -> None:
-    export = str(world.value("SELECT id FROM export WHERE status = 'requested'"))
+def test_a_request_is_withdrawn_once(state: AppState, site: Site) -> None:
+    export = str(state.value("SELECT id FROM export WHERE status = 'requested'"))
     form = {"export": export, "_confirmed": "yes"}
-    assert isinstance(site.post("withdraw-export", form), Landing)
-    assert world.row("export", export)["status"] == "withdrawn"
-    assert isinstance(site.post("withdraw-export", form), Refused)
+    assert isinstance(site.post("withdraw-export", form), Redirect)
+    assert state.row("export", export)["status"] == "withdrawn"
+    assert isinstance(site.post("withdraw-export", form), Rejected)
 
 
-def test_booked_seats_are_paid_for_and_no_longer_free(world: World, site: Site) -> None:
-    event = dict(world.rows("SELECT * FROM event ORDER BY seats")[0])
+def test_booked_seats_are_paid_for_and_no_longer_free(state: AppState, site: Site) -> None:
+    event = dict(state.rows("SELECT * FROM event ORDER BY seats")[0])
     landing = site.post("book", {"event": event["id"], "seats": "4"})
-    assert isinstance(landing, Landing)
-    booking = world.row("booking", landing.args["id"])
+    assert isinstance(landing, Redirect)
+    booking = state.row("booking", landing.args["id"])
     assert (booking["seats"], booking["total"]) == (4, 4 * event["fee"])
-    assert world.row("event", event["id"])["seats"] == event["seats"] - 4
-    world.change("event", event["id"], seats=3)
+    assert state.row("event", event["id"])["seats"] == event["seats"] - 4
+    state.change("event", event["id"], seats=3)
     for seats in ("4", "0", "7", "-1", "two", ""):
-        assert isinstance(site.post("book", {"event": event["id"], "seats": seats}), Refused)
+        assert isinstance(site.post("book", {"event": event["id"], "seats": seats}), Rejected)
 
 
-def test_a_report_is_on_the_research_list_once(world: World, site: Site) -> None:
-    report = str(world.value("SELECT report FROM bookmark"))
-    count = world.value("SELECT count(*) FROM bookmark")
+def test_a_report_is_on_the_research_list_once(state: AppState, site: Site) -> None:
+    report = str(state.value("SELECT report FROM bookmark"))
+    count = state.value("SELECT count(*) FROM bookmark")
     site.post("keep", {"report": report, "shelf": "Sources", "remark": "again"})
-    held = world.one("SELECT * FROM bookmark WHERE report = :report", report=report)
+    held = state.one("SELECT * FROM bookmark WHERE report = :report", report=report)
     assert held is not None
     assert (held["shelf"], held["remark"]) == ("Sources", "again")
-    assert world.value("SELECT count(*) FROM bookmark") == count
+    assert state.value("SELECT count(*) FROM bookmark") == count
 
 
 def test_what_a_report_cost_and_who_led_it_is_in_its_text_and_not_in_the_list(
-    world: World, site: Site
+    state: AppState, site: Site
 ) -> None:
     listed = said(site.get("reports", {}))
-    for row in world.rows("SELECT * FROM report"):
+    for row in state.rows("SELECT * FROM report"):
         page = said(site.get("report", {"id": row["id"]}))
         cost = f"printing included, cost ${row['cost'] // 100:,}.{row['cost'] % 100:02}"
         assert row["leader"] in page
@@ -118,9 +118,9 @@ def test_what_a_report_cost_and_who_led_it_is_in_its_text_and_not_in_the_list(
 
 
 def test_the_visitors_are_in_the_chart_alone_and_far_enough_apart_to_be_read(
-    world: World, site: Site
+    state: AppState, site: Site
 ) -> None:
-    for row in world.rows("SELECT * FROM district"):
+    for row in state.rows("SELECT * FROM district"):
         page = site.get("district", {"id": row["id"]})
         (chart,) = [block for block in blocks(page.blocks) if isinstance(block, Chart)]
         levels = sorted(chart.values)
@@ -128,12 +128,14 @@ def test_the_visitors_are_in_the_chart_alone_and_far_enough_apart_to_be_read(
         assert not any(str(int(value)) in said(page) for value in chart.values)
 
 
-def test_a_table_is_that_of_the_year_and_region_that_were_asked(world: World, site: Site) -> None:
-    indicator = world.rows("SELECT * FROM indicator ORDER BY id")[0]
-    region = str(world.value("SELECT region FROM district"))
+def test_a_table_is_that_of_the_year_and_region_that_were_asked(
+    state: AppState, site: Site
+) -> None:
+    indicator = state.rows("SELECT * FROM indicator ORDER BY id")[0]
+    region = str(state.value("SELECT region FROM district"))
     page = site.get("figures", {"indicator": indicator["id"], "year": "2021", "region": region})
     shown = texts(page)
-    wanted = world.rows(
+    wanted = state.rows(
         "SELECT f.amount FROM figure f JOIN district d ON d.id = f.district WHERE f.year = 2021 "
         "AND f.indicator = :indicator AND d.region = :region",
         indicator=indicator["id"],

@@ -7,73 +7,73 @@ from collections.abc import Iterator
 import pytest
 
 from environments.apps import load_app
-from environments.model.axes import open_world, ui
+from environments.model.axes import open_state, ui
 from environments.model.config import Config
 from environments.model.page import Page
-from environments.model.site import CONFIRMED, Landing, Site
-from environments.model.spec import TODAY, Refused
-from environments.model.state import World
+from environments.model.site import CONFIRMED, Redirect, Site
+from environments.model.spec import TODAY, Rejected
+from environments.model.state import AppState
 
 APP = load_app("console")
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    world = open_world(APP, Config(app=APP.id, scenario="", profile=4))
-    yield world
-    world.close()
+def state() -> Iterator[AppState]:
+    state = open_state(APP, Config(app=APP.id, scenario="", profile=4))
+    yield state
+    state.close()
 
 
-def send(world: World, operation: str, **form: str) -> Landing | Refused | Page:
-    return Site(APP, world, ui(APP, 0, 0)).post(operation, {CONFIRMED: "yes", **form})
+def send(state: AppState, operation: str, **form: str) -> Redirect | Rejected | Page:
+    return Site(APP, state, ui(APP, 0, 0)).post(operation, {CONFIRMED: "yes", **form})
 
 
-def one(world: World, sql: str) -> str:
-    return str(world.value(sql))
+def one(state: AppState, sql: str) -> str:
+    return str(state.value(sql))
 
 
-def test_a_deployment_changes_the_version_of_its_service(world: World) -> None:
-    service = one(world, "SELECT id FROM service ORDER BY id")
-    landing = send(world, "deploy", service=service, version="12.0.3", strategy="canary")
-    assert isinstance(landing, Landing)
-    deployment = world.row("deployment", landing.args["id"])
+def test_a_deployment_changes_the_version_of_its_service(state: AppState) -> None:
+    service = one(state, "SELECT id FROM service ORDER BY id")
+    landing = send(state, "deploy", service=service, version="12.0.3", strategy="canary")
+    assert isinstance(landing, Redirect)
+    deployment = state.row("deployment", landing.args["id"])
     assert (deployment["deployed"], deployment["strategy"]) == (TODAY, "canary")
-    assert world.row("service", service)["version"] == "12.0.3"
+    assert state.row("service", service)["version"] == "12.0.3"
 
 
 @pytest.mark.parametrize("version", ["", "12", "1.2.3.4", "1.2.x", "1.2.-3"])
-def test_a_version_has_three_numbers(world: World, version: str) -> None:
-    service = one(world, "SELECT id FROM service ORDER BY id")
-    refused = send(world, "deploy", service=service, version=version, strategy="canary")
-    assert isinstance(refused, Refused)
+def test_a_version_has_three_numbers(state: AppState, version: str) -> None:
+    service = one(state, "SELECT id FROM service ORDER BY id")
+    refused = send(state, "deploy", service=service, version=version, strategy="canary")
+    assert isinstance(refused, Rejected)
 
 
-def test_a_machine_that_runs_is_not_retired(world: World) -> None:
-    machine = one(world, "SELECT id FROM machine WHERE state = 'running' ORDER BY id")
-    assert isinstance(send(world, "retire", machine=machine), Refused)
-    stopped = one(world, "SELECT id FROM machine WHERE state = 'stopped' ORDER BY id")
-    assert isinstance(send(world, "retire", machine=stopped), Landing)
-    assert world.row("machine", stopped)["state"] == "retired"
-    assert isinstance(send(world, "retire", machine=stopped), Refused)
+def test_a_machine_that_runs_is_not_retired(state: AppState) -> None:
+    machine = one(state, "SELECT id FROM machine WHERE state = 'running' ORDER BY id")
+    assert isinstance(send(state, "retire", machine=machine), Rejected)
+    stopped = one(state, "SELECT id FROM machine WHERE state = 'stopped' ORDER BY id")
+    assert isinstance(send(state, "retire", machine=stopped), Redirect)
+    assert state.row("machine", stopped)["state"] == "retired"
+    assert isinstance(send(state, "retire", machine=stopped), Rejected)
 
 
-def test_a_key_is_revoked_once(world: World) -> None:
-    key = one(world, "SELECT id FROM accesskey WHERE status = 'active' ORDER BY id")
-    assert isinstance(send(world, "revoke", key=key), Refused)
-    assert isinstance(send(world, "revoke", key=key, ground="leaked"), Landing)
-    assert world.row("accesskey", key)["ground"] == "leaked"
-    assert isinstance(send(world, "revoke", key=key, ground="unused"), Refused)
+def test_a_key_is_revoked_once(state: AppState) -> None:
+    key = one(state, "SELECT id FROM accesskey WHERE status = 'active' ORDER BY id")
+    assert isinstance(send(state, "revoke", key=key), Rejected)
+    assert isinstance(send(state, "revoke", key=key, ground="leaked"), Redirect)
+    assert state.row("accesskey", key)["ground"] == "leaked"
+    assert isinstance(send(state, "revoke", key=key, ground="unused"), Rejected)
 
 
 @pytest.mark.parametrize("starts", ["", TODAY, "2026-02-30", "2026-3-9", "20260309"])
-def test_a_window_starts_on_a_day_to_come(world: World, starts: str) -> None:
-    service = one(world, "SELECT id FROM service ORDER BY id")
+def test_a_window_starts_on_a_day_to_come(state: AppState, starts: str) -> None:
+    service = one(state, "SELECT id FROM service ORDER BY id")
     form = {"service": service, "hours": "3", "reason": "Kernel patch"}
-    assert isinstance(send(world, "schedule", starts=starts, **form), Refused)
-    assert isinstance(send(world, "schedule", starts="2026-03-09", **form), Landing)
+    assert isinstance(send(state, "schedule", starts=starts, **form), Rejected)
+    assert isinstance(send(state, "schedule", starts="2026-03-09", **form), Redirect)
 
 
-def test_a_resolved_alert_is_nobodys_any_more(world: World) -> None:
-    alert = one(world, "SELECT id FROM alert WHERE status = 'resolved' ORDER BY id")
-    member = one(world, "SELECT id FROM member ORDER BY id")
-    assert isinstance(send(world, "assign", alert=alert, assignee=member, priority="P1"), Refused)
+def test_a_resolved_alert_is_nobodys_any_more(state: AppState) -> None:
+    alert = one(state, "SELECT id FROM alert WHERE status = 'resolved' ORDER BY id")
+    member = one(state, "SELECT id FROM member ORDER BY id")
+    assert isinstance(send(state, "assign", alert=alert, assignee=member, priority="P1"), Rejected)

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from environments.apps import APPS, load_app
 from environments.kit.reading import blocks, forms, links, texts
 from environments.kit.words import WORDS
-from environments.model.axes import open_world, profile, ui
+from environments.model.axes import open_state, profile, ui
 from environments.model.config import PROFILES, Config
 from environments.model.page import Form, Label, Page, Word
-from environments.model.site import CONFIRMED, Landing, Site, missing
-from environments.model.spec import App, Refused
+from environments.model.site import CONFIRMED, Redirect, Site, missing
+from environments.model.spec import App, Rejected
 from environments.model.state import digest
 from tests.environments.apps.contract import crawl, named_twice, oracle_pages, seal, trials
 
@@ -24,9 +24,9 @@ SCENARIOS = [(name, scenario.id) for name in APPS for scenario in load_app(name)
 every_app = pytest.mark.parametrize("name", APPS)
 
 
-def site(app: App, number: int = 0, state: int = 0) -> Site:
-    world = open_world(app, Config(app=app.id, scenario="", profile=number))
-    return Site(app, world, ui(app, state, 0), seal)
+def site(app: App, number: int = 0, interface: int = 0) -> Site:
+    state = open_state(app, Config(app=app.id, scenario="", profile=number))
+    return Site(app, state, ui(app, interface, 0), seal)
 
 
 @pytest.mark.parametrize(("name", "scenario"), SCENARIOS)
@@ -82,7 +82,7 @@ def test_pages_lead_to_pages_and_name_their_controls(name: str, number: int, sta
         assert not {text.casefold() for text in texts(page)} & wordings, place
         for form in forms(page):
             assert form.operation in app.operations or known.knows(form.page), place
-    known.world.close()
+    known.state.close()
 
 
 @every_app
@@ -92,7 +92,7 @@ def test_every_wording_is_used(name: str) -> None:
         known = site(app, number)
         pages = [page for _, page in crawl(app, known)] + list(oracle_pages(app, number))
         used |= {word.key for page in pages for word in said(page)}
-        known.world.close()
+        known.state.close()
     assert app.words.keys() <= used | {word.key for word in _navigation(app)}
 
 
@@ -101,12 +101,12 @@ def test_profiles_differ_in_size_and_content_and_repeat(name: str) -> None:
     app, states = load_app(name), []
     for number in range(PROFILES):
         opened = site(app, number)
-        states.append(opened.world.dump())
-        opened.world.close()
+        states.append(opened.state.dump())
+        opened.state.close()
         profile.cache_clear()
         again = site(app, number)
-        assert again.world.dump() == states[-1]
-        again.world.close()
+        assert again.state.dump() == states[-1]
+        again.state.close()
     assert len({digest(state) for state in states}) == PROFILES
     sizes = [sum(map(len, state.values())) for state in states]
     assert max(sizes) >= 1.3 * min(sizes)
@@ -120,7 +120,7 @@ def test_user_content_looks_like_markup_somewhere(name: str) -> None:
         opened = site(app, number)
         shown = (text for _, page in crawl(app, opened) for text in texts(page))
         assert any("<" in text for text in shown), f"profile {number}"
-        opened.world.close()
+        opened.state.close()
 
 
 hostile = st.one_of(
@@ -140,15 +140,15 @@ def test_hostile_arguments_never_raise_and_reading_changes_nothing(
 ) -> None:
     app = load_app(name)
     opened = site(app, data.draw(st.integers(0, PROFILES - 1)))
-    before = opened.world.dump()
+    before = opened.state.dump()
     keys = sorted({key for rows in before.values() for key in rows})
     value = st.one_of(hostile, st.sampled_from(keys))
     for page in app.pages:
         names = ARGUMENTS | _arguments(app, opened, page)
         drawn = data.draw(st.dictionaries(st.sampled_from(sorted(names)), value))
         assert isinstance(opened.get(page, drawn), Page)
-    assert opened.world.dump() == before
-    opened.world.close()
+    assert opened.state.dump() == before
+    opened.state.close()
 
 
 ARGUMENTS = {"id", "part"}
@@ -177,22 +177,22 @@ def test_hostile_forms_are_carried_out_refused_or_asked_about(
         for key in form.hidden.keys() - filled.keys():
             filled[key] = data.draw(hostile)
         filled |= data.draw(st.sampled_from([{}, {CONFIRMED: "yes"}]))
-        before = opened.world.dump()
+        before = opened.state.dump()
         outcome = opened.post(operation, filled)
-        assert isinstance(outcome, Landing | Refused | Page)
-        if isinstance(outcome, Landing):
+        assert isinstance(outcome, Redirect | Rejected | Page)
+        if isinstance(outcome, Redirect):
             assert opened.get(outcome.page, outcome.args) != missing()
         else:
-            assert opened.world.dump() == before
-        assert isinstance(opened.post(operation, {}), Landing | Refused | Page)
-    opened.world.close()
+            assert opened.state.dump() == before
+        assert isinstance(opened.post(operation, {}), Redirect | Rejected | Page)
+    opened.state.close()
 
 
 @lru_cache
 def _offered(app: App, number: int) -> Mapping[str, list[Form]]:
     opened = site(app, number)
     pages = [*(page for _, page in crawl(app, opened)), *oracle_pages(app, number)]
-    opened.world.close()
+    opened.state.close()
     offered: dict[str, list[Form]] = {}
     for form in (form for page in pages for form in forms(page) if form.operation):
         offered.setdefault(form.operation, []).append(form)

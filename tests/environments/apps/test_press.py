@@ -7,78 +7,78 @@ from collections.abc import Iterator
 import pytest
 
 from environments.apps import load_app
-from environments.model.axes import open_world, ui
+from environments.model.axes import open_state, ui
 from environments.model.config import Config
 from environments.model.page import Page
-from environments.model.site import CONFIRMED, Landing, Site
-from environments.model.spec import TODAY, Refused
-from environments.model.state import World
+from environments.model.site import CONFIRMED, Redirect, Site
+from environments.model.spec import TODAY, Rejected
+from environments.model.state import AppState
 
 APP = load_app("press")
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    world = open_world(APP, Config(app=APP.id, scenario="", profile=4))
-    yield world
-    world.close()
+def state() -> Iterator[AppState]:
+    state = open_state(APP, Config(app=APP.id, scenario="", profile=4))
+    yield state
+    state.close()
 
 
-def send(world: World, operation: str, **form: str) -> Landing | Refused | Page:
-    return Site(APP, world, ui(APP, 0, 0)).post(operation, {CONFIRMED: "yes", **form})
+def send(state: AppState, operation: str, **form: str) -> Redirect | Rejected | Page:
+    return Site(APP, state, ui(APP, 0, 0)).post(operation, {CONFIRMED: "yes", **form})
 
 
-def article(world: World, state: str) -> str:
-    return str(world.value("SELECT id FROM article WHERE state = :state ORDER BY id", state=state))
+def article(state: AppState, stage: str) -> str:
+    return str(state.value("SELECT id FROM article WHERE state = :state ORDER BY id", state=stage))
 
 
-def test_only_what_is_in_review_is_published(world: World) -> None:
-    image = world.value("SELECT id FROM image ORDER BY id")
+def test_only_what_is_in_review_is_published(state: AppState) -> None:
+    image = state.value("SELECT id FROM image ORDER BY id")
     form = {"image": image, "placement": "not on the front page", "teaser": "A second look"}
-    key = article(world, "in review")
-    assert isinstance(send(world, "publish", article=key, **form), Landing)
-    published = world.row("article", key)
+    key = article(state, "in review")
+    assert isinstance(send(state, "publish", article=key, **form), Redirect)
+    published = state.row("article", key)
     assert (published["state"], published["image"]) == ("published", image)
-    for state in ("draft", "published"):
-        refused = send(world, "publish", article=article(world, state), **form)
-        assert isinstance(refused, Refused)
+    for stage in ("draft", "published"):
+        refused = send(state, "publish", article=article(state, stage), **form)
+        assert isinstance(refused, Rejected)
 
 
-def test_a_review_bears_the_name_of_who_wrote_it(world: World) -> None:
-    key = article(world, "draft")
+def test_a_review_bears_the_name_of_who_wrote_it(state: AppState) -> None:
+    key = article(state, "draft")
     form = {"verdict": "revise", "grade": "10", "remark": "Shorten it"}
-    assert isinstance(send(world, "review", article=key, **form), Landing)
-    me = world.row("account", "me")["name"]
-    assert world.value("SELECT reviewer FROM review WHERE remark = 'Shorten it'") == me
+    assert isinstance(send(state, "review", article=key, **form), Redirect)
+    me = state.row("account", "me")["name"]
+    assert state.value("SELECT reviewer FROM review WHERE remark = 'Shorten it'") == me
     for wrong in ({"grade": "11"}, {"remark": "  "}, {"verdict": "perhaps"}):
-        assert isinstance(send(world, "review", article=key, **{**form, **wrong}), Refused)
+        assert isinstance(send(state, "review", article=key, **{**form, **wrong}), Rejected)
 
 
-def test_a_published_article_stays_as_it_is(world: World) -> None:
+def test_a_published_article_stays_as_it_is(state: AppState) -> None:
     form = {"weekday": "Friday", "tag": "opinion", "due": "2026-06-05"}
-    refused = send(world, "edit", article=article(world, "published"), **form)
-    assert isinstance(refused, Refused)
-    assert isinstance(send(world, "edit", article=article(world, "draft"), **form), Landing)
+    refused = send(state, "edit", article=article(state, "published"), **form)
+    assert isinstance(refused, Rejected)
+    assert isinstance(send(state, "edit", article=article(state, "draft"), **form), Redirect)
 
 
-def test_a_newsletter_is_sent_once(world: World) -> None:
-    key = world.value("SELECT id FROM newsletter WHERE status = 'planned' ORDER BY id")
-    assert isinstance(send(world, "send", newsletter=key, sender="the editors"), Landing)
-    assert isinstance(send(world, "send", newsletter=key, sender="the publisher"), Refused)
-    assert world.row("newsletter", key)["sender"] == "the editors"
+def test_a_newsletter_is_sent_once(state: AppState) -> None:
+    key = state.value("SELECT id FROM newsletter WHERE status = 'planned' ORDER BY id")
+    assert isinstance(send(state, "send", newsletter=key, sender="the editors"), Redirect)
+    assert isinstance(send(state, "send", newsletter=key, sender="the publisher"), Rejected)
+    assert state.row("newsletter", key)["sender"] == "the editors"
 
 
 @pytest.mark.parametrize("sends", ["", TODAY, "2026-02-30", "tomorrow"])
-def test_a_newsletter_is_planned_for_a_day_to_come(world: World, sends: str) -> None:
-    form = {"subject": "Hello", "audience": "teachers", "lead": article(world, "draft")}
-    assert isinstance(send(world, "compose", sends=sends, **form), Refused)
-    landing = send(world, "compose", sends="2026-06-05", **form)
-    assert isinstance(landing, Landing)
-    assert world.row("newsletter", landing.args["id"])["status"] == "planned"
+def test_a_newsletter_is_planned_for_a_day_to_come(state: AppState, sends: str) -> None:
+    form = {"subject": "Hello", "audience": "teachers", "lead": article(state, "draft")}
+    assert isinstance(send(state, "compose", sends=sends, **form), Rejected)
+    landing = send(state, "compose", sends="2026-06-05", **form)
+    assert isinstance(landing, Redirect)
+    assert state.row("newsletter", landing.args["id"])["status"] == "planned"
 
 
-def test_a_deleted_comment_is_gone(world: World) -> None:
-    key = world.value("SELECT id FROM comment ORDER BY id")
-    assert isinstance(send(world, "delete", comment=key), Landing)
-    assert world.get("comment", key) is None
-    assert isinstance(send(world, "delete", comment=key), Refused)
+def test_a_deleted_comment_is_gone(state: AppState) -> None:
+    key = state.value("SELECT id FROM comment ORDER BY id")
+    assert isinstance(send(state, "delete", comment=key), Redirect)
+    assert state.get("comment", key) is None
+    assert isinstance(send(state, "delete", comment=key), Rejected)

@@ -14,46 +14,46 @@ from hypothesis import strategies as st
 from environments.apps import load_app
 from environments.apps.toolbox.tools import TOOLS, Outcome, hundredths, later, payment, read, whole
 from environments.kit.reading import forms, texts
-from environments.model.axes import open_world, ui
+from environments.model.axes import open_state, ui
 from environments.model.config import Config
 from environments.model.page import Page
-from environments.model.site import Landing, Site
-from environments.model.spec import Derive, Refused
-from environments.model.state import World
+from environments.model.site import Redirect, Site
+from environments.model.spec import Derive, Rejected
+from environments.model.state import AppState
 
 APP = load_app("toolbox")
 ANY_DAY = st.dates(date(1990, 1, 1), date(2090, 12, 31))
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[World]:
+def shared() -> Iterator[AppState]:
     """For what only reads. Profile 3 knows every unit."""
-    opened = open_world(APP, Config(app="toolbox", scenario="convert", profile=3))
+    opened = open_state(APP, Config(app="toolbox", scenario="convert", profile=3))
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    opened = open_world(APP, Config(app="toolbox", scenario="convert", profile=3))
+def state() -> Iterator[AppState]:
+    opened = open_state(APP, Config(app="toolbox", scenario="convert", profile=3))
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def site(world: World) -> Site:
-    return Site(APP, world, ui(APP, 0, 0), lambda table, key: f"code of {table} {key}")
+def site(state: AppState) -> Site:
+    return Site(APP, state, ui(APP, 0, 0), lambda table, key: f"code of {table} {key}")
 
 
-def reckoned(world: World, tool: str, **given: str) -> Outcome:
-    outcome = TOOLS[tool](world, given)
+def reckoned(state: AppState, tool: str, **given: str) -> Outcome:
+    outcome = TOOLS[tool](state, given)
     assert outcome is not None
     return outcome
 
 
-def truth(scenario: str, world: World, **values: Any) -> Any:
+def truth(scenario: str, state: AppState, **values: Any) -> Any:
     """What the scenario's (last) query gives."""
-    return world.value(APP.scenario(scenario).answers[-1].sql, **values)
+    return state.value(APP.scenario(scenario).answers[-1].sql, **values)
 
 
 # --- units ---
@@ -72,13 +72,13 @@ def truth(scenario: str, world: World, **values: Any) -> Any:
     ],
 )
 def test_known_conversions(
-    shared: World, amount: str, source: str, target: str, shown: str
+    shared: AppState, amount: str, source: str, target: str, shown: str
 ) -> None:
     outcome = reckoned(shared, "converter", amount=amount, source=source, target=target)
     assert outcome.rows[0][1] == shown
 
 
-def test_a_conversion_is_the_one_that_the_scenario_asks_for(shared: World) -> None:
+def test_a_conversion_is_the_one_that_the_scenario_asks_for(shared: AppState) -> None:
     units = [dict(row) for row in shared.rows("SELECT * FROM unit ORDER BY id")]
     for one in units:
         for other in units:
@@ -101,7 +101,7 @@ def test_a_conversion_is_the_one_that_the_scenario_asks_for(shared: World) -> No
         {},
     ],
 )
-def test_what_cannot_be_converted_is_said_so(shared: World, given: dict[str, str]) -> None:
+def test_what_cannot_be_converted_is_said_so(shared: AppState, given: dict[str, str]) -> None:
     assert TOOLS["converter"](shared, given) is None
 
 
@@ -127,14 +127,14 @@ def test_known_monthly_payments(dollars: int, rate: int, years: int, cents: int)
     years=st.integers(3, 15),
 )
 def test_a_payment_is_the_one_that_the_scenario_asks_for(
-    shared: World, hundreds: int, rate: str, years: int
+    shared: AppState, hundreds: int, rate: str, years: int
 ) -> None:
     outcome = reckoned(shared, "loan", amount=f"{hundreds}00", rate=rate, years=str(years))
     asked = {"principal": hundreds, "rate": rate, "years": years}
     assert outcome.value == truth("monthly", shared, **asked)
 
 
-def test_the_lowest_total_is_found_by_trying_every_lender(shared: World) -> None:
+def test_the_lowest_total_is_found_by_trying_every_lender(shared: AppState) -> None:
     totals = []
     for lender in shared.rows("SELECT * FROM lender WHERE longest >= 12"):
         monthly = payment(1_860_000, lender["rate"], 144)
@@ -180,7 +180,7 @@ def test_working_days_are_those_that_one_counts_a_day_at_a_time(start: date, day
 
 @given(start=ANY_DAY, days=st.integers(1, 90))
 def test_a_date_is_the_one_that_the_scenario_asks_for(
-    shared: World, start: date, days: int
+    shared: AppState, start: date, days: int
 ) -> None:
     asked = {"start": start.isoformat(), "days": days}
     assert later(start, days, working=True).isoformat() == truth("working-days", shared, **asked)
@@ -189,10 +189,10 @@ def test_a_date_is_the_one_that_the_scenario_asks_for(
 # --- paint ---
 
 
-def test_paint_is_reckoned_in_whole_tins(world: World) -> None:
-    world.add("paint", id="p", name="Test", covers=10, tin=2, price=1999, drying=50)
+def test_paint_is_reckoned_in_whole_tins(state: AppState) -> None:
+    state.add("paint", id="p", name="Test", covers=10, tin=2, price=1999, drying=50)
     room = {"length": "400", "width": "300", "height": "250", "openings": "3"}
-    outcome = reckoned(world, "estimator", **room, coats="2", paint="Test")
+    outcome = reckoned(state, "estimator", **room, coats="2", paint="Test")
     # 2 x (4 + 3) x 2.5 - 3 = 32 m², twice, at 20 m² a tin: 3.2 tins.
     assert dict(outcome.rows) == {
         "tins": "4",
@@ -200,10 +200,10 @@ def test_paint_is_reckoned_in_whole_tins(world: World) -> None:
         "walls": "32.00 m²",
         "dry_after": "1 h 40 min",
     }
-    assert reckoned(world, "estimator", **room, coats="5", paint="Test").value == 8  # exactly 8
+    assert reckoned(state, "estimator", **room, coats="5", paint="Test").value == 8  # exactly 8
 
 
-def test_the_tins_are_those_that_the_scenario_orders(shared: World) -> None:
+def test_the_tins_are_those_that_the_scenario_orders(shared: AppState) -> None:
     need = APP.scenario("order-tins").slots["need"]
     assert isinstance(need, Derive)
     for room in shared.rows("SELECT * FROM room"):
@@ -215,7 +215,7 @@ def test_the_tins_are_those_that_the_scenario_orders(shared: World) -> None:
             assert outcome.value == wanted["tins"]
 
 
-def test_walls_that_are_all_windows_need_no_tool(shared: World) -> None:
+def test_walls_that_are_all_windows_need_no_tool(shared: AppState) -> None:
     paint = str(shared.value("SELECT name FROM paint"))
     room = {"length": "100", "width": "100", "height": "100", "openings": "4"}
     assert TOOLS["estimator"](shared, {**room, "coats": "1", "paint": paint}) is None
@@ -238,36 +238,36 @@ def test_a_whole_number_is_within_its_bounds_or_none(text: str) -> None:
     assert number is None or 1 <= number <= 40
 
 
-def test_every_saved_job_runs_and_keeps_what_it_was_run_with(world: World, site: Site) -> None:
-    for job in world.rows("SELECT * FROM job"):
+def test_every_saved_job_runs_and_keeps_what_it_was_run_with(state: AppState, site: Site) -> None:
+    for job in state.rows("SELECT * FROM job"):
         landing = site.post("run-job", {"job": job["id"]})
-        assert isinstance(landing, Landing)
-        result = world.row("result", landing.args["id"])
+        assert isinstance(landing, Redirect)
+        result = state.row("result", landing.args["id"])
         assert (result["name"], result["inputs"]) == (job["name"], job["inputs"])
-        assert reckoned(world, job["tool"], **read(job["inputs"])).written == job["inputs"]
+        assert reckoned(state, job["tool"], **read(job["inputs"])).written == job["inputs"]
         assert f"code of result {result['id']}" in "\n".join(
             texts(site.get("result", landing.args))
         )
 
 
 def test_a_saved_result_does_not_depend_on_how_its_inputs_were_typed(
-    world: World, site: Site
+    state: AppState, site: Site
 ) -> None:
     given = {"tool": "loan", "rate": "4.50", "years": "010", "result_name": " Van "}
     landing = site.post("save-result", {**given, "amount": "12000.00"})
-    assert isinstance(landing, Landing)
-    result = world.row("result", landing.args["id"])
+    assert isinstance(landing, Redirect)
+    result = state.row("result", landing.args["id"])
     assert (result["name"], result["inputs"]) == ("Van", "amount=12000; rate=4.5; years=10")
 
 
-def test_nothing_is_kept_without_a_name_or_a_result(world: World, site: Site) -> None:
-    before = world.dump()
+def test_nothing_is_kept_without_a_name_or_a_result(state: AppState, site: Site) -> None:
+    before = state.dump()
     loan = {"tool": "loan", "amount": "100", "rate": "1", "years": "1"}
     for operation, name in (("save-result", "result_name"), ("save-job", "job_name")):
-        assert isinstance(site.post(operation, loan), Refused)
-        assert isinstance(site.post(operation, {**loan, name: "x", "years": "0"}), Refused)
-        assert isinstance(site.post(operation, {**loan, name: "x", "tool": "abacus"}), Refused)
-    assert world.dump() == before
+        assert isinstance(site.post(operation, loan), Rejected)
+        assert isinstance(site.post(operation, {**loan, name: "x", "years": "0"}), Rejected)
+        assert isinstance(site.post(operation, {**loan, name: "x", "tool": "abacus"}), Rejected)
+    assert state.dump() == before
 
 
 def test_a_tool_offers_to_keep_only_what_it_has_reckoned(site: Site) -> None:
@@ -280,19 +280,19 @@ def test_a_tool_offers_to_keep_only_what_it_has_reckoned(site: Site) -> None:
     assert operations(site.get("loan", asked)) == {"save-result", "save-job"}
 
 
-def test_a_lender_takes_no_enquiry_beyond_its_longest_term(world: World, site: Site) -> None:
-    lender = world.rows("SELECT * FROM lender ORDER BY longest")[0]
+def test_a_lender_takes_no_enquiry_beyond_its_longest_term(state: AppState, site: Site) -> None:
+    lender = state.rows("SELECT * FROM lender ORDER BY longest")[0]
     form = {"lender": lender["id"], "principal": "5000"}
     beyond = site.post("enquire", {**form, "term": str(lender["longest"] + 1)})
     within = site.post("enquire", {**form, "term": str(lender["longest"])})
-    assert isinstance(beyond, Refused)
-    assert isinstance(within, Landing)
-    assert world.row("enquiry", within.args["id"])["principal"] == 500_000
+    assert isinstance(beyond, Rejected)
+    assert isinstance(within, Redirect)
+    assert state.row("enquiry", within.args["id"])["principal"] == 500_000
 
 
-def test_deleting_a_job_asks_first(world: World, site: Site) -> None:
-    job = str(world.value("SELECT id FROM job"))
+def test_deleting_a_job_asks_first(state: AppState, site: Site) -> None:
+    job = str(state.value("SELECT id FROM job"))
     assert isinstance(site.post("delete-job", {"job": job}), Page)
-    assert world.get("job", job) is not None
-    assert isinstance(site.post("delete-job", {"job": job, "_confirmed": "yes"}), Landing)
-    assert world.get("job", job) is None
+    assert state.get("job", job) is not None
+    assert isinstance(site.post("delete-job", {"job": job, "_confirmed": "yes"}), Redirect)
+    assert state.get("job", job) is None

@@ -6,13 +6,13 @@ import pytest
 
 from environments.apps import APPS, load_app
 from environments.checks.integrity import check
-from environments.model.axes import instance, open_world
+from environments.model.axes import instance, open_state
 from environments.model.binding import bind, parameters
 from environments.model.case import Case
 from environments.model.config import Config
 from environments.model.operation_codes import seal
 from environments.model.spec import Bound, Scenario
-from environments.model.state import World
+from environments.model.state import AppState
 from environments.verify import Evidence, verify
 from environments.verify.truth import column
 
@@ -22,14 +22,14 @@ CONSTANTS = (
 )  # fmt: skip
 
 
-def guesses(scenario: Scenario, bound: Bound, world: World, goal: str) -> list[str]:
+def guesses(scenario: Scenario, bound: Bound, state: AppState, goal: str) -> list[str]:
     """The goal again, every name at once, every code at once."""
     found = [goal, f"Yes, I did it: {goal}"]
     for answer in scenario.answers:
         if answer.among:
-            found.append(", ".join(map(str, column(world, answer.among, parameters(bound)))))
+            found.append(", ".join(map(str, column(state, answer.among, parameters(bound)))))
         if answer.kind == "code":
-            keys = world.dump()[answer.sql]
+            keys = state.dump()[answer.sql]
             codes = (seal(b"", scenario.id, answer.sql, dict(row)) for row in keys.values())
             found.append(" ".join(codes))
     return found
@@ -44,16 +44,16 @@ def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:
             case = check(app, config)
             if not isinstance(case, Case):
                 continue
-            world = open_world(app, config)
-            bound = bind(scenario, instance(name, scenario.id, tuple(scenario.slots), n, 0), world)
-            before = world.dump()
-            for message in (*CONSTANTS, *guesses(scenario, bound, world, case.goal)):
+            state = open_state(app, config)
+            bound = bind(scenario, instance(name, scenario.id, tuple(scenario.slots), n, 0), state)
+            before = state.dump()
+            for message in (*CONSTANTS, *guesses(scenario, bound, state, case.goal)):
                 found = verify(
                     Evidence(
                         scenario=scenario,
                         bound=bound,
                         before=before,
-                        after=world,
+                        after=state,
                         code=lambda *_: "",
                         goal=case.goal,
                         answer=message,
@@ -62,4 +62,4 @@ def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:
                 )
                 assert found.labels.success is not True, (config.id, message)
                 assert found.labels.side_effect is False
-            world.close()
+            state.close()

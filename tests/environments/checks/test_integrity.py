@@ -10,7 +10,7 @@ import pytest
 
 from environments.apps import load_app
 from environments.checks.integrity import Reject, check
-from environments.model.axes import open_world
+from environments.model.axes import open_state
 from environments.model.case import Case
 from environments.model.config import Config
 from environments.model.page import Facts, Form, Items, Link, Notice, Page, Row, Text, Word
@@ -19,16 +19,16 @@ from environments.model.schema import table
 from environments.model.spec import (
     Answer,
     App,
-    Call,
     Choice,
     Derive,
-    Done,
     Expect,
+    FormSubmission,
     Number,
     Operation,
     Pick,
-    Refused,
+    Rejected,
     Scenario,
+    Success,
     View,
 )
 from environments.model.state import Rows, digest, token
@@ -44,28 +44,28 @@ def _profile(_: np.random.Generator, index: int) -> Rows:
 
 
 def _home(view: View) -> Page:
-    rows = view.world.rows("SELECT * FROM mug ORDER BY name")
+    rows = view.state.rows("SELECT * FROM mug ORDER BY name")
     links = tuple(Row(Link(row["name"], "mug", {"id": row["id"]})) for row in rows)
     return Page("Home", (Items(("Mug",), links),))
 
 
 def _mug(view: View) -> Page:
-    mug = view.world.row("mug", view.args["id"])
+    mug = view.state.row("mug", view.args["id"])
     price = f"${mug['price'] / 100:.2f}"
     take = Form(Word("take"), operation="take", hidden={"mug": mug["id"]})
-    logged = view.world.rows("SELECT * FROM log")
+    logged = view.state.rows("SELECT * FROM log")
     codes = tuple(Text(view.code("log", row["id"])) for row in logged)
     return Page(mug["name"], (Facts((("Price", price), ("Colour", mug["colour"]))), take, *codes))
 
 
-def _take(call: Call) -> Done | Refused:
-    call.world.add("log", id=call.world.token("log"), mug=call.form["mug"])
-    return Done("mug", {"id": call.form["mug"]})
+def _take(call: FormSubmission) -> Success | Rejected:
+    call.state.add("log", id=call.state.token("log"), mug=call.form["mug"])
+    return Success("mug", {"id": call.form["mug"]})
 
 
-def _refuse(call: Call) -> Done | Refused:
+def _refuse(call: FormSubmission) -> Success | Rejected:
     _take(call)
-    return Refused("Not today.")
+    return Rejected("Not today.")
 
 
 PRICE = Scenario(
@@ -206,7 +206,7 @@ def test_a_refused_plan_is_not_feasible_and_leaves_nothing_behind() -> None:
 def test_a_start_page_that_says_the_answer_alone_leaks_it() -> None:
     def open_home(view: View) -> Page:
         page = _home(view)
-        (mug,) = view.world.rows("SELECT price FROM mug ORDER BY id LIMIT 1")
+        (mug,) = view.state.rows("SELECT price FROM mug ORDER BY id LIMIT 1")
         return page._replace(blocks=(Text(f"From ${mug[0] / 100:.2f}"), *page.blocks))
 
     configs = [Config(app="shelf", scenario="price", instance=n) for n in range(20)]
@@ -218,7 +218,7 @@ def test_a_start_page_that_says_the_answer_alone_leaks_it() -> None:
 
 def test_an_address_that_says_the_answer_leaks_it() -> None:
     def home(view: View) -> Page:
-        rows = view.world.rows("SELECT * FROM mug ORDER BY name")
+        rows = view.state.rows("SELECT * FROM mug ORDER BY name")
         links = tuple(
             Row(Link(row["name"], "mug", {"id": row["id"], "price": f"${row['price'] / 100:.2f}"}))
             for row in rows
@@ -257,11 +257,11 @@ def configs() -> Iterator[list[Config]]:
 
 
 def test_checks_neither_disturb_each_other_nor_the_profile(configs: list[Config]) -> None:
-    before = digest(open_world(SHOP, configs[0]).dump())
+    before = digest(open_state(SHOP, configs[0]).dump())
     first = [check(SHOP, config) for config in configs]
     again = [check(SHOP, config) for config in reversed(configs)]
     assert first == again[::-1]
-    assert digest(open_world(SHOP, configs[0]).dump()) == before
+    assert digest(open_state(SHOP, configs[0]).dump()) == before
 
 
 def test_the_shop_s_scenarios_all_give_cases(configs: list[Config]) -> None:

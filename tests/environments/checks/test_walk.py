@@ -13,8 +13,8 @@ from environments.model.page import Facts, Field, Form, Items, Link, Option, Pag
 from environments.model.plan import choose, enter, follow, press, scan, tick
 from environments.model.schema import table
 from environments.model.site import Site
-from environments.model.spec import App, Call, Done, Operation, Refused, View
-from environments.model.state import World
+from environments.model.spec import App, FormSubmission, Operation, Rejected, Success, View
+from environments.model.state import AppState
 
 NAMES = [f"Mug {n}" for n in range(10)]
 
@@ -36,11 +36,11 @@ def _mug(view: View) -> Page:
     return Page(view.args["id"], (order, look, Items(("Part",), rows)))
 
 
-def _order(call: Call) -> Done | Refused:
+def _order(call: FormSubmission) -> Success | Rejected:
     if call.form.get("size") == "l":
-        return Refused("None left.")
-    call.world.add("log", id=call.world.token("log"), said=str(sorted(call.form.items())))
-    return Done("home")
+        return Rejected("None left.")
+    call.state.add("log", id=call.state.token("log"), said=str(sorted(call.form.items())))
+    return Success("home")
 
 
 def _app(**operation: bool) -> App:
@@ -61,7 +61,7 @@ def _app(**operation: bool) -> App:
 
 def walker(app: App | None = None, *, folded: bool = False, start: str = "home") -> Walk:
     app = app or _app()
-    walk = Walk(Site(app, World(app.tables), Ui("home", 4, 0, folded)))
+    walk = Walk(Site(app, AppState(app.tables), Ui("home", 4, 0, folded)))
     walk.open(start, {"id": "x"})
     return walk
 
@@ -97,7 +97,7 @@ def test_a_form_sends_what_was_entered_and_what_stood_there(walk: Walk) -> None:
         tick("Gift", "wrap it"), press("Order", "order it"),
     ):  # fmt: skip
         walk.do(move)
-    (said,) = walk.site.world.rows("SELECT said FROM log")
+    (said,) = walk.site.state.rows("SELECT said FROM log")
     sent = {"gift": "on", "mug": "Mug 1", "note": "for Kim", "size": "s"}
     assert said[0] == str(sorted(sent.items()))
     assert walk.visits[1].actions == 4
@@ -111,7 +111,7 @@ def test_what_was_entered_is_forgotten_on_another_page(walk: Walk) -> None:
     walk.do(follow(Word("home"), "go home"))
     walk.do(follow("Mug 1", "open it again"))
     walk.do(press("Order", "order it"))
-    assert "('note', '')" in walk.site.world.value("SELECT said FROM log")
+    assert "('note', '')" in walk.site.state.value("SELECT said FROM log")
 
 
 def test_a_form_that_asks_for_a_page_opens_it(walk: Walk) -> None:
@@ -132,7 +132,7 @@ def test_a_refusal_is_shown_on_the_page_and_nothing_happened(walk: Walk) -> None
     walk.do(choose("Size", "Large", "a large one"))
     walk.do(press("Order", "order it"))
     assert walk.page.blocks[0] == ("None left.", True)
-    assert walk.site.world.value("SELECT count(*) FROM log") == 0
+    assert walk.site.state.value("SELECT count(*) FROM log") == 0
 
 
 @pytest.mark.parametrize("asks", [True, False])
@@ -163,7 +163,7 @@ def test_a_move_without_its_control_is_lost_and_says_where(walk: Walk, move: obj
 def test_a_list_that_never_ends_is_given_up() -> None:
     endless = Page("On", (Link(Word("next_page"), "home"), Facts(()), Text("and on")))
     app = _app()
-    site = Site(app, World(app.tables), Ui("home", 4, 0, folded=False))
+    site = Site(app, AppState(app.tables), Ui("home", 4, 0, folded=False))
     site.get = lambda *_: endless  # type: ignore[method-assign]
     walk = Walk(site)
     walk.open("home", {})

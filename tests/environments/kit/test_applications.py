@@ -15,7 +15,7 @@ from environments.kit.chart import draw
 from environments.kit.html import NONCE, Shell, render
 from environments.kit.reading import blocks, links
 from environments.kit.theme import Theme, theme, wordings
-from environments.model.axes import open_world
+from environments.model.axes import open_state
 from environments.model.config import Config, Ui
 from environments.model.page import Chart, Link, Page
 from environments.model.site import Site
@@ -33,9 +33,9 @@ def app(request: pytest.FixtureRequest) -> App:
 @pytest.fixture
 def site(app: App) -> Iterator[Site]:
     config = Config(app=app.id, scenario=app.scenarios[0].id, profile=2)
-    world = open_world(app, config)
-    yield Site(app, world, Ui("home", 6, 0, folded=False))
-    world.close()
+    state = open_state(app, config)
+    yield Site(app, state, Ui("home", 6, 0, folded=False))
+    state.close()
 
 
 def shell(site: Site, look: Theme) -> Shell:

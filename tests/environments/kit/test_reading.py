@@ -23,7 +23,7 @@ from environments.model.page import (
     Word,
 )
 from environments.model.spec import View
-from environments.model.state import World
+from environments.model.state import AppState
 
 OPEN, LOOSE = Link("Oak", "mug"), Link(Word("home"), "home")
 DROP = Form(Word("remove", "Oak"), operation="drop")
@@ -71,7 +71,7 @@ def test_texts_are_the_data_without_the_theme_s_words_and_without_a_chart_s_valu
 def view(part: str | None, size: int = 4) -> View:
     args = {} if part is None else {PART: part}
     return View(
-        World(()), {"kind": "mug", **args}, Ui("home", size, 0, folded=False), lambda *_: ""
+        AppState(()), {"kind": "mug", **args}, Ui("home", size, 0, folded=False), lambda *_: ""
     )
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from environments.apps import APPS, load_app
 from environments.kit.theme import theme, wordings
-from environments.model.axes import generator, instance, open_world, profile, ui
+from environments.model.axes import generator, instance, open_state, profile, ui
 from environments.model.config import PROFILES, STATES, THEMES, Config
 from environments.model.state import digest
 from environments.serving.noise import noise
@@ -33,13 +33,13 @@ def parts(config: Config) -> dict[str, str]:
     """What each axis made of a configuration, in few bytes."""
     app = load_app(config.app)
     slots = tuple(app.scenario(config.scenario).slots)
-    world = open_world(app, config)
-    state = digest(world.dump())
-    world.close()
+    state = open_state(app, config)
+    rows = digest(state.dump())
+    state.close()
     look = theme(config.theme, config.seed)
     return {
         "instance": str(instance(app.id, config.scenario, slots, config.instance, config.seed)),
-        "profile": state,
+        "profile": rows,
         "theme": f"{look} {sorted(wordings(app, look).items())}",
         "ui": str(ui(app, config.ui, config.seed)),
         "noise": str(noise(config)),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from environments.apps import APPS, load_app
 from environments.checks.near_miss import near_miss, outcome
-from environments.model.axes import instance, open_world
+from environments.model.axes import instance, open_state
 from environments.model.binding import (
     Infeasible,
     bind,
@@ -24,14 +24,14 @@ from environments.model.binding import (
 from environments.model.config import Config
 from environments.model.schema import table
 from environments.model.spec import Choice, Derive, Expect, Number, Pick, Scenario
-from environments.model.state import World
+from environments.model.state import AppState
 
 BOUND = {"mug": {"id": "m1", "name": "Oak", "price": 123456}, "count": 2, "way": "express"}
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    made = World((table("mug", id="token", name="text", maker="text", price="money"),))
+def state() -> Iterator[AppState]:
+    made = AppState((table("mug", id="token", name="text", maker="text", price="money"),))
     rows = [("a", "Oak", "Finch", 500), ("b", "Slate", "Finch", 700), ("c", "Wool", "Alder", 500)]
     made.load({"mug": rows})
     yield made
@@ -47,17 +47,17 @@ SAME_MAKER = Pick("SELECT * FROM mug WHERE maker = :mug_maker AND id <> :mug ORD
 CHEAPEST = Derive("SELECT * FROM mug WHERE maker = :mug_maker ORDER BY price LIMIT 1")
 
 
-def test_a_place_is_a_share_of_the_candidates(world: World) -> None:
+def test_a_place_is_a_share_of_the_candidates(state: AppState) -> None:
     one = scenario(mug=ANY, count=Number(1, 4), way=Choice(("slow", "fast")))
-    bound = bind(one, {"mug": 0.0, "count": 0.99, "way": 0.5}, world)
+    bound = bind(one, {"mug": 0.0, "count": 0.99, "way": 0.5}, state)
     assert (bound["mug"]["name"], bound["count"], bound["way"]) == ("Oak", 4, "fast")
 
 
-def test_later_slots_may_name_earlier_ones(world: World) -> None:
+def test_later_slots_may_name_earlier_ones(state: AppState) -> None:
     follows = scenario(mug=ANY, best=CHEAPEST)
-    bound = bind(follows, {"mug": 0.4, "best": 0.9}, world)
+    bound = bind(follows, {"mug": 0.4, "best": 0.9}, state)
     assert (bound["mug"]["name"], bound["best"]["name"]) == ("Slate", "Oak")
-    assert candidates(SAME_MAKER, bound, world) == [dict(world.row("mug", "a"))]
+    assert candidates(SAME_MAKER, bound, state) == [dict(state.row("mug", "a"))]
 
 
 @pytest.mark.parametrize(
@@ -70,31 +70,31 @@ def test_later_slots_may_name_earlier_ones(world: World) -> None:
         (Derive("SELECT * FROM mug WHERE price = 500"), "it: a tie"),
     ],
 )
-def test_what_cannot_be_bound_says_why(world: World, slot: Pick, message: str) -> None:
+def test_what_cannot_be_bound_says_why(state: AppState, slot: Pick, message: str) -> None:
     with pytest.raises(Infeasible, match=message):
-        bind(scenario(it=slot), {"it": 0.5}, world)
+        bind(scenario(it=slot), {"it": 0.5}, state)
 
 
-def test_a_decoy_is_another_candidate_and_the_rest_follows_it(world: World) -> None:
+def test_a_decoy_is_another_candidate_and_the_rest_follows_it(state: AppState) -> None:
     both = scenario(mug=ANY, best=CHEAPEST, count=Number(1, 2))
-    bound = bind(both, {"mug": 0.0, "best": 0.0, "count": 0.0}, world)
-    assert decoyed(both, bound, "count", world) == {**bound, "count": 2}
-    assert [decoyed(both, bound, "mug", world, n)["mug"]["id"] for n in range(4)] == list("abca")
-    assert decoyed(both, bound, "mug", world, 2)["best"]["name"] == "Wool"
+    bound = bind(both, {"mug": 0.0, "best": 0.0, "count": 0.0}, state)
+    assert decoyed(both, bound, "count", state) == {**bound, "count": 2}
+    assert [decoyed(both, bound, "mug", state, n)["mug"]["id"] for n in range(4)] == list("abca")
+    assert decoyed(both, bound, "mug", state, 2)["best"]["name"] == "Wool"
 
 
-def test_a_near_miss_asks_for_something_else(world: World) -> None:
+def test_a_near_miss_asks_for_something_else(state: AppState) -> None:
     expect = (Expect("added", "order", {"mug": "{best[id]}", "of": "{new_box}"}),)
     follows = Scenario(
         "s", ("?",), {"mug": ANY, "best": CHEAPEST}, lambda _: [], ("Done.",), expect=expect
     )
-    bound = bind(follows, {"mug": 0.0, "best": 0.0}, world)
-    near = near_miss(follows, bound, "mug", world)
+    bound = bind(follows, {"mug": 0.0, "best": 0.0}, state)
+    near = near_miss(follows, bound, "mug", state)
     assert near is not None
     assert near["mug"]["id"] == "c", "the next mug has the same maker and so the same best"
-    assert outcome(follows, near, world) != outcome(follows, bound, world)
+    assert outcome(follows, near, state) != outcome(follows, bound, state)
     idle = scenario(mug=ANY, count=Number(1, 3))
-    assert near_miss(idle, {**bound, "count": 1}, "count", world) is None
+    assert near_miss(idle, {**bound, "count": 1}, "count", state) is None
 
 
 @pytest.mark.parametrize("name", APPS)
@@ -102,17 +102,17 @@ def test_decoys_differ_in_every_scenario(name: str) -> None:
     app = load_app(name)
     for one in app.scenarios:
         config = Config(app=name, scenario=one.id, instance=1, profile=1)
-        world = open_world(app, config)
+        state = open_state(app, config)
         try:
-            bound = bind(one, instance(name, one.id, tuple(one.slots), 1, 0), world)
+            bound = bind(one, instance(name, one.id, tuple(one.slots), 1, 0), state)
         except Infeasible:
             continue
         for slot in one.mistakable:
             try:
-                assert decoyed(one, bound, slot, world)[slot] != bound[slot]
+                assert decoyed(one, bound, slot, state)[slot] != bound[slot]
             except Infeasible:
                 continue
-        world.close()
+        state.close()
 
 
 def test_texts_are_filled_and_values_keep_their_type() -> None:

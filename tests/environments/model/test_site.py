@@ -8,32 +8,32 @@ import pytest
 
 from environments.apps import APPS, load_app
 from environments.kit.reading import forms, links
-from environments.model.axes import open_world, ui
+from environments.model.axes import open_state, ui
 from environments.model.config import Config
 from environments.model.page import Form, Link, Notice, Page, Text, Word
 from environments.model.schema import table
-from environments.model.site import CONFIRMED, MENU, Landing, Site, missing, refused
-from environments.model.spec import App, Call, Done, Operation, Refused
-from environments.model.state import World, digest
+from environments.model.site import CONFIRMED, MENU, Redirect, Site, missing, refused
+from environments.model.spec import App, FormSubmission, Operation, Rejected, Success
+from environments.model.state import AppState, digest
 
 
-def _add(call: Call) -> Done | Refused:
-    call.world.add("log", id=call.world.token("log"), note=call.form["note"])
-    return Done("home", {"note": call.form["note"]})
+def _add(submission: FormSubmission) -> Success | Rejected:
+    submission.state.add("log", id=submission.state.token("log"), note=submission.form["note"])
+    return Success("home", {"note": submission.form["note"]})
 
 
-def _half(call: Call) -> Done | Refused:
-    _add(call)
-    return Refused("Not today.")
+def _half(submission: FormSubmission) -> Success | Rejected:
+    _add(submission)
+    return Rejected("Not today.")
 
 
-def _broken(call: Call) -> Done | Refused:
-    _add(call)
+def _broken(submission: FormSubmission) -> Success | Rejected:
+    _add(submission)
     raise RuntimeError("halfway")
 
 
-def _about_burning(call: Call) -> str:
-    return f"Burn {call.form['note']}?"
+def _about_burning(submission: FormSubmission) -> str:
+    return f"Burn {submission.form['note']}?"
 
 
 APP = App(
@@ -48,7 +48,7 @@ APP = App(
         "half": Operation(_half),
         "broken": Operation(_broken),
         "burn": Operation(
-            _add, irreversible=True, confirm=lambda call: f"Burn {call.form['note']}?"
+            _add, irreversible=True, confirm=lambda submission: f"Burn {submission.form['note']}?"
         ),
     },
     navigation=(Link(Word("home"), "home"),),
@@ -59,49 +59,49 @@ APP = App(
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    world = open_world(APP, Config(app="diary", scenario=""))
-    yield Site(APP, world, ui(APP, 0, 0))
-    world.close()
+    state = open_state(APP, Config(app="diary", scenario=""))
+    yield Site(APP, state, ui(APP, 0, 0))
+    state.close()
 
 
 def test_an_operation_changes_the_state_and_leads_on(site: Site) -> None:
-    assert site.post("add", {"note": "x"}) == Landing("home", {"note": "x"})
-    assert site.world.value("SELECT count(*) FROM log") == 2
+    assert site.post("add", {"note": "x"}) == Redirect("home", {"note": "x"})
+    assert site.state.value("SELECT count(*) FROM log") == 2
 
 
 def test_a_refused_operation_leaves_no_trace(site: Site) -> None:
-    before = site.world.dump()
-    assert site.post("half", {"note": "x"}) == Refused("Not today.")
-    assert site.world.dump() == before
+    before = site.state.dump()
+    assert site.post("half", {"note": "x"}) == Rejected("Not today.")
+    assert site.state.dump() == before
 
 
 def test_a_failing_operation_leaves_no_trace_and_the_next_one_works(site: Site) -> None:
-    before = site.world.dump()
+    before = site.state.dump()
     with pytest.raises(RuntimeError, match="halfway"):
         site.post("broken", {"note": "x"})
     with pytest.raises(KeyError):
         site.post("add", {})
-    assert site.world.dump() == before
-    assert isinstance(site.post("add", {"note": "x"}), Landing)
+    assert site.state.dump() == before
+    assert isinstance(site.post("add", {"note": "x"}), Redirect)
 
 
 def test_operations_nest_in_a_transaction_of_the_caller(site: Site) -> None:
-    before = site.world.dump()
-    site.world.db.execute("BEGIN")
+    before = site.state.dump()
+    site.state.db.execute("BEGIN")
     site.post("add", {"note": "x"})
-    site.world.db.execute("ROLLBACK")
-    assert site.world.dump() == before
+    site.state.db.execute("ROLLBACK")
+    assert site.state.dump() == before
 
 
 def test_a_question_is_asked_first_and_changes_nothing(site: Site) -> None:
-    before = site.world.dump()
+    before = site.state.dump()
     question = site.post("burn", {"note": "x"})
     assert isinstance(question, Page)
     assert question.blocks[0] == Text("Burn x?")
-    assert site.world.dump() == before
+    assert site.state.dump() == before
     (form,) = forms(question)
     assert (form.operation, form.hidden) == ("burn", {"note": "x", CONFIRMED: "yes"})
-    assert isinstance(site.post("burn", form.hidden), Landing)
+    assert isinstance(site.post("burn", form.hidden), Redirect)
 
 
 @pytest.mark.parametrize("answer", ["", "no", "YES", "true"])
@@ -118,13 +118,13 @@ def test_what_does_not_exist_is_a_page_that_says_so(site: Site) -> None:
 
 def test_a_folded_navigation_is_behind_the_menu(site: Site) -> None:
     assert site.navigation() == APP.navigation
-    folded = Site(APP, site.world, site.ui.__class__("home", 4, 0, folded=True))
+    folded = Site(APP, site.state, site.ui.__class__("home", 4, 0, folded=True))
     assert folded.navigation() == (Link(Word("menu"), MENU),)
     assert tuple(links(folded.get(MENU, {}))) == APP.navigation
 
 
 def test_a_refusal_is_shown_above_the_page_again() -> None:
-    page = refused(Page("Diary", (Text("Dear diary"),)), Refused("No."))
+    page = refused(Page("Diary", (Text("Dear diary"),)), Rejected("No."))
     assert page.blocks == (Notice("No.", error=True), Text("Dear diary"))
 
 
@@ -134,17 +134,17 @@ HOSTILE = ("", "x", "-1", "'; DROP TABLE x; --", "99999999999999999999", "\x00",
 @pytest.mark.parametrize("name", APPS)
 def test_pages_only_read_whatever_their_address_says(name: str) -> None:
     app = load_app(name)
-    world = open_world(app, Config(app=name, scenario="", profile=2))
-    before = digest(world.dump())
-    for state in (ui(app, 0, 0), ui(app, 5, 0)):
-        site = Site(app, world, state)
+    state = open_state(app, Config(app=name, scenario="", profile=2))
+    before = digest(state.dump())
+    for interface in (ui(app, 0, 0), ui(app, 5, 0)):
+        site = Site(app, state, interface)
         for page in app.pages:
             for text in HOSTILE:
                 args = dict.fromkeys(("id", "part", "words", "category", "year", "q", "sort"), text)
                 assert isinstance(site.get(page, args), Page)
             assert isinstance(site.get(page, {}), Page)
-    assert digest(world.dump()) == before
-    world.close()
+    assert digest(state.dump()) == before
+    state.close()
 
 
 @pytest.mark.parametrize("name", APPS)
@@ -154,22 +154,22 @@ def test_hostile_forms_never_leave_half_an_operation(name: str) -> None:
     names = {name for form in known for name in form.hidden}
     names |= {entry.name for form in known for entry in form.fields}
     for operation in app.operations:
-        world = open_world(app, Config(app=name, scenario="", profile=2))
-        site = Site(app, world, ui(app, 0, 0))
+        state = open_state(app, Config(app=name, scenario="", profile=2))
+        site = Site(app, state, ui(app, 0, 0))
         for text in HOSTILE:
-            before = digest(world.dump())
+            before = digest(state.dump())
             entered = dict.fromkeys(names, text)
             for form in ({}, entered, {CONFIRMED: "yes", **entered}):
                 outcome = site.post(operation, form)
-                if not isinstance(outcome, Landing):
-                    assert digest(world.dump()) == before, (operation, text)
-                before = digest(world.dump())
-        world.close()
+                if not isinstance(outcome, Redirect):
+                    assert digest(state.dump()) == before, (operation, text)
+                before = digest(state.dump())
+        state.close()
 
 
 def _forms(app: App) -> Iterator[Form]:
-    world: World = open_world(app, Config(app=app.id, scenario="", profile=2))
-    site = Site(app, world, ui(app, 0, 0))
+    state: AppState = open_state(app, Config(app=app.id, scenario="", profile=2))
+    site = Site(app, state, ui(app, 0, 0))
     for page in app.pages:
         yield from forms(site.get(page, {}))
-    world.close()
+    state.close()

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from environments.model.schema import Table, table
-from environments.model.state import Change, Dump, World, difference, digest, token
+from environments.model.state import AppState, Change, Dump, difference, digest, token
 
 MUG = table("mug", id="token", name="text", price="money", sold="flag")
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
-    made = World((MUG,))
+def state() -> Iterator[AppState]:
+    made = AppState((MUG,))
     made.load({"mug": [("b", "Oak", 500, 0), ("a", "Slate", 900, 1)]})
     yield made
     made.close()
@@ -30,85 +30,85 @@ def test_a_table_is_its_columns_and_the_first_is_its_key() -> None:
     )
 
 
-def test_rows_are_read_written_and_removed(world: World) -> None:
-    world.add("mug", id="c", name="Wool", price=100, sold=0)
-    world.change("mug", "a", price=950, sold=0)
-    world.remove("mug", "b")
-    world.remove("mug", "nowhere")
-    assert world.dump() == {
+def test_rows_are_read_written_and_removed(state: AppState) -> None:
+    state.add("mug", id="c", name="Wool", price=100, sold=0)
+    state.change("mug", "a", price=950, sold=0)
+    state.remove("mug", "b")
+    state.remove("mug", "nowhere")
+    assert state.dump() == {
         "mug": {
             "a": {"id": "a", "name": "Slate", "price": 950, "sold": 0},
             "c": {"id": "c", "name": "Wool", "price": 100, "sold": 0},
         }
     }
-    assert world.value("SELECT price FROM mug WHERE id = :id", id="a") == 950
-    assert world.value("SELECT price FROM mug WHERE id = 'x'") is None
-    assert world.get("mug", "x") is None
-    assert world.row("mug", "a")["name"] == "Slate"
+    assert state.value("SELECT price FROM mug WHERE id = :id", id="a") == 950
+    assert state.value("SELECT price FROM mug WHERE id = 'x'") is None
+    assert state.get("mug", "x") is None
+    assert state.row("mug", "a")["name"] == "Slate"
     with pytest.raises(KeyError, match="mug x"):
-        world.row("mug", "x")
+        state.row("mug", "x")
 
 
-def test_a_row_without_a_value_is_refused(world: World) -> None:
+def test_a_row_without_a_value_is_refused(state: AppState) -> None:
     import sqlite3
 
     with pytest.raises(sqlite3.IntegrityError):
-        world.add("mug", id="d", name="Cork", price=1)
+        state.add("mug", id="d", name="Cork", price=1)
 
 
 @given(st.text(max_size=60))
 def test_values_never_become_sql(text: str) -> None:
-    world = World((MUG,))
+    state = AppState((MUG,))
     text = text.encode("utf-8", "ignore").decode()
-    world.add("mug", id="a", name=text, price=1, sold=0)
-    world.change("mug", "a", name=text + "'; DROP TABLE mug; --")
-    stored = world.row("mug", "a")["name"]
-    world.close()
+    state.add("mug", id="a", name=text, price=1, sold=0)
+    state.change("mug", "a", name=text + "'; DROP TABLE mug; --")
+    stored = state.row("mug", "a")["name"]
+    state.close()
     assert stored == text + "'; DROP TABLE mug; --"
 
 
-def test_a_snapshot_is_the_whole_state_and_its_copies_are_apart(world: World) -> None:
-    copy = World((MUG,), world.snapshot())
+def test_a_snapshot_is_the_whole_state_and_its_copies_are_apart(state: AppState) -> None:
+    copy = AppState((MUG,), state.snapshot())
     copy.remove("mug", "a")
-    assert set(world.dump()["mug"]) == {"a", "b"}
-    assert copy.dump() != world.dump()
+    assert set(state.dump()["mug"]) == {"a", "b"}
+    assert copy.dump() != state.dump()
     copy.close()
 
 
-def test_the_order_of_insertion_leaves_no_trace_in_the_dump(world: World) -> None:
-    other = World((MUG,))
+def test_the_order_of_insertion_leaves_no_trace_in_the_dump(state: AppState) -> None:
+    other = AppState((MUG,))
     other.load({"mug": [("a", "Slate", 900, 1), ("b", "Oak", 500, 0)]})
-    assert list(other.dump()["mug"]) == list(world.dump()["mug"])
-    assert digest(other.dump()) == digest(world.dump())
-    assert other.cells(["mug"]) == world.cells(["mug"])
+    assert list(other.dump()["mug"]) == list(state.dump()["mug"])
+    assert digest(other.dump()) == digest(state.dump())
+    assert other.cells(["mug"]) == state.cells(["mug"])
     other.close()
 
 
-def test_the_version_follows_the_rows_through_writes_and_what_is_undone(world: World) -> None:
+def test_the_version_follows_the_rows_through_writes_and_what_is_undone(state: AppState) -> None:
     def add(then: Exception | None = None) -> str:
-        world.add("mug", id="c", name="Wool", price=100, sold=0)
+        state.add("mug", id="c", name="Wool", price=100, sold=0)
         if then is not None:
             raise then
-        return world.version
+        return state.version
 
-    first = world.version
-    assert world.attempt(add, lambda _: False) != first
-    assert world.version == first
+    first = state.version
+    assert state.attempt(add, lambda _: False) != first
+    assert state.version == first
     with pytest.raises(OSError, match="half"):
-        world.attempt(lambda: add(OSError("half")), lambda _: True)
-    assert world.version == first == digest(world.dump())
-    assert world.attempt(add, lambda _: True) == world.version == digest(world.dump()) != first
-    world.remove("mug", "c")
-    assert world.version == first
+        state.attempt(lambda: add(OSError("half")), lambda _: True)
+    assert state.version == first == digest(state.dump())
+    assert state.attempt(add, lambda _: True) == state.version == digest(state.dump()) != first
+    state.remove("mug", "c")
+    assert state.version == first
 
 
-def test_the_difference_names_every_row_and_column_that_changed(world: World) -> None:
-    before = world.dump()
+def test_the_difference_names_every_row_and_column_that_changed(state: AppState) -> None:
+    before = state.dump()
     assert difference(before, before) == []
-    world.add("mug", id="c", name="Wool", price=100, sold=0)
-    world.change("mug", "a", price=950)
-    world.remove("mug", "b")
-    found = difference(before, world.dump())
+    state.add("mug", id="c", name="Wool", price=100, sold=0)
+    state.change("mug", "a", price=950)
+    state.remove("mug", "b")
+    found = difference(before, state.dump())
     assert [(change.kind, change.key, change.columns) for change in found] == [
         ("changed", "a", ("price",)),
         ("removed", "b", MUG.names),
@@ -136,17 +136,17 @@ def test_a_difference_undone_is_the_difference_back(
     assert bool(there) == (one != two)
 
 
-def test_tokens_are_opaque_free_and_the_same_for_the_same_state(world: World) -> None:
-    key = world.token("mug")
-    assert key == world.token("mug")
-    world.add("mug", id=key, name="New", price=1, sold=0)
-    assert world.token("mug") != key
+def test_tokens_are_opaque_free_and_the_same_for_the_same_state(state: AppState) -> None:
+    key = state.token("mug")
+    assert key == state.token("mug")
+    state.add("mug", id=key, name="New", price=1, sold=0)
+    assert state.token("mug") != key
     made = [token("order", n) for n in range(50)]
     assert len(set(made)) == 50
     assert made != sorted(made)
 
 
-def test_a_token_that_is_taken_is_not_given_out(world: World) -> None:
-    key = world.token("mug")
-    world.change("mug", "a", id=key)
-    assert world.token("mug") != key
+def test_a_token_that_is_taken_is_not_given_out(state: AppState) -> None:
+    key = state.token("mug")
+    state.change("mug", "a", id=key)
+    assert state.token("mug") != key

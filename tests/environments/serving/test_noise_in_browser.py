@@ -36,7 +36,7 @@ def browser(chromium: Path) -> Iterator[Browser]:
 
 def look_around(tab: Page, home: str, run: Run) -> None:
     """Open a product until its promotion came, and close it."""
-    product = run.world.value("SELECT id FROM product")
+    product = run.state.value("SELECT id FROM product")
     for _ in range(8):
         tab.goto(f"{home}/product?id={product}")
         dialog = tab.get_by_role("dialog")
@@ -69,14 +69,14 @@ def test_a_disturbed_run_reaches_the_same_state(
     tab.on("console", lambda message: complaints.append(message.text))
     look_around(tab, f"{run.origin}:{server.port}", run)
     assert tab.get_by_role("dialog").count() == 0
-    assert run.world.dump() == run.before
+    assert run.state.dump() == run.before
 
     write_review(tab, run)
     assert tab.get_by_role("alert").count() == 1
-    assert run.world.dump() == run.before
+    assert run.state.dump() == run.before
     write_review(tab, run)
     assert tab.get_by_role("alert").count() == 0
-    assert run.world.value("SELECT count(*) FROM review WHERE body = :body", body=TYPED) == 1
+    assert run.state.value("SELECT count(*) FROM review WHERE body = :body", body=TYPED) == 1
 
     kinds = [event.kind for event in run.events]
     assert kinds.count("dismissed") == 2

@@ -56,7 +56,7 @@ def ask(
 
 def product_page(server: Server, run: Run) -> tuple[str, dict[str, str]]:
     """A product's address and what its first form (into the cart) sends."""
-    path = f"/product?id={run.world.value('SELECT id FROM product WHERE stock > 1')}"
+    path = f"/product?id={run.state.value('SELECT id FROM product WHERE stock > 1')}"
     _, page = ask(server, run.id, path)
     form = next(f for f in re.findall(r"<form.*?</form>", page, re.DOTALL) if "add-to-cart" in f)
     hidden = dict(re.findall(r'type="?hidden"? name="?(\w+)"? value="?([^">]*)"?', form))
@@ -70,10 +70,10 @@ def tampering(run: Run) -> list[str]:
 def test_a_form_that_was_shown_is_carried_out_once(server: Server, run: Run) -> None:
     _, form = product_page(server, run)
     assert ask(server, run.id, "/do/add-to-cart", form)[0] == 303
-    held = run.world.value("SELECT count(*) FROM cart")
+    held = run.state.value("SELECT count(*) FROM cart")
     assert not tampering(run)
     assert ask(server, run.id, "/do/add-to-cart", form)[0] == 403
-    assert run.world.value("SELECT count(*) FROM cart") == held
+    assert run.state.value("SELECT count(*) FROM cart") == held
     assert len(tampering(run)) == 1
 
 
@@ -97,7 +97,7 @@ def test_anything_else_is_refused_and_noted(
     status, _ = ask(server, run.id, "/do/add-to-cart", {**form, **change}, {**BROWSER, **headers})
     assert status == 403
     assert len(tampering(run)) == 1
-    assert run.world.dump() == run.before
+    assert run.state.dump() == run.before
 
 
 def test_a_nonce_is_good_for_its_own_operation(server: Server, run: Run) -> None:
@@ -120,18 +120,18 @@ def test_a_run_that_is_not_open_is_not_found(server: Server) -> None:
 def test_a_large_body_is_refused(server: Server, run: Run) -> None:
     _, form = product_page(server, run)
     assert ask(server, run.id, "/do/add-to-cart", {**form, "quantity": "1" * BODY})[0] == 413
-    assert run.world.dump() == run.before
+    assert run.state.dump() == run.before
 
 
 def test_pages_are_read_only(server: Server, run: Run) -> None:
     for page in run.app.pages:
         assert ask(server, run.id, f"/{page}")[0] in (200, 404)
     assert ask(server, run.id, "/do/add-to-cart")[0] == 303
-    assert run.world.dump() == run.before
+    assert run.state.dump() == run.before
 
 
 def test_a_code_is_shown_on_its_row_alone(server: Server, run: Run) -> None:
-    orders = [row["id"] for row in run.world.rows("SELECT id FROM purchase")]
+    orders = [row["id"] for row in run.state.rows("SELECT id FROM purchase")]
     codes = {order: run.code("purchase", order) for order in orders}
     assert len(set(codes.values())) == len(orders)
     pages = [ask(server, run.id, f"/{page}")[1] for page in run.app.pages]
@@ -142,10 +142,10 @@ def test_a_code_is_shown_on_its_row_alone(server: Server, run: Run) -> None:
 
 def test_a_code_is_another_in_another_run_and_after_a_change(server: Server, run: Run) -> None:
     other = server.open(run.config, "other")
-    key = run.world.value("SELECT id FROM purchase")
+    key = run.state.value("SELECT id FROM purchase")
     before = run.code("purchase", key)
     assert other.code("purchase", key) != before
-    run.world.change("purchase", key, status="lost")
+    run.state.change("purchase", key, status="lost")
     assert run.code("purchase", key) != before
     server.close(other)
 
@@ -168,8 +168,8 @@ def test_the_answer_of_a_chart_is_in_no_page(server: Server) -> None:
 @pytest.mark.browser
 def test_what_users_wrote_does_not_run(here: Recorder) -> None:
     run = here.server.open(Config(app="shop", scenario="price"), "xss")
-    key = run.world.value("SELECT id FROM product")
-    run.world.change("product", key, name=SCRIPT, blurb=SCRIPT)
+    key = run.state.value("SELECT id FROM product")
+    run.state.change("product", key, name=SCRIPT, blurb=SCRIPT)
     with open_session(here.browser, f"{run.origin}/product?id={key}") as session:
         view = session.observe()
         assert "broken into" in (view.observation.axtree or "")  # as text
@@ -185,5 +185,5 @@ def test_a_script_that_posts_is_refused_and_noted(here: Recorder) -> None:
         # The page's policy allows no connection: the request does not even leave.
         script = "fetch('/do/wish', {method: 'POST'}).then(r => r.status, () => 'refused')"
         assert session.evaluate(script) == "refused"
-    assert run.world.dump() == run.before
+    assert run.state.dump() == run.before
     here.server.close(run)

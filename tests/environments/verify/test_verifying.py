@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from environments.apps import load_app
 from environments.checks.walk import Walk
-from environments.model.axes import instance, open_world, ui
+from environments.model.axes import instance, open_state, ui
 from environments.model.binding import Infeasible, bind, decoyed, filled, money
 from environments.model.config import Config
 from environments.model.plan import Move
 from environments.model.site import Site
 from environments.model.spec import Bound, Scenario
-from environments.model.state import Dump, World, difference
+from environments.model.state import AppState, Dump, difference
 from environments.verify import Deed, Evidence, Finding, expected, verify
 from environments.verify.frame import read
 from environments.verify.truth import reply
@@ -28,12 +28,12 @@ SHOP = load_app("shop")
 class Run(NamedTuple):
     scenario: Scenario
     bound: Bound
-    world: World
+    state: AppState
     before: Dump
     walk: Walk
 
     def code(self, table: str, key: str) -> str:
-        row = repr(tuple(self.world.row(table, key)))
+        row = repr(tuple(self.state.row(table, key)))
         return sha256(row.encode()).hexdigest()[:10].upper()
 
     def do(self, moves: Sequence[Move]) -> None:
@@ -45,11 +45,11 @@ class Run(NamedTuple):
         return verify(self.evidence(goal=goal, answer=answer, actions=deeds, shortest=9))
 
     def evidence(self, **more: Any) -> Evidence:
-        state = (self.scenario, self.bound, self.before, self.world)
+        state = (self.scenario, self.bound, self.before, self.state)
         return Evidence(*state, self.code, **more)
 
     def reply(self) -> str:
-        reading = read(self.scenario, self.bound, difference(self.before, self.world.dump()))
+        reading = read(self.scenario, self.bound, difference(self.before, self.state.dump()))
         right = right_answers(self.evidence(), reading)
         return reply(self.scenario.replies[0], self.bound, right)
 
@@ -57,19 +57,19 @@ class Run(NamedTuple):
 @contextmanager
 def run(name: str) -> Iterator[Run]:
     config = Config(app="shop", scenario=name, profile=3)
-    scenario, world = SHOP.scenario(name), open_world(SHOP, config)
-    bound = _bound(scenario, world)
-    walk = Walk(Site(SHOP, world, ui(SHOP, 0, 0)))
+    scenario, state = SHOP.scenario(name), open_state(SHOP, config)
+    bound = _bound(scenario, state)
+    walk = Walk(Site(SHOP, state, ui(SHOP, 0, 0)))
     walk.open("home", {})
-    yield Run(scenario, bound, world, world.dump(), walk)
-    world.close()
+    yield Run(scenario, bound, state, state.dump(), walk)
+    state.close()
 
 
-def _bound(scenario: Scenario, world: World) -> Bound:
+def _bound(scenario: Scenario, state: AppState) -> Bound:
     for index in range(50):
         try:
             return bind(
-                scenario, instance("shop", scenario.id, tuple(scenario.slots), index, 0), world
+                scenario, instance("shop", scenario.id, tuple(scenario.slots), index, 0), state
             )
         except Infeasible:
             continue
@@ -97,7 +97,7 @@ def test_doing_nothing_and_claiming_success_fails_without_a_side_effect() -> Non
 def test_every_decoy_fails_the_predicate_that_names_it() -> None:
     for slot, failing in (("quantity", "quantity"), ("delivery", "delivery"), ("product", "line")):
         with run("buy") as buy:
-            wrong = decoyed(buy.scenario, buy.bound, slot, buy.world)
+            wrong = decoyed(buy.scenario, buy.bound, slot, buy.state)
             buy.do(buy.scenario.plan(wrong))
             finding = buy.found(None)
             failed = [p.name for p in finding.predicates if not p.holds]
@@ -108,12 +108,12 @@ def test_every_decoy_fails_the_predicate_that_names_it() -> None:
 
 def test_a_code_of_an_earlier_state_of_the_row_or_of_another_row_fails() -> None:
     with run("buy") as buy:
-        earlier = buy.code("purchase", buy.world.value("SELECT id FROM purchase"))
+        earlier = buy.code("purchase", buy.state.value("SELECT id FROM purchase"))
         buy.do(buy.scenario.plan(buy.bound))
         right = buy.reply()
-        new = set(buy.world.dump()["purchase"]) - set(buy.before["purchase"])
+        new = set(buy.state.dump()["purchase"]) - set(buy.before["purchase"])
         (key,) = new
-        buy.world.change("purchase", key, address="Elsewhere")
+        buy.state.change("purchase", key, address="Elsewhere")
         assert buy.found(right).labels.success is False, "stale"
         assert buy.found(f"The code is {earlier}.").labels.success is False
         assert buy.found(buy.reply()).labels.success is True
@@ -132,7 +132,7 @@ def test_a_detour_with_a_consequence_is_a_side_effect_of_a_success() -> None:
 def test_an_answer_about_the_state_before_does_not_follow_what_the_agent_changed() -> None:
     with run("price") as price:
         right = price.reply()
-        price.world.change("product", price.bound["product"]["id"], price=1)
+        price.state.change("product", price.bound["product"]["id"], price=1)
         assert price.found(right).labels.success is True
         assert price.found("$0.01").labels.success is False
 
@@ -140,9 +140,9 @@ def test_an_answer_about_the_state_before_does_not_follow_what_the_agent_changed
 def test_verifying_changes_nothing() -> None:
     with run("buy") as buy:
         buy.do(buy.scenario.plan(buy.bound))
-        before = buy.world.dump()
+        before = buy.state.dump()
         assert buy.found("x") == buy.found("x")
-        assert buy.world.dump() == before
+        assert buy.state.dump() == before
 
 
 def test_a_finding_is_json_and_back() -> None:
@@ -155,7 +155,7 @@ def test_a_finding_is_json_and_back() -> None:
 
 def test_what_a_mistaken_run_would_answer_follows_its_own_idea_of_the_task() -> None:
     with run("price") as price:
-        mistaken = decoyed(price.scenario, price.bound, "product", price.world)
+        mistaken = decoyed(price.scenario, price.bound, "product", price.state)
         (wrong,) = expected(replace(price.evidence(), bound=mistaken))
         assert wrong == money(mistaken["product"]["price"])
         assert price.found(wrong).labels.success is False
