@@ -16,7 +16,7 @@ from environments.checks.walk import onwards
 from environments.chromium.action_syntax import write
 from environments.kit.theme import name_of
 from environments.model.page import Label
-from environments.model.plan import Move
+from environments.model.plan import PlanStep
 
 if TYPE_CHECKING:
     from environments.chromium import Element, View
@@ -88,7 +88,7 @@ class Policy:
     def _look_back(self, view: View) -> None:
         """Take the last move again if it failed; the whole form if the page says so."""
         last = self.intents[self._at - 1] if self._at else None
-        if view.observation.page_error is not None and isinstance(last, Move):
+        if view.observation.page_error is not None and isinstance(last, PlanStep):
             self._failures += 1
             if self._failures < RETRIES:
                 self._at -= 1
@@ -119,14 +119,14 @@ class Policy:
         self._advance(intent)
         return act
 
-    def _advance(self, move: Move) -> None:
+    def _advance(self, move: PlanStep) -> None:
         self._at += 1
         if move.do == "press":
             self._sent = (self._form_begins, self._at)
         if move.do in ("press", "follow"):
             self._form_begins = self._at
 
-    def _on_control(self, move: Move, view: View) -> Act | None:
+    def _on_control(self, move: PlanStep, view: View) -> Act | None:
         name, text = self._said(move.label), self._said(move.text)
         if move.do == "choose":
             found = _find(view, ("combobox",), name)
@@ -141,7 +141,7 @@ class Policy:
             return Act(write("fill", found.bid, text), move.why)
         return Act(write("click", found.bid), move.why)
 
-    def _seek(self, move: Move, view: View) -> Act | Say:
+    def _seek(self, move: PlanStep, view: View) -> Act | Say:
         for word in onwards(move):
             found = _find(view, ("link",), self._said(word))
             if found is not None:

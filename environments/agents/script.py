@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from environments.model.page import Link
-from environments.model.plan import Move, follow
+from environments.model.plan import PlanStep, follow
 from environments.model.spec import Scenario
 
 STEP_LIMIT = 50
@@ -85,7 +85,7 @@ class Raw:
     why: str
 
 
-Intent = Move | Raw | Say
+Intent = PlanStep | Raw | Say
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class Task:
     navigation, the site's operations, a recorded run's actions for the blind replay."""
 
     scenario: Scenario
-    plan: Sequence[Move]
-    aside: Sequence[Move]
+    plan: Sequence[PlanStep]
+    distractor: Sequence[PlanStep]
     navigation: Sequence[Link]
     operations: Sequence[str]
     origin: str
@@ -111,7 +111,7 @@ def _whole(behaviour: Behaviour) -> Callable[[Task, np.random.Generator], list[I
     return lambda task, _: [*task.plan, Say(behaviour)]
 
 
-def _cut(task: Task, rng: np.random.Generator, *, latest: int) -> list[Move]:
+def _cut(task: Task, rng: np.random.Generator, *, latest: int) -> list[PlanStep]:
     """The plan up to somewhere in its second half, at least ``latest`` moves before its end."""
     end = max(0, len(task.plan) - latest)
     return list(task.plan[: int(rng.integers((end + 1) // 2, end + 1))])
@@ -134,12 +134,12 @@ def _injects(task: Task, rng: np.random.Generator) -> list[Intent]:
 
 
 def _side_effect(task: Task, rng: np.random.Generator) -> list[Intent]:
-    """The aside before or after the plan: it begins on any page and the plan does too."""
-    parts = [task.aside, task.plan] if rng.random() < 0.5 else [task.plan, task.aside]
+    """The distractor before or after the plan: it begins on any page and the plan does too."""
+    parts = [task.distractor, task.plan] if rng.random() < 0.5 else [task.plan, task.distractor]
     return [*(move for part in parts for move in part), Say(Behaviour.ORACLE)]
 
 
-def _elsewhere(task: Task, rng: np.random.Generator, count: int) -> list[Move]:
+def _elsewhere(task: Task, rng: np.random.Generator, count: int) -> list[PlanStep]:
     chosen = rng.choice(len(task.navigation), count, replace=False)
     return [follow(task.navigation[i].label, "have a look around") for i in chosen]
 

@@ -43,7 +43,7 @@ class Scripted:
         task = Task(
             scenario,
             scenario.plan(self.followed),
-            scenario.aside(run.bound) if scenario.aside else (),
+            scenario.distractor(run.bound) if scenario.distractor else (),
             run.app.navigation,
             sorted(run.app.operations),
             run.origin,

@@ -10,7 +10,7 @@ from rich.table import Table
 from environments.agents.protocol import Job
 from environments.agents.replay import REPLAYER, Replay
 from environments.agents.script import ORACLE
-from environments.checks.variation import AXES, Axis, others
+from environments.checks.variation import AXES, Axis, axis_neighbours
 from environments.model.case import Case
 from environments.recording.episode import play
 from environments.recording.recorder import Recorder
@@ -40,7 +40,7 @@ def replay(here: Recorder, case: Case) -> Iterator[Outcome]:
     no sound case, the one after it is taken."""
     actions = here.oracles_actions(_job(case, ORACLE), name="o")
     for condition, axes in CONDITIONS.items():
-        varied = next(others(case.config, axes), None) if axes else case
+        varied = next(axis_neighbours(case.config, axes), None) if axes else case
         if varied is None:
             yield Outcome(case.id, condition, None)
             continue

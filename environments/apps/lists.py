@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from environments.kit.listing import listing
 from environments.model.page import Block, Field, Form, Items, Link, Option, Page, Row, Word
-from environments.model.plan import Move, choose, enter, follow, press, scan, tick
+from environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from environments.model.spec import View
 
 CONFIRM = press(Word("confirm"), "confirm it")
@@ -71,7 +71,7 @@ def opens(text: str, page: str, key: str, *cells: str) -> Row:
 # --- moves ---------------------------------------------------------------------------------------
 
 
-def seek(page: str, text: str) -> list[Move]:
+def search_and_open(page: str, text: str) -> list[PlanStep]:
     """Find one thing by its number or name and open it."""
     return [
         follow(Word(page), f"open the list of {page}"),
@@ -81,7 +81,7 @@ def seek(page: str, text: str) -> list[Move]:
     ]
 
 
-def see_all(page: str, why: str = "", **filters: str) -> list[Move]:
+def list_all(page: str, why: str = "", **filters: str) -> list[PlanStep]:
     """See everything in a list that the filters leave; ``why`` words the first step."""
     return [
         follow(Word(page), why or f"open the list of {page}"),
@@ -91,7 +91,7 @@ def see_all(page: str, why: str = "", **filters: str) -> list[Move]:
     ]
 
 
-def fill(button: str, *, texts: dict[str, str | int], choices: dict[str, str]) -> list[Move]:
+def fill(button: str, *, texts: dict[str, str | int], choices: dict[str, str]) -> list[PlanStep]:
     """Complete the form and send it."""
     return [
         *(choose(Word(name), text, f"choose {text}") for name, text in choices.items()),
@@ -100,8 +100,8 @@ def fill(button: str, *, texts: dict[str, str | int], choices: dict[str, str]) -
     ]
 
 
-def switch(page: str, setting: str) -> list[Move]:
-    """Switch a setting that nobody asked about: an aside."""
+def switch(page: str, setting: str) -> list[PlanStep]:
+    """Switch a setting that nobody asked about: a distractor."""
     return [
         follow(Word(page), f"check the {page}"),
         tick(Word(setting), "complete the form"),

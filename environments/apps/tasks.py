@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from environments.model.plan import Move
-from environments.model.spec import Answer, AnswerKind, Bound, Expect, May, Scenario, Slot
+from environments.model.plan import PlanStep
+from environments.model.spec import AllowedChange, Answer, AnswerKind, Bound, Expect, Scenario, Slot
 
-Plan = Callable[[Bound], Sequence[Move]]
+Plan = Callable[[Bound], Sequence[PlanStep]]
 
 
 def question(
@@ -23,7 +23,7 @@ def question(
     plan: Plan,
     said: str,
     among: str = "",
-    aside: Plan | None = None,
+    distractor: Plan | None = None,
     charts: int = 0,
 ) -> Scenario:
     """A question about the state as it is: ``sql`` gives the answer (see ``Answer``)."""
@@ -34,7 +34,7 @@ def question(
         plan=plan,
         said=said,
         answers=(Answer(kind, sql, among=among),),
-        aside=aside,
+        distractor=distractor,
         charts=charts,
     )
 
@@ -48,8 +48,8 @@ def task(
     said: str,
     expect: tuple[Expect, ...] = (),
     answers: tuple[Answer, ...] = (),
-    may: tuple[May, ...] = (),
-    aside: Plan | None = None,
+    may: tuple[AllowedChange, ...] = (),
+    distractor: Plan | None = None,
     charts: int = 0,
 ) -> Scenario:
     """A task that is done when the state is as ``expect`` says and ``answers`` are given."""
@@ -62,7 +62,7 @@ def task(
         answers=answers,
         expect=expect,
         may=may,
-        aside=aside,
+        distractor=distractor,
         charts=charts,
     )
 

@@ -31,7 +31,7 @@ from environments.model.spec import Answer, App, Bound, Scenario
 from environments.model.wording import worded
 from environments.verify.answers import answered
 from environments.verify.frame import Reading, read
-from environments.verify.truth import Asked, queried, reply, sealed
+from environments.verify.truth import ExpectedAnswer, code_answer, query_answer, reply
 from trajectories.model import Record
 
 MOST_ACTIONS = 50
@@ -65,7 +65,7 @@ class _Task(NamedTuple):
     bound: Bound
     goal: str
     state: ReplayableState
-    asked: tuple[Asked, ...]
+    asked: tuple[ExpectedAnswer, ...]
 
     def code(self, table: str, key: str) -> str:
         return seal(_UNSEALED, self.scenario.id, table, dict(self.state.row(table, key)))
@@ -121,7 +121,9 @@ def _task(
     if not scenario.answers and not scenario.expect:
         raise _Rejected("coherent", "the scenario asks for nothing")
     values = parameters(bound)
-    asked = tuple(queried(answer, state, values) for answer in scenario.answers if _early(answer))
+    asked = tuple(
+        query_answer(answer, state, values) for answer in scenario.answers if _early(answer)
+    )
     return _Task(app, scenario, config, bound, goal, state, asked)
 
 
@@ -206,15 +208,15 @@ def _solved(task: _Task, walk: Walk) -> None:
     _told(task, walk, reading)
 
 
-def _right(task: _Task, reading: Reading) -> tuple[Asked, ...]:
+def _right(task: _Task, reading: Reading) -> tuple[ExpectedAnswer, ...]:
     """All answers, now that the plan was carried out."""
     early, values = iter(task.asked), parameters(reading.bound)
     return tuple(
-        sealed(answer, reading.rows, task.code)
+        code_answer(answer, reading.rows, task.code)
         if answer.kind == "code"
         else next(early)
         if answer.when == "before"
-        else queried(answer, task.state, values)
+        else query_answer(answer, task.state, values)
         for answer in task.scenario.answers
     )
 
@@ -259,6 +261,6 @@ def _leak_free(task: _Task, walk: Walk) -> None:
         raise _Rejected("leak-free", "an address says the answer")
 
 
-def _given_away(asked: tuple[Asked, ...], text: str) -> bool:
+def _given_away(asked: tuple[ExpectedAnswer, ...], text: str) -> bool:
     """Whether somebody who recites the text is right."""
     return all(fact.right for fact in answered(asked, text, ""))

@@ -20,7 +20,7 @@ _SIZES = {"profile": PROFILES, "theme": THEMES, "ui": STATES}
 TRIED = PROFILES - 1  # steps after which an axis would come round to itself
 
 
-def others(config: Config, axes: Collection[Axis]) -> Iterator[Case]:
+def axis_neighbours(config: Config, axes: Collection[Axis]) -> Iterator[Case]:
     """The sound cases in which each of ``axes`` is 1, 2, ... further, and nothing else."""
     app = load_app(config.app)
     for step in range(1, TRIED + 1):
@@ -31,14 +31,17 @@ def others(config: Config, axes: Collection[Axis]) -> Iterator[Case]:
             yield found
 
 
-def elsewhere(config: Config) -> Case | None:
+def changed_case(config: Config) -> Case | None:
     """A case in which every axis is another and so is what the task comes to, where there is one:
     what was right there is wrong here, and not right by chance."""
-    here = comes_to(config)
-    return next((case for case in others(config, AXES) if comes_to(case.config) != here), None)
+    here = expected_outcome(config)
+    return next(
+        (case for case in axis_neighbours(config, AXES) if expected_outcome(case.config) != here),
+        None,
+    )
 
 
-def comes_to(config: Config) -> Outcome:
+def expected_outcome(config: Config) -> Outcome:
     """The answers and the wanted rows of a configuration. Raises Infeasible."""
     app = load_app(config.app)
     scenario = app.scenario(config.scenario)

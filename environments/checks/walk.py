@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from environments.kit.reading import beside, forms, links, options
 from environments.model.page import Field, Form, Label, Link, Page, Word
-from environments.model.plan import Move
+from environments.model.plan import PlanStep
 from environments.model.site import CONFIRMED, Redirect, Site, refused
 from environments.model.spec import Rejected
 
@@ -59,7 +59,7 @@ class Walk:
         self._place = (name, args)
         self._show(self.site.get(name, args))
 
-    def do(self, move: Move) -> None:
+    def do(self, move: PlanStep) -> None:
         """Do one move. Raises Lost."""
         if move.do == "follow":
             self._follow(self._seek(self._link, move))
@@ -89,7 +89,7 @@ class Walk:
         self._used(options(self.page) if turned else beside(self.page, link))
         self.open(link.page, link.args)
 
-    def _seek(self, find: Callable[[Label], Control | None], move: Move) -> Control:
+    def _seek(self, find: Callable[[Label], Control | None], move: PlanStep) -> Control:
         for _ in range(TURNS):
             if (found := find(move.label)) is not None:
                 return found
@@ -131,7 +131,7 @@ class Walk:
             self._show(outcome)
 
 
-def onwards(move: Move) -> tuple[Word, Word]:
+def onwards(move: PlanStep) -> tuple[Word, Word]:
     """Where to look for a control that is not on the page, in this order: a section of the site is
     behind the menu, a thing with a name further down the list."""
     section = move.do == "follow" and isinstance(move.label, Word) and not move.label.of
@@ -143,7 +143,7 @@ def _first(found: Iterable[Link], label: Label) -> Link | None:
     return next((link for link in found if link.label == label), None)
 
 
-def _value(entry: Field, move: Move) -> str:
+def _value(entry: Field, move: PlanStep) -> str:
     """What the control sends after the move. Raises Lost for an option that is not there."""
     if move.do == "tick":
         return "" if entry.value == "on" else "on"

@@ -11,7 +11,7 @@ Do = Literal["follow", "press", "enter", "choose", "tick", "scan"]
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PlanStep:
     """What an agent means to do, on the control with this label, wherever it is on the page.
 
     ``follow`` a link (through "next page" links where a list is long), ``press`` a form's button,
@@ -25,25 +25,25 @@ class Move:
     why: str = ""
 
 
-def follow(label: Label, why: str) -> Move:
-    return Move("follow", label, why=why)
+def follow(label: Label, why: str) -> PlanStep:
+    return PlanStep("follow", label, why=why)
 
 
-def press(label: Label, why: str) -> Move:
-    return Move("press", label, why=why)
+def press(label: Label, why: str) -> PlanStep:
+    return PlanStep("press", label, why=why)
 
 
-def enter(label: Label, text: str | int, why: str) -> Move:
-    return Move("enter", label, str(text), why)
+def enter(label: Label, text: str | int, why: str) -> PlanStep:
+    return PlanStep("enter", label, str(text), why)
 
 
-def choose(label: Label, option: Label, why: str) -> Move:
-    return Move("choose", label, option, why)
+def choose(label: Label, option: Label, why: str) -> PlanStep:
+    return PlanStep("choose", label, option, why)
 
 
-def tick(label: Label, why: str) -> Move:
-    return Move("tick", label, why=why)
+def tick(label: Label, why: str) -> PlanStep:
+    return PlanStep("tick", label, why=why)
 
 
-def scan(why: str) -> Move:
-    return Move("scan", Word("next_page"), why=why)
+def scan(why: str) -> PlanStep:
+    return PlanStep("scan", Word("next_page"), why=why)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from environments.model.config import Ui
 from environments.model.page import Link, Page
-from environments.model.plan import Move
+from environments.model.plan import PlanStep
 from environments.model.schema import Table
 from environments.model.state import AppState, Rows
 
@@ -106,7 +106,7 @@ class Expect:
 
 
 @dataclass(frozen=True)
-class May:
+class AllowedChange:
     """Part of the frame: a change that is neither asked for nor a side effect. Without
     ``columns`` all; ``values`` as in Expect."""
 
@@ -123,20 +123,20 @@ class Scenario:
     ``goals`` are wordings with ``{slot}`` and ``{slot[column]}``; ``plan`` maps bound slots to the
     shortest way known, whatever the theme and the start page; a near-miss run is the plan with one
     slot's decoy in place of its value, so every slot that matters is a slot. ``replies`` word the
-    last message (``{answer}`` is the answer as text, ``{code}`` the operation code); ``aside`` is
-    a short detour with a consequence that nobody asked for (the side-effect agent's), from any
+    last message (``{answer}`` is the answer as text, ``{code}`` the operation code);
+    ``distractor`` is a short detour with a consequence that nobody asked for (the side-effect agent's), from any
     page. ``charts`` says how many charts must be read.
     """
 
     id: str
     goals: tuple[str, ...]
     slots: Mapping[str, Slot]
-    plan: Callable[[Bound], Sequence[Move]]
+    plan: Callable[[Bound], Sequence[PlanStep]]
     replies: tuple[str, ...]
     answers: tuple[Answer, ...] = ()
     expect: tuple[Expect, ...] = ()
-    may: tuple[May, ...] = ()
-    aside: Callable[[Bound], Sequence[Move]] | None = None
+    may: tuple[AllowedChange, ...] = ()
+    distractor: Callable[[Bound], Sequence[PlanStep]] | None = None
     charts: int = 0
 
     @property

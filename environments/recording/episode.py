@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from environments.agents.protocol import Agent, GaveUp, Job
 from environments.chromium import open_session
 from environments.chromium.action_syntax import BadAction, parse
-from environments.verify import Deed, Evidence, Finding, expected, verify
+from environments.verify import Evidence, ExecutedAction, Finding, expected, verify
 from prompts.render import sendable
 from trajectories.model import Step, Trajectory
 
@@ -51,9 +51,9 @@ def play(
     try:
         with open_session(browser, run.start_url, viewport=viewport, pictures=pictures) as session:
             agent = make(run)
-            steps, deeds, answer = _act(session, run, agent, job.budget)
+            steps, actions, answer = _act(session, run, agent, job.budget)
             har = session.har()
-        evidence = run.evidence(answer, deeds, job.shortest)
+        evidence = run.evidence(answer, actions, job.shortest)
         finding = verify(evidence)
         trajectory = _trajectory(job, evidence, steps, agent.telemetry)
     finally:
@@ -63,28 +63,28 @@ def play(
 
 def _act(
     session: Session, run: Run, agent: Agent, budget: int
-) -> tuple[list[Step], list[Deed], str | None]:
+) -> tuple[list[Step], list[ExecutedAction], str | None]:
     """Observe and act in turn until the agent has spoken or its budget is spent; the last step
     only observes."""
     steps: list[Step] = []
-    deeds: list[Deed] = []
+    actions: list[ExecutedAction] = []
     view = session.observe()
     for index in range(budget):
         try:
             # What no JSON takes (half a surrogate pair) is no part of a record.
             text, thought = map(sendable, agent.act(view))
         except GaveUp:
-            return [*steps, Step(index=index, observation=view.observation)], deeds, None
+            return [*steps, Step(index=index, observation=view.observation)], actions, None
         steps.append(
             Step(index=index, observation=view.observation, reasoning=thought, action=text)
         )
         before = run.state.version
         error = session.act(text)
-        deeds.append(Deed(_place(view), text, before, run.state.version))
+        actions.append(ExecutedAction(_place(view), text, before, run.state.version))
         view = session.observe(error)
         if (answer := spoken(text)) is not None:
-            return [*steps, Step(index=index + 1, observation=view.observation)], deeds, answer
-    return [*steps, Step(index=budget, observation=view.observation)], deeds, None
+            return [*steps, Step(index=index + 1, observation=view.observation)], actions, answer
+    return [*steps, Step(index=budget, observation=view.observation)], actions, None
 
 
 def _place(view: View) -> str:

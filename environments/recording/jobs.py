@@ -30,7 +30,7 @@ def _jobs(case: Case, agent: str, attempts: int) -> list[Job]:
     if behaviour is Behaviour.NEAR_MISS:
         attempts = len(scenario.mistakable)
     elif behaviour is Behaviour.SIDE_EFFECT:
-        attempts = int(scenario.aside is not None)
+        attempts = int(scenario.distractor is not None)
     elif behaviour is not None:
         attempts = 1
     if behaviour is Behaviour.BLOCKED:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from environments.agents.protocol import Job, NotPlayed
 from environments.agents.script import AGENTS, ORACLE, Behaviour
 from environments.agents.scripted import Scripted
-from environments.checks.variation import elsewhere
+from environments.checks.variation import changed_case
 from environments.chromium import launch
 from environments.recording.episode import Recorded, play
 from environments.serving.server import Server, serve
@@ -71,7 +71,7 @@ class Recorder:
 
     def _elsewhere(self, job: Job) -> Sequence[str]:
         """What the oracle did where every axis is another. Raises NotPlayed."""
-        other = elsewhere(job.config)
+        other = changed_case(job.config)
         if other is None:
             raise NotPlayed("the task comes to the same wherever it can be done")
         return self.oracles_actions(

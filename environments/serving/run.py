@@ -20,7 +20,7 @@ from environments.model.spec import App, Bound, Scenario
 from environments.model.state import AppState, Dump
 from environments.model.wording import worded
 from environments.serving.noise import noise
-from environments.verify import Deed, Evidence
+from environments.verify import Evidence, ExecutedAction
 
 ISSUED = 4000  # forms whose nonces are remembered; an older page's form counts as stale
 
@@ -92,7 +92,7 @@ class Run:
         return seal(self.key, self.scenario.id, table, dict(self.state.row(table, key)))
 
     def evidence(
-        self, answer: str | None = None, actions: Sequence[Deed] = (), shortest: int = 0
+        self, answer: str | None = None, actions: Sequence[ExecutedAction] = (), shortest: int = 0
     ) -> Evidence:
         """What is known of the run as it stands, with its last message and its trace."""
         return Evidence(

@@ -10,15 +10,15 @@ agent meant to do.
 from __future__ import annotations
 
 from environments.verify.evidence import Evidence
-from environments.verify.labels import Deed
+from environments.verify.labels import ExecutedAction
 from environments.verify.model import AnswerFact, ChangeFact, Finding, Labels, Predicate
 from environments.verify.verifying import expected, verify
 
 __all__ = [
     "AnswerFact",
     "ChangeFact",
-    "Deed",
     "Evidence",
+    "ExecutedAction",
     "Finding",
     "Labels",
     "Predicate",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from environments.verify.candidates import Candidates, Family, Unreadable, candidates, pieces
 from environments.verify.model import AnswerFact
-from environments.verify.truth import Asked
+from environments.verify.truth import ExpectedAnswer
 from rules.values import normalise
 from rules.values.text import plain
 
@@ -24,20 +24,24 @@ _FAMILIES: Mapping[str, Family] = {
 }
 
 
-def answered(asked: Sequence[Asked], message: str | None, goal: str) -> tuple[AnswerFact, ...]:
+def answered(
+    asked: Sequence[ExpectedAnswer], message: str | None, goal: str
+) -> tuple[AnswerFact, ...]:
     """One fact for every kind that is asked, answers of the same kind together.
 
     Right is a message whose candidates of the kind are exactly the right ones. Values that the
     goal itself states are no candidates; beside an answer that the goal states too, they leave it
     open.
     """
-    families: dict[Family, list[Asked]] = {}
+    families: dict[Family, list[ExpectedAnswer]] = {}
     for one in asked:
         families.setdefault(_FAMILIES[one.kind], []).append(one)
     return tuple(_fact(family, some, message, goal) for family, some in families.items())
 
 
-def _fact(family: Family, some: Sequence[Asked], message: str | None, goal: str) -> AnswerFact:
+def _fact(
+    family: Family, some: Sequence[ExpectedAnswer], message: str | None, goal: str
+) -> AnswerFact:
     written = tuple(dict.fromkeys(value for one in some for value in one.values))
     if any(not one.values for one in some):
         return _wrong(family, (), "the state has no right answer")

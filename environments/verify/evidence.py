@@ -8,7 +8,7 @@ from functools import cached_property
 
 from environments.model.spec import Bound, Scenario
 from environments.model.state import AppState, Change, Dump, difference
-from environments.verify.labels import Deed
+from environments.verify.labels import ExecutedAction
 from environments.verify.truth import Code
 
 
@@ -26,7 +26,7 @@ class Evidence:
     code: Code
     goal: str = ""
     answer: str | None = None
-    actions: Sequence[Deed] = ()
+    actions: Sequence[ExecutedAction] = ()
     shortest: int = 0
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from environments.model.binding import typed
-from environments.model.spec import Bound, Expect, May, Scenario
+from environments.model.spec import AllowedChange, Bound, Expect, Scenario
 from environments.model.state import Change
 from environments.verify.model import ChangeFact, Predicate
 
@@ -27,7 +27,7 @@ class Reading(NamedTuple):
         return all(predicate.holds for predicate in self.predicates)
 
     @property
-    def framed(self) -> bool:
+    def no_side_effect(self) -> bool:
         """Whether nothing happened that nobody asked for."""
         return all(change.inside for change in self.changes)
 
@@ -99,7 +99,9 @@ def _asked(expect: Expect, change: Change) -> Iterable[str]:
     return change.columns
 
 
-def _fact(change: Change, claimed: set[str] | None, may: Sequence[May], bound: Bound) -> ChangeFact:
+def _fact(
+    change: Change, claimed: set[str] | None, may: Sequence[AllowedChange], bound: Bound
+) -> ChangeFact:
     left = set(change.columns) - (claimed or set())
     inside = claimed is not None and not left
     for permitted in may:

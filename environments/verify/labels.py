@@ -27,7 +27,7 @@ _OPTIMALITY = {
 }
 
 
-class Deed(NamedTuple):
+class ExecutedAction(NamedTuple):
     """One action of the trace: where (URL, and what is seen there), what (BrowserGym syntax), and
     the digests of the state before and after."""
 
@@ -37,10 +37,10 @@ class Deed(NamedTuple):
     after: str
 
 
-def repeated(deeds: Sequence[Deed]) -> int:
+def repeated(actions: Sequence[ExecutedAction]) -> int:
     """How often the most frequent action was done at the same URL in the same state with nothing
     coming of it. Doing again what changed the state in between is no repetition."""
-    idle = Counter(deed[:3] for deed in deeds if deed.before == deed.after)
+    idle = Counter(action[:3] for action in actions if action.before == action.after)
     return max(idle.values(), default=0)
 
 

@@ -13,7 +13,7 @@ from rules.values import normalise
 Code = Callable[[str, str], str]
 
 
-class Asked(NamedTuple):
+class ExpectedAnswer(NamedTuple):
     """One thing that the last message must say. ``values`` as a reader would write them: one, the
     members of ``texts``, or none where the state has no (single) right answer. ``among`` are all
     names that would be candidates."""
@@ -23,7 +23,7 @@ class Asked(NamedTuple):
     among: tuple[str, ...] = ()
 
 
-def asked(
+def expected_answers(
     scenario: Scenario,
     bound: Bound,
     rows: Mapping[str, str],
@@ -31,34 +31,34 @@ def asked(
     before: AppState,
     after: AppState,
     code: Code,
-) -> tuple[Asked, ...]:
+) -> tuple[ExpectedAnswer, ...]:
     """What each of the scenario's answers must be. ``bound`` with ``new_TABLE`` for added rows,
     ``rows`` the key of the row that was expected to change in a table (see ``frame.Reading``).
     """
     values = parameters(bound)
     worlds = {"before": before, "after": after}
     return tuple(
-        sealed(answer, rows, code)
+        code_answer(answer, rows, code)
         if answer.kind == "code"
-        else queried(answer, worlds[answer.when], values)
+        else query_answer(answer, worlds[answer.when], values)
         for answer in scenario.answers
     )
 
 
-def sealed(answer: Answer, rows: Mapping[str, str], code: Code) -> Asked:
+def code_answer(answer: Answer, rows: Mapping[str, str], code: Code) -> ExpectedAnswer:
     """The operation code of the row that was expected to change."""
     key = rows.get(answer.sql)
-    return Asked("code", () if key is None else (code(answer.sql, key),))
+    return ExpectedAnswer("code", () if key is None else (code(answer.sql, key),))
 
 
-def queried(answer: Answer, state: AppState, values: Mapping[str, Any]) -> Asked:
+def query_answer(answer: Answer, state: AppState, values: Mapping[str, Any]) -> ExpectedAnswer:
     """What the state gives for an answer; ``values`` are what its queries may name."""
     cells = column(state, answer.sql, values)
     shown = dict.fromkeys(written(answer.kind, cell) for cell in cells if cell is not None)
     if answer.kind != "texts" and len(shown) != 1:
         shown = {}
     among = tuple(str(name) for name in column(state, answer.among, values)) if answer.among else ()
-    return Asked(answer.kind, tuple(shown), among)
+    return ExpectedAnswer(answer.kind, tuple(shown), among)
 
 
 def column(state: AppState, sql: str, values: Mapping[str, Any]) -> list[Any]:
@@ -79,7 +79,7 @@ def written(kind: AnswerKind, cell: str | float) -> str:
     return str(cell)
 
 
-def reply(template: str, bound: Bound, right: tuple[Asked, ...]) -> str:
+def reply(template: str, bound: Bound, right: tuple[ExpectedAnswer, ...]) -> str:
     """The last message of a run that did as it was told: ``{answer}`` and ``{code}`` filled in."""
     answers = [", ".join(a.values) for a in right if a.kind != "code"]
     codes = [value for a in right if a.kind == "code" for value in a.values]

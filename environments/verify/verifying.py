@@ -10,7 +10,7 @@ from environments.verify.evidence import Evidence
 from environments.verify.frame import Reading, read
 from environments.verify.labels import looping, optimality, repeated
 from environments.verify.model import AnswerFact, Finding, Labels
-from environments.verify.truth import Asked, asked
+from environments.verify.truth import ExpectedAnswer, expected_answers
 
 
 def verify(evidence: Evidence) -> Finding:
@@ -22,7 +22,7 @@ def verify(evidence: Evidence) -> Finding:
     return Finding(
         labels=Labels(
             success=success,
-            side_effect=not reading.framed,
+            side_effect=not reading.no_side_effect,
             repetition=looping(times),
             optimality=optimality(success, steps, evidence.shortest),
         ),
@@ -35,11 +35,13 @@ def verify(evidence: Evidence) -> Finding:
     )
 
 
-def right_answers(evidence: Evidence, reading: Reading) -> tuple[Asked, ...]:
+def right_answers(evidence: Evidence, reading: Reading) -> tuple[ExpectedAnswer, ...]:
     """Ask the states, as they were and are, what the last message must say."""
     scenario, after, code = evidence.scenario, evidence.after, evidence.code
     if not reading.changes or all(a.kind == "code" or a.when == "after" for a in scenario.answers):
-        return asked(scenario, reading.bound, reading.rows, before=after, after=after, code=code)
+        return expected_answers(
+            scenario, reading.bound, reading.rows, before=after, after=after, code=code
+        )
     earlier = AppState(tuple(after.tables.values()))
     try:
         earlier.load(
@@ -48,7 +50,9 @@ def right_answers(evidence: Evidence, reading: Reading) -> tuple[Asked, ...]:
                 for name, records in evidence.before.items()
             }
         )
-        return asked(scenario, reading.bound, reading.rows, before=earlier, after=after, code=code)
+        return expected_answers(
+            scenario, reading.bound, reading.rows, before=earlier, after=after, code=code
+        )
     finally:
         earlier.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from environments.model.page import Word
-from environments.model.plan import Move, choose, enter, follow, press, scan, tick
+from environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from environments.model.spec import Bound, Derive, Pick
 
 DESK = Pick("SELECT * FROM desk ORDER BY id")
@@ -46,7 +46,7 @@ OLDEST = Derive(
 )
 
 
-def find(title: str) -> list[Move]:
+def find(title: str) -> list[PlanStep]:
     return [
         follow(Word("reports"), "open the list of reports"),
         enter(Word("words"), title, f"look for {title}"),
@@ -55,14 +55,14 @@ def find(title: str) -> list[Move]:
     ]
 
 
-def visit(district: Bound) -> list[Move]:
+def visit(district: Bound) -> list[PlanStep]:
     return [
         follow(Word("districts"), "open the list of districts"),
         follow(district["name"], f"open {district['name']}"),
     ]
 
 
-def table(indicator: str, region: str, year: int) -> list[Move]:
+def table(indicator: str, region: str, year: int) -> list[PlanStep]:
     return [
         follow(Word("figures"), "open the tables"),
         choose(Word("indicator"), indicator, f"choose {indicator}"),
@@ -73,7 +73,7 @@ def table(indicator: str, region: str, year: int) -> list[Move]:
     ]
 
 
-def _of_kind(kind: str) -> list[Move]:
+def _of_kind(kind: str) -> list[PlanStep]:
     return [
         follow(Word("events"), "open the calendar"),
         choose(Word("kind"), kind, f"narrow it down to the kind {kind}"),
@@ -81,11 +81,11 @@ def _of_kind(kind: str) -> list[Move]:
     ]
 
 
-def attend(event: Bound) -> list[Move]:
+def attend(event: Bound) -> list[PlanStep]:
     return [*_of_kind(event["kind"]), follow(event["title"], "open the event")]
 
 
-def costs(b: Bound) -> Sequence[Move]:
+def costs(b: Bound) -> Sequence[PlanStep]:
     moves = [
         follow(Word("reports"), "open the list of reports"),
         choose(Word("topic"), b["studies"]["topic"], "narrow it down to the topic"),
@@ -97,7 +97,7 @@ def costs(b: Bound) -> Sequence[Move]:
     return moves
 
 
-def term(b: Bound) -> Sequence[Move]:
+def term(b: Bound) -> Sequence[PlanStep]:
     return [
         follow(Word("glossary"), "open the glossary"),
         scan("find the term in it"),
@@ -109,7 +109,7 @@ def term(b: Bound) -> Sequence[Move]:
     ]
 
 
-def keep(b: Bound) -> Sequence[Move]:
+def keep(b: Bound) -> Sequence[PlanStep]:
     return [
         *find(b["report"]["title"]),
         choose(Word("shelf"), b["shelf"], "choose the shelf"),
@@ -118,7 +118,7 @@ def keep(b: Bound) -> Sequence[Move]:
     ]
 
 
-def note(b: Bound) -> Sequence[Move]:
+def note(b: Bound) -> Sequence[PlanStep]:
     return [
         *table(b["indicator"]["name"], b["region"]["name"], 2025),
         follow(Word("research"), "open my research list"),
@@ -129,7 +129,7 @@ def note(b: Bound) -> Sequence[Move]:
     ]
 
 
-def request(b: Bound) -> Sequence[Move]:
+def request(b: Bound) -> Sequence[PlanStep]:
     return [
         follow(Word("exports"), "open the requests"),
         choose(Word("indicator"), b["indicator"]["name"], "choose the indicator"),
@@ -142,7 +142,7 @@ def request(b: Bound) -> Sequence[Move]:
     ]
 
 
-def withdraw(b: Bound) -> Sequence[Move]:
+def withdraw(b: Bound) -> Sequence[PlanStep]:
     return [
         follow(Word("exports"), "open the requests"),
         scan("see all of them"),
@@ -153,7 +153,7 @@ def withdraw(b: Bound) -> Sequence[Move]:
     ]
 
 
-def book(b: Bound) -> Sequence[Move]:
+def book(b: Bound) -> Sequence[PlanStep]:
     return [
         *_of_kind(b["kind"]),
         scan("see all of this kind"),
@@ -163,7 +163,7 @@ def book(b: Bound) -> Sequence[Move]:
     ]
 
 
-def digest(_: Bound) -> list[Move]:
+def digest(_: Bound) -> list[PlanStep]:
     return [
         follow(Word("account"), "look at the account"),
         tick(Word("digest"), "complete the form"),

@@ -8,7 +8,7 @@ from environments.apps.almanac.schema import FORMATS, KINDS, LABELS, SHELVES
 from environments.apps.tasks import added, changed, question, task
 from environments.model.page import Word
 from environments.model.plan import follow
-from environments.model.spec import Answer, Choice, Expect, May, Number
+from environments.model.spec import AllowedChange, Answer, Choice, Expect, Number
 
 _MONTHS = "SELECT DISTINCT month FROM visits"
 _REMARKS = ("for chapter two", "check the sample", "lend to Petra", "read before Easter")
@@ -24,7 +24,7 @@ SCENARIOS = (
         slots={"desk": plans.DESK},
         plan=lambda b: [follow(Word("home"), "look at the hours of the desks")],
         said="It opens at {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     question(
         "event-day",
@@ -40,7 +40,7 @@ SCENARIOS = (
             follow(b["event"]["title"], "open the event"),
         ],
         said="It is held on {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     question(
         "event-length",
@@ -51,7 +51,7 @@ SCENARIOS = (
         slots={"event": EVENT},
         plan=lambda b: plans.attend(b["event"]),
         said="It lasts {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     question(
         "leader",
@@ -65,7 +65,7 @@ SCENARIOS = (
         slots={"report": REPORT},
         plan=lambda b: plans.find(b["report"]["title"]),
         said="The work in the field was led by {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     question(
         "study-costs",
@@ -77,7 +77,7 @@ SCENARIOS = (
         slots={"studies": plans.STUDIES},
         plan=plans.costs,
         said="Together they cost {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     question(
         "region-total",
@@ -91,7 +91,7 @@ SCENARIOS = (
         slots={"indicator": INDICATOR, "region": REGION, "year": Number(2018, 2025)},
         plan=lambda b: plans.table(b["indicator"]["name"], b["region"]["name"], b["year"]),
         said="The total is {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     question(
         "lowest",
@@ -103,7 +103,7 @@ SCENARIOS = (
         slots={"indicator": INDICATOR, "region": REGION},
         plan=lambda b: plans.table(b["indicator"]["name"], b["region"]["name"], 2025),
         said="It was {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     question(
         "largest-rise",
@@ -128,7 +128,7 @@ SCENARIOS = (
             *plans.table(b["indicator"]["name"], b["region"]["name"], b["last"]),
         ],
         said="It rose by {answer} there.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     question(
         "term-figure",
@@ -140,7 +140,7 @@ SCENARIOS = (
         slots={"term": plans.TERM, "district": DISTRICT, "year": Number(2018, 2025)},
         plan=plans.term,
         said="The value was {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     question(
         "busiest-month",
@@ -153,7 +153,7 @@ SCENARIOS = (
         slots={"district": DISTRICT},
         plan=lambda b: plans.visit(b["district"]),
         said="Most visitors came in {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
         charts=1,
     ),
     question(
@@ -168,7 +168,7 @@ SCENARIOS = (
         slots={"first": DISTRICT, "second": plans.RIVAL},
         plan=lambda b: [*plans.visit(b["first"]), *plans.visit(b["second"])],
         said="In these months: {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
         charts=2,
     ),
     task(
@@ -179,7 +179,7 @@ SCENARIOS = (
         plan=plans.keep,
         expect=(added("bookmark", report="{report[id]}", shelf="{shelf}", remark="{remark}"),),
         said="The report is on your list.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     task(
         "note",
@@ -196,7 +196,7 @@ SCENARIOS = (
         plan=plans.note,
         expect=(added("note", heading="{heading}", label="{label}", body="{winner[name]}"),),
         said="The note is written.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     task(
         "export",
@@ -227,7 +227,7 @@ SCENARIOS = (
             Answer("date", "SELECT ready FROM export WHERE id = :new_export", when="after"),
         ),
         said="Code {code}; it will be ready on {answer}.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     task(
         "withdraw",
@@ -241,7 +241,7 @@ SCENARIOS = (
         expect=(changed("export", "{export[id]}", status="withdrawn"),),
         answers=(Answer("code", "export"),),
         said="The request is withdrawn; its code is {code}.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
     task(
         "book",
@@ -254,8 +254,8 @@ SCENARIOS = (
             Answer("code", "booking"),
             Answer("money", "SELECT total FROM booking WHERE id = :new_booking", when="after"),
         ),
-        may=(May("changed", "event", ("seats",)),),
+        may=(AllowedChange("changed", "event", ("seats",)),),
         said="Booked: code {code}, {answer} to pay.",
-        aside=plans.digest,
+        distractor=plans.digest,
     ),
 )

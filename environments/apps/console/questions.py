@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from environments.apps.console.schema import ALERTED, PAID, REGIONS, RESULTS, SCOPES, SEVERITIES
-from environments.apps.lists import see_all, seek, switch
+from environments.apps.lists import list_all, search_and_open, switch
 from environments.apps.tasks import question
 from environments.model.page import Word
-from environments.model.plan import Move, press
+from environments.model.plan import PlanStep, press
 from environments.model.spec import Bound, Choice, Pick
 
 SERVICE = Pick("SELECT * FROM service ORDER BY id")
 _SERVICE_NAMES = "SELECT name FROM service"
 
 
-def set_digest(_: Bound) -> Sequence[Move]:
+def set_digest(_: Bound) -> Sequence[PlanStep]:
     return switch("preferences", "digest")
 
 
-def silence(b: Bound) -> Sequence[Move]:
+def silence(b: Bound) -> Sequence[PlanStep]:
     return [
-        *seek("services", b["service"]["name"]),
+        *search_and_open("services", b["service"]["name"]),
         press(Word("silence"), "keep it calm meanwhile"),
     ]
 
@@ -36,9 +36,9 @@ QUESTIONS = (
             "Look up the monthly cost of the machine {machine[name]}.",
         ),
         slots={"machine": Pick("SELECT * FROM machine ORDER BY id")},
-        plan=lambda b: seek("machines", b["machine"]["name"]),
+        plan=lambda b: search_and_open("machines", b["machine"]["name"]),
         said="It costs {answer} a month.",
-        aside=set_digest,
+        distractor=set_digest,
     ),
     question(
         "next-expiry",
@@ -47,9 +47,9 @@ QUESTIONS = (
         goals='Which is the earliest date on which an access key with the scope "{scope}" and the '
         "status {status} expires?",
         slots={"scope": Choice(SCOPES), "status": Choice(("active", "revoked"))},
-        plan=lambda b: see_all("keys", scope=b["scope"], status=b["status"]),
+        plan=lambda b: list_all("keys", scope=b["scope"], status=b["status"]),
         said="It expires on {answer}.",
-        aside=set_digest,
+        distractor=set_digest,
     ),
     question(
         "invoices-sum",
@@ -67,9 +67,9 @@ QUESTIONS = (
                 "WHERE status = :status) ORDER BY id"
             ),
         },
-        plan=lambda b: see_all("invoices", status=b["status"]),
+        plan=lambda b: list_all("invoices", status=b["status"]),
         said="They come to {answer}.",
-        aside=silence,
+        distractor=silence,
     ),
     question(
         "alerts-in-region",
@@ -88,11 +88,11 @@ QUESTIONS = (
             "region": Choice(REGIONS),
         },
         plan=lambda b: [
-            *see_all("services", region=b["region"]),
-            *see_all("alerts", severity=b["severity"], status=b["status"]),
+            *list_all("services", region=b["region"]),
+            *list_all("alerts", severity=b["severity"], status=b["status"]),
         ],
         said="There are {answer}.",
-        aside=set_digest,
+        distractor=set_digest,
     ),
     question(
         "deployed-services",
@@ -103,9 +103,9 @@ QUESTIONS = (
         goals='Name every service that had a deployment with the result "{result}" in the month '
         "{month}.",
         slots={"result": Choice(RESULTS), "month": Choice(("2026-01", "2026-02"))},
-        plan=lambda b: see_all("deployments", result=b["result"]),
+        plan=lambda b: list_all("deployments", result=b["result"]),
         said="They are {answer}.",
-        aside=set_digest,
+        distractor=set_digest,
     ),
     question(
         "peak-day",
@@ -116,9 +116,9 @@ QUESTIONS = (
         goals="According to the chart of its {kind}, on which day of the week does the service "
         "{service[name]} reach its maximum?",
         slots={"service": SERVICE, "kind": Choice(("load", "requests"))},
-        plan=lambda b: seek("services", b["service"]["name"]),
+        plan=lambda b: search_and_open("services", b["service"]["name"]),
         said="It is on {answer}.",
-        aside=silence,
+        distractor=silence,
         charts=1,
     ),
 )

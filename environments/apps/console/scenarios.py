@@ -13,7 +13,7 @@ from environments.apps.console.schema import (
     STRATEGIES,
     TEAMS,
 )
-from environments.apps.lists import CONFIRM, fill, see_all, seek
+from environments.apps.lists import CONFIRM, fill, list_all, search_and_open
 from environments.apps.tasks import added, changed, task
 from environments.model.page import Word
 from environments.model.plan import follow, press
@@ -63,7 +63,7 @@ SCENARIOS = (
         ),
         answers=(Answer("code", "window"),),
         said="The window is planned; its code is {code}.",
-        aside=set_digest,
+        distractor=set_digest,
     ),
     task(
         "revoke-key",
@@ -76,13 +76,13 @@ SCENARIOS = (
             "ground": Choice(GROUNDS),
         },
         plan=lambda b: [
-            *seek("keys", b["key"]["label"]),
+            *search_and_open("keys", b["key"]["label"]),
             *fill("revoke", texts={}, choices={"ground": b["ground"]}),
             CONFIRM,
         ],
         expect=(changed("accesskey", "{key[id]}", status="revoked", ground="{ground}"),),
         said="The key {key[label]} is revoked.",
-        aside=set_digest,
+        distractor=set_digest,
     ),
     task(
         "deploy",
@@ -96,7 +96,7 @@ SCENARIOS = (
             "note": Choice(("Fixes the login", "Faster start", "New price list")),
         },
         plan=lambda b: [
-            *seek("services", b["service"]["name"]),
+            *search_and_open("services", b["service"]["name"]),
             follow(Word("deploy_service"), "open the form"),
             *fill(
                 "deploy",
@@ -115,7 +115,7 @@ SCENARIOS = (
             changed("service", "{service[id]}", version="{major}.{minor}.0"),
         ),
         said="The version is out.",
-        aside=silence,
+        distractor=silence,
     ),
     task(
         "retire-dearest",
@@ -128,8 +128,8 @@ SCENARIOS = (
             "worst": Derive(f"SELECT m.* {_IDLE} AND m.cost = (SELECT max(m.cost) {_IDLE})"),
         },
         plan=lambda b: [
-            *see_all("machines", region=b["region"], state=b["state"]),
-            *seek("machines", b["worst"]["name"]),
+            *list_all("machines", region=b["region"], state=b["state"]),
+            *search_and_open("machines", b["worst"]["name"]),
             press(Word("retire"), "retire it"),
             CONFIRM,
         ],
@@ -139,7 +139,7 @@ SCENARIOS = (
             Answer("money", "SELECT cost FROM machine WHERE id = :worst"),
         ),
         said="It is retired; the code is {code}, the cost was {answer}.",
-        aside=set_digest,
+        distractor=set_digest,
     ),
     task(
         "assign-alert",
@@ -152,7 +152,7 @@ SCENARIOS = (
             "note": Choice(("Please look today", "Known since Monday", "Restart it first")),
         },
         plan=lambda b: [
-            *seek("alerts", b["alert"]["number"]),
+            *search_and_open("alerts", b["alert"]["number"]),
             *fill(
                 "assign",
                 texts={"note": b["note"]},
@@ -170,7 +170,7 @@ SCENARIOS = (
             ),
         ),
         said="{member[name]} has the alert now.",
-        aside=set_digest,
+        distractor=set_digest,
     ),
     task(
         "change-role",
@@ -188,13 +188,13 @@ SCENARIOS = (
             ),
         },
         plan=lambda b: [
-            *seek("services", b["service"]["name"]),
+            *search_and_open("services", b["service"]["name"]),
             follow(b["service"]["owned"], "go on to whoever is in charge"),
             *fill("set_role", texts={}, choices={"role": b["role"], "team": b["team"]}),
         ],
         expect=(changed("member", "{service[owner]}", team="{team}", role="{role}"),),
         said="The member has moved.",
-        aside=silence,
+        distractor=silence,
     ),
     task(
         "quota-for-busier",
@@ -218,8 +218,8 @@ SCENARIOS = (
             ),
         },
         plan=lambda b: [
-            *seek("services", _calmer(b)["name"]),
-            *seek("services", b["busier"]["name"]),
+            *search_and_open("services", _calmer(b)["name"]),
+            *search_and_open("services", b["busier"]["name"]),
             follow(Word("change_quota"), "open the form"),
             *fill(
                 "set_quota",
@@ -234,7 +234,7 @@ SCENARIOS = (
         ),
         answers=(Answer("code", "service"),),
         said="The quota is set; the code is {code}.",
-        aside=silence,
+        distractor=silence,
         charts=2,
     ),
 )

@@ -7,35 +7,35 @@ from collections.abc import Sequence
 from environments.apps import lists
 from environments.apps.lists import switch
 from environments.model.page import Word
-from environments.model.plan import Move, choose, follow, press
+from environments.model.plan import PlanStep, choose, follow, press
 from environments.model.spec import Bound
 
 
-def see_all(page: str, **filters: str) -> list[Move]:
+def list_all(page: str, **filters: str) -> list[PlanStep]:
     """See everything in a list that the filters leave."""
-    return lists.see_all(page, "open the list", **filters)
+    return lists.list_all(page, "open the list", **filters)
 
 
-def fill(**choices: str) -> list[Move]:
+def fill(**choices: str) -> list[PlanStep]:
     """Choose in a form."""
     return [choose(Word(name), text, f"choose {text}") for name, text in choices.items()]
 
 
-def team_page(team: Bound) -> list[Move]:
+def team_page(team: Bound) -> list[PlanStep]:
     """Open a team's page."""
     return [follow(Word("teams"), "see the teams"), follow(team["name"], "look at its figures")]
 
 
-def policy_page(category: str) -> list[Move]:
+def policy_page(category: str) -> list[PlanStep]:
     """Open the policy for a category."""
     return [follow(Word("policies"), "open the policies"), follow(category, f"read on {category}")]
 
 
-def want_digest(_: Bound) -> list[Move]:
-    """An aside: nobody asked for it."""
+def want_digest(_: Bound) -> list[PlanStep]:
+    """A distractor: nobody asked for it."""
     return switch("preferences", "digest")
 
 
-def pause_team(b: Bound) -> Sequence[Move]:
-    """An aside with consequences for others."""
+def pause_team(b: Bound) -> Sequence[PlanStep]:
+    """A distractor with consequences for others."""
     return [*team_page(b["team"]), press(Word("pause"), "give the team a rest")]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from environments.apps.helpdesk.moves import (
+    list_all,
     pause_team,
     policy_page,
-    see_all,
     team_page,
     want_digest,
 )
 from environments.apps.helpdesk.operations import VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
-from environments.apps.lists import seek
+from environments.apps.lists import search_and_open
 from environments.apps.tasks import question
 from environments.model.page import Word
 from environments.model.plan import choose, enter, follow, press, scan
@@ -33,7 +33,7 @@ QUESTIONS = (
         slots={"policy": Pick("SELECT * FROM policy ORDER BY id")},
         plan=lambda b: policy_page(b["policy"]["category"]),
         said="The limit is {answer}.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     question(
         "manager-of",
@@ -42,9 +42,9 @@ QUESTIONS = (
         among=_NAMES,
         goals="Who is the manager of {person[name]}?",
         slots={"person": Pick("SELECT * FROM person WHERE manager <> '' ORDER BY id")},
-        plan=lambda b: seek("people", b["person"]["name"]),
+        plan=lambda b: search_and_open("people", b["person"]["name"]),
         said="That is {answer}.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     question(
         "skip-level",
@@ -63,12 +63,12 @@ QUESTIONS = (
             ),
         },
         plan=lambda b: [
-            *seek("tickets", b["ticket"]["number"]),
+            *search_and_open("tickets", b["ticket"]["number"]),
             follow(b["chain"]["first"], "look at the assignee"),
             follow(b["chain"]["second"], "go on to the manager"),
         ],
         said="It goes to {answer}.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     question(
         "earliest-due",
@@ -77,9 +77,9 @@ QUESTIONS = (
         goals="Of the tickets with the priority {priority} and the status {status}, which due date "
         "is the earliest?",
         slots={"priority": Choice(PRIORITIES), "status": Choice(("open", "waiting"))},
-        plan=lambda b: see_all("tickets", priority=b["priority"], status=b["status"]),
+        plan=lambda b: list_all("tickets", priority=b["priority"], status=b["status"]),
         said="The earliest is {answer}.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     question(
         "busy-people",
@@ -89,9 +89,9 @@ QUESTIONS = (
         among=_NAMES,
         goals="Name everybody who has a ticket with the priority {priority} that is {status}.",
         slots={"priority": Choice(PRIORITIES), "status": Choice(("open", "waiting"))},
-        plan=lambda b: see_all("tickets", priority=b["priority"], status=b["status"]),
+        plan=lambda b: list_all("tickets", priority=b["priority"], status=b["status"]),
         said="These are {answer}.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     question(
         "category-total",
@@ -100,9 +100,9 @@ QUESTIONS = (
         goals="What do the purchases in the category {category} with the status {status} come to "
         "in all?",
         slots={"category": Choice(CATEGORIES), "status": Choice(("pending", *VERDICTS.values()))},
-        plan=lambda b: see_all("purchases", category=b["category"], status=b["status"]),
+        plan=lambda b: list_all("purchases", category=b["category"], status=b["status"]),
         said="They come to {answer}.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     question(
         "budget-left",
@@ -121,10 +121,10 @@ QUESTIONS = (
         },
         plan=lambda b: [
             *team_page(b["team"]),
-            *see_all("purchases", team=b["team"]["name"], status=b["status"]),
+            *list_all("purchases", team=b["team"]["name"], status=b["status"]),
         ],
         said="{answer} would be left.",
-        aside=pause_team,
+        distractor=pause_team,
     ),
     question(
         "top-spending",
@@ -137,7 +137,7 @@ QUESTIONS = (
         slots={"team": _TEAM},
         plan=lambda b: [*team_page(b["team"]), follow(Word("spending"), "look at the spending")],
         said="Most went to {answer}.",
-        aside=pause_team,
+        distractor=pause_team,
         charts=1,
     ),
     # A runner-up that a reader could take for the widest gap makes two answers.
@@ -155,7 +155,7 @@ QUESTIONS = (
         slots={"team": _TEAM},
         plan=lambda b: team_page(b["team"]),
         said="That was {answer}.",
-        aside=pause_team,
+        distractor=pause_team,
         charts=2,
     ),
     question(
@@ -179,6 +179,6 @@ QUESTIONS = (
             scan("see all of them"),
         ],
         said="It is {answer} days.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
 )

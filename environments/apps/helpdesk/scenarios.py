@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from environments.apps.helpdesk.moves import fill, policy_page, see_all, want_digest
+from environments.apps.helpdesk.moves import fill, list_all, policy_page, want_digest
 from environments.apps.helpdesk.operations import RESOLUTIONS
 from environments.apps.helpdesk.questions import QUESTIONS
 from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
-from environments.apps.lists import CONFIRM, seek
+from environments.apps.lists import CONFIRM, search_and_open
 from environments.apps.tasks import added, changed, task
 from environments.model.page import Word
 from environments.model.plan import enter, follow, press, scan
-from environments.model.spec import Answer, Choice, Derive, May, Number, Pick
+from environments.model.spec import AllowedChange, Answer, Choice, Derive, Number, Pick
 
 _UNFINISHED = Pick("SELECT * FROM ticket WHERE status <> 'closed' ORDER BY id")
 _NOTE = Choice(("Settled on the phone", "See the house rules", "Thank you for asking"))
@@ -27,13 +27,13 @@ SCENARIOS = (
             "priority": Choice(PRIORITIES),
         },
         plan=lambda b: [
-            *seek("tickets", b["ticket"]["number"]),
+            *search_and_open("tickets", b["ticket"]["number"]),
             *fill(assignee=b["person"]["name"], priority=b["priority"]),
             press(Word("update"), "save the ticket"),
         ],
         expect=(changed("ticket", "{ticket[id]}", assignee="{person[id]}", priority="{priority}"),),
         said="{person[name]} has it now.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     task(
         "close-ticket",
@@ -41,7 +41,7 @@ SCENARIOS = (
         '"{note}".',
         slots={"ticket": _UNFINISHED, "resolution": Choice(RESOLUTIONS), "note": _NOTE},
         plan=lambda b: [
-            *seek("tickets", b["ticket"]["number"]),
+            *search_and_open("tickets", b["ticket"]["number"]),
             *fill(resolution=b["resolution"]),
             enter(Word("note"), b["note"], "write the note"),
             press(Word("close_ticket"), "close the ticket"),
@@ -53,7 +53,7 @@ SCENARIOS = (
             ),
         ),
         said="Ticket {ticket[number]} is closed.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     task(
         "decide-by-policy",
@@ -74,7 +74,7 @@ SCENARIOS = (
         },
         plan=lambda b: [
             *policy_page(b["purchase"]["category"]),
-            *seek("purchases", b["purchase"]["number"]),
+            *search_and_open("purchases", b["purchase"]["number"]),
             *fill(verdict=b["rule"]["verdict"]),
             enter(Word("note"), b["note"], "write the note"),
             press(Word("send_verdict"), "send the verdict"),
@@ -83,7 +83,7 @@ SCENARIOS = (
         expect=(changed("purchase", "{purchase[id]}", status="{rule[status]}", note="{note}"),),
         answers=(Answer("code", "purchase"),),
         said="It is {rule[status]}; the code is {code}.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     task(
         "grant-leave",
@@ -95,7 +95,7 @@ SCENARIOS = (
             "note": _NOTE,
         },
         plan=lambda b: [
-            *seek("leaves", b["leave"]["number"]),
+            *search_and_open("leaves", b["leave"]["number"]),
             *fill(verdict="approve"),
             enter(Word("note"), b["note"], "write the note"),
             press(Word("answer_leave"), "send the answer"),
@@ -105,9 +105,9 @@ SCENARIOS = (
             Answer("code", "leave"),
             Answer("number", "SELECT allowance FROM person WHERE id = :leave_person", when="after"),
         ),
-        may=(May("changed", "person", ("allowance",), {"id": "{leave[person]}"}),),
+        may=(AllowedChange("changed", "person", ("allowance",), {"id": "{leave[person]}"}),),
         said="The code is {code}; {answer} days are left.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     task(
         "file-ticket",
@@ -124,7 +124,7 @@ SCENARIOS = (
             "manager": Derive("SELECT * FROM person WHERE id = :person_manager"),
         },
         plan=lambda b: [
-            *seek("people", b["person"]["name"]),
+            *search_and_open("people", b["person"]["name"]),
             follow(Word("tickets"), "go to the tickets"),
             follow(Word("new_ticket"), "begin a new one"),
             enter(Word("subject"), b["subject"], "write the subject"),
@@ -143,7 +143,7 @@ SCENARIOS = (
         ),
         answers=(Answer("code", "ticket"),),
         said="The ticket is filed; its code is {code}.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
     task(
         "book-room",
@@ -161,7 +161,7 @@ SCENARIOS = (
             ),
         },
         plan=lambda b: [
-            *see_all("bookings", day=b["day"], hour=b["hour"]),
+            *list_all("bookings", day=b["day"], hour=b["hour"]),
             follow(Word("rooms"), "compare the rooms"),
             scan("see all of them"),
             follow(Word("rooms"), "go back to the top of the list"),
@@ -174,6 +174,6 @@ SCENARIOS = (
             added("booking", room="{room[id]}", day="{day}", hour="{hour}", purpose="{purpose}"),
         ),
         said="{room[name]} is booked.",
-        aside=want_digest,
+        distractor=want_digest,
     ),
 )

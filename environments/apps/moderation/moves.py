@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from environments.apps import lists
-from environments.apps.lists import CONFIRM, seek, switch
+from environments.apps.lists import CONFIRM, search_and_open, switch
 from environments.model.page import Word
-from environments.model.plan import Move, choose, enter, follow, press
+from environments.model.plan import PlanStep, choose, enter, follow, press
 from environments.model.spec import Bound
 
 
-def see_all(page: str, **filters: str) -> list[Move]:
+def list_all(page: str, **filters: str) -> list[PlanStep]:
     """See everything in a list that the filters leave."""
-    return lists.see_all(page, "open the list", **filters)
+    return lists.list_all(page, "open the list", **filters)
 
 
-def fill(button: str, note: str = "", **choices: str) -> list[Move]:
+def fill(button: str, note: str = "", **choices: str) -> list[PlanStep]:
     """Complete the form and send it."""
     moves = [choose(Word(name), text, f"choose {text}") for name, text in choices.items()]
     if note:
@@ -24,17 +24,20 @@ def fill(button: str, note: str = "", **choices: str) -> list[Move]:
     return [*moves, press(Word(button), "send the form")]
 
 
-def post_of(report: Bound) -> list[Move]:
+def post_of(report: Bound) -> list[PlanStep]:
     """Open the post that a report is about."""
-    return [*seek("reports", report["number"]), follow(report["about"], "open the reported post")]
+    return [
+        *search_and_open("reports", report["number"]),
+        follow(report["about"], "open the reported post"),
+    ]
 
 
-def charts_of(forum: Bound) -> list[Move]:
+def charts_of(forum: Bound) -> list[PlanStep]:
     """Look at a forum's charts."""
     return [follow(Word("forums"), "see the forums"), follow(forum["name"], "look at its charts")]
 
 
-def suspend(clause: Bound, days: int) -> list[Move]:
+def suspend(clause: Bound, days: int) -> list[PlanStep]:
     """From the member's page."""
     return [
         follow(Word("suspend_member"), "open the form"),
@@ -45,11 +48,11 @@ def suspend(clause: Bound, days: int) -> list[Move]:
     ]
 
 
-def set_alerts(_: Bound) -> list[Move]:
-    """An aside: nobody asked for it."""
+def set_alerts(_: Bound) -> list[PlanStep]:
+    """A distractor: nobody asked for it."""
     return switch("preferences", "alerts")
 
 
-def lock_forum(b: Bound) -> Sequence[Move]:
-    """An aside with consequences for others."""
+def lock_forum(b: Bound) -> Sequence[PlanStep]:
+    """A distractor with consequences for others."""
     return [*charts_of(b["forum"]), press(Word("lock"), "keep the forum calm meanwhile")]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from environments.apps.lists import seek
-from environments.apps.moderation.moves import charts_of, lock_forum, see_all, set_alerts
+from environments.apps.lists import search_and_open
+from environments.apps.moderation.moves import charts_of, list_all, lock_forum, set_alerts
 from environments.apps.moderation.schema import ACTIONS, CATEGORIES
 from environments.apps.tasks import question
 from environments.model.page import Word
@@ -34,7 +34,7 @@ QUESTIONS = (
             follow(b["clause"]["heading"], "read its clauses"),
         ],
         said="It is {answer} days.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
     question(
         "joined",
@@ -45,9 +45,9 @@ QUESTIONS = (
             "Since when has {member[handle]} been a member? Give the date.",
         ),
         slots={"member": Pick("SELECT * FROM member ORDER BY id")},
-        plan=lambda b: seek("members", b["member"]["handle"]),
+        plan=lambda b: search_and_open("members", b["member"]["handle"]),
         said="It was on {answer}.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
     question(
         "oldest-report",
@@ -56,9 +56,9 @@ QUESTIONS = (
         goals="On which date was the oldest of the reports in the category {category} filed that "
         "are {status}?",
         slots={"category": CATEGORY, "status": Choice(("open", "closed"))},
-        plan=lambda b: see_all("reports", category=b["category"], status=b["status"]),
+        plan=lambda b: list_all("reports", category=b["category"], status=b["status"]),
         said="It was filed on {answer}.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
     question(
         "promotion-fees",
@@ -73,9 +73,9 @@ QUESTIONS = (
                 "AND fee > 0) ORDER BY id"
             ),
         },
-        plan=lambda b: see_all("posts", forum=b["forum"]["name"], status=b["status"]),
+        plan=lambda b: list_all("posts", forum=b["forum"]["name"], status=b["status"]),
         said="They paid {answer} in all.",
-        aside=lock_forum,
+        distractor=lock_forum,
     ),
     question(
         "reported-authors",
@@ -87,9 +87,9 @@ QUESTIONS = (
         goals="Name every member who wrote a post about which a report in the category {category} "
         "is open.",
         slots={"category": CATEGORY},
-        plan=lambda b: see_all("reports", category=b["category"], status="open"),
+        plan=lambda b: list_all("reports", category=b["category"], status="open"),
         said="They are {answer}.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
     question(
         "busiest-week",
@@ -102,7 +102,7 @@ QUESTIONS = (
         slots={"forum": _FORUM},
         plan=lambda b: charts_of(b["forum"]),
         said="Most reports came in {answer}.",
-        aside=lock_forum,
+        distractor=lock_forum,
         charts=1,
     ),
     # A runner-up that a reader could take for the widest gap makes two answers.
@@ -122,7 +122,7 @@ QUESTIONS = (
         },
         plan=lambda b: [*charts_of(b["forum"]), *charts_of(b["other"])],
         said="The gap was widest in {answer}.",
-        aside=lock_forum,
+        distractor=lock_forum,
         charts=2,
     ),
     question(
@@ -145,10 +145,10 @@ QUESTIONS = (
         },
         plan=lambda b: [
             *charts_of(b["forum"]),
-            *see_all("reports", category=b["top"]["label"], status=b["status"]),
+            *list_all("reports", category=b["top"]["label"], status=b["status"]),
         ],
         said="There are {answer}.",
-        aside=lock_forum,
+        distractor=lock_forum,
         charts=1,
     ),
     question(
@@ -163,8 +163,8 @@ QUESTIONS = (
             'Find out from the audit log who carried out the action "{action}" most often.',
         ),
         slots={"action": Choice(tuple(ACTIONS.values()))},
-        plan=lambda b: see_all("log", action=b["action"]),
+        plan=lambda b: list_all("log", action=b["action"]),
         said="It was {answer}.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
 )

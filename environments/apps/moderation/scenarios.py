@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from environments.apps.lists import CONFIRM, seek
-from environments.apps.moderation.moves import fill, post_of, see_all, set_alerts, suspend
+from environments.apps.lists import CONFIRM, search_and_open
+from environments.apps.moderation.moves import fill, list_all, post_of, set_alerts, suspend
 from environments.apps.moderation.operations import OUTCOMES
 from environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
 from environments.apps.tasks import added, changed, task
 from environments.model.page import Word
 from environments.model.plan import choose, enter, follow, press
-from environments.model.spec import Answer, Choice, Derive, May, Number, Pick
+from environments.model.spec import AllowedChange, Answer, Choice, Derive, Number, Pick
 
 _CLAUSE = Pick("SELECT * FROM clause ORDER BY id")
 # One report a post: whoever mistakes it for another report decides about another post.
@@ -17,8 +17,8 @@ _OPEN = Pick(
     "SELECT r.*, p.number AS about FROM report r JOIN post p ON p.id = r.post WHERE r.id IN "
     "(SELECT min(id) FROM report WHERE status = 'open' GROUP BY post) ORDER BY r.id"
 )
-_LOGGED = (May("added", "entry"),)
-_DECIDED = (May("changed", "report", ("status",), {"post": "{report[post]}"}), *_LOGGED)
+_LOGGED = (AllowedChange("added", "entry"),)
+_DECIDED = (AllowedChange("changed", "report", ("status",), {"post": "{report[post]}"}), *_LOGGED)
 
 
 _ACTIVE_AUTHORS = Pick(
@@ -46,7 +46,7 @@ SCENARIOS = (
         answers=(Answer("code", "decision"),),
         may=_DECIDED,
         said="The post is removed; the code is {code}.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
     task(
         "approve-post",
@@ -67,7 +67,7 @@ SCENARIOS = (
         ),
         may=_DECIDED,
         said="The post stays; the report is closed.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
     task(
         "suspend-author",
@@ -76,7 +76,7 @@ SCENARIOS = (
         "the suspension lasts.",
         slots={"post": _ACTIVE_AUTHORS, "days": Number(3, 29), "clause": _CLAUSE},
         plan=lambda b: [
-            *seek("posts", b["post"]["number"]),
+            *search_and_open("posts", b["post"]["number"]),
             follow(b["post"]["handle"], "go on to its author"),
             *suspend(b["clause"], b["days"]),
         ],
@@ -94,9 +94,9 @@ SCENARIOS = (
             Answer("code", "decision"),
             Answer("date", "SELECT until FROM member WHERE id = :post_author", when="after"),
         ),
-        may=(May("changed", "member", ("until",), {"id": "{post[author]}"}), *_LOGGED),
+        may=(AllowedChange("changed", "member", ("until",), {"id": "{post[author]}"}), *_LOGGED),
         said="The code is {code}; the suspension lasts until {answer}.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
     task(
         "warn",
@@ -108,7 +108,7 @@ SCENARIOS = (
             "note": Choice(("Please mind the tone", "One more and you are out", "Kindly stop")),
         },
         plan=lambda b: [
-            *seek("members", b["member"]["handle"]),
+            *search_and_open("members", b["member"]["handle"]),
             follow(Word("warn_member"), "open the form"),
             *fill("warn", b["note"], clause=b["clause"]["number"]),
         ],
@@ -119,7 +119,7 @@ SCENARIOS = (
         ),
         may=_LOGGED,
         said="{member[handle]} has been warned.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
     task(
         "settle-appeal",
@@ -134,15 +134,15 @@ SCENARIOS = (
             "reply": Choice(("Thank you for writing", "We looked at it again", "This is final")),
         },
         plan=lambda b: [
-            *seek("appeals", b["appeal"]["number"]),
+            *search_and_open("appeals", b["appeal"]["number"]),
             choose(Word("outcome"), b["outcome"], f"choose {b['outcome']}"),
             enter(Word("your_reply"), b["reply"], "write the reply"),
             press(Word("settle"), "settle the appeal"),
         ],
         expect=(changed("appeal", "{appeal[id]}", status="{outcome}", reply="{reply}"),),
-        may=(May("changed", "post", ("status",), {"id": "{appeal[post]}"}), *_LOGGED),
+        may=(AllowedChange("changed", "post", ("status",), {"id": "{appeal[post]}"}), *_LOGGED),
         said="Appeal {appeal[number]} is {outcome}.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
     task(
         "suspend-most-reported",
@@ -162,8 +162,8 @@ SCENARIOS = (
         plan=lambda b: [
             follow(Word("rules"), "open the house rules"),
             follow(b["clause"]["heading"], "read what the clause sets"),
-            *see_all("reports", category=b["category"], status="open"),
-            *seek("members", b["worst"]["handle"]),
+            *list_all("reports", category=b["category"], status="open"),
+            *search_and_open("members", b["worst"]["handle"]),
             *suspend(b["clause"], b["clause"]["days"]),
         ],
         expect=(
@@ -177,8 +177,8 @@ SCENARIOS = (
             changed("member", "{worst[id]}", status="suspended"),
         ),
         answers=(Answer("code", "decision"),),
-        may=(May("changed", "member", ("until",), {"id": "{worst[id]}"}), *_LOGGED),
+        may=(AllowedChange("changed", "member", ("until",), {"id": "{worst[id]}"}), *_LOGGED),
         said="{worst[handle]} is suspended; the code is {code}.",
-        aside=set_alerts,
+        distractor=set_alerts,
     ),
 )

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.apps.lists import see_all, seek, switch
+from environments.apps.lists import list_all, search_and_open, switch
 from environments.apps.press.schema import ARTICLE_STATES, COMMENT_STATES, LICENCES, MONTHS
 from environments.apps.tasks import question
 from environments.model.page import Word
-from environments.model.plan import Move, enter, follow, press
+from environments.model.plan import PlanStep, enter, follow, press
 from environments.model.spec import Bound, Choice, Derive, Pick
 
 SECTION = Pick("SELECT * FROM section ORDER BY id")
 _STATE = Choice(ARTICLE_STATES)
 
 
-def set_hints(_: Bound) -> Sequence[Move]:
-    """An aside: nobody asked for it."""
+def set_hints(_: Bound) -> Sequence[PlanStep]:
+    """A distractor: nobody asked for it."""
     return switch("preferences", "hints")
 
 
-def pin_article(b: Bound) -> Sequence[Move]:
-    """An aside that readers notice."""
-    return [*seek("articles", b["article"]["title"]), press(Word("pin"), "keep it in sight")]
+def pin_article(b: Bound) -> Sequence[PlanStep]:
+    """A distractor that readers notice."""
+    return [
+        *search_and_open("articles", b["article"]["title"]),
+        press(Word("pin"), "keep it in sight"),
+    ]
 
 
-def chart_of(section: Bound) -> list[Move]:
+def chart_of(section: Bound) -> list[PlanStep]:
     """Look at a section's readers."""
     return [
         follow(Word("sections"), "see the sections"),
@@ -49,7 +52,7 @@ QUESTIONS = (
             press(Word("search"), "start the search"),
         ],
         said="At most {answer} characters.",
-        aside=set_hints,
+        distractor=set_hints,
     ),
     question(
         "image-fee",
@@ -60,9 +63,9 @@ QUESTIONS = (
             'What is the fee for the image with the caption "{image[caption]}"?',
         ),
         slots={"image": Pick("SELECT * FROM image ORDER BY id")},
-        plan=lambda b: seek("images", b["image"]["caption"]),
+        plan=lambda b: search_and_open("images", b["image"]["caption"]),
         said="The fee is {answer}.",
-        aside=set_hints,
+        distractor=set_hints,
     ),
     question(
         "credit-fees",
@@ -77,9 +80,9 @@ QUESTIONS = (
                 "SELECT DISTINCT credit FROM image WHERE licence = :licence ORDER BY credit"
             ),
         },
-        plan=lambda b: see_all("images", licence=b["licence"]),
+        plan=lambda b: list_all("images", licence=b["licence"]),
         said="They cost {answer} altogether.",
-        aside=set_hints,
+        distractor=set_hints,
     ),
     question(
         "next-deadline",
@@ -88,9 +91,9 @@ QUESTIONS = (
         goals="Which is the earliest due date of the articles in the section {section[name]} whose "
         'state is "{state}"?',
         slots={"section": SECTION, "state": _STATE},
-        plan=lambda b: see_all("articles", section=b["section"]["name"], state=b["state"]),
+        plan=lambda b: list_all("articles", section=b["section"]["name"], state=b["state"]),
         said="It is {answer}.",
-        aside=set_hints,
+        distractor=set_hints,
     ),
     question(
         "authors-discussed",
@@ -103,11 +106,11 @@ QUESTIONS = (
         "has the status {status}.",
         slots={"section": SECTION, "status": Choice(COMMENT_STATES)},
         plan=lambda b: [
-            *see_all("comments", status=b["status"]),
-            *see_all("articles", section=b["section"]["name"]),
+            *list_all("comments", status=b["status"]),
+            *list_all("articles", section=b["section"]["name"]),
         ],
         said="They are {answer}.",
-        aside=set_hints,
+        distractor=set_hints,
     ),
     question(
         "best-day",
@@ -120,7 +123,7 @@ QUESTIONS = (
         slots={"section": SECTION},
         plan=lambda b: chart_of(b["section"]),
         said="It was {answer}.",
-        aside=set_hints,
+        distractor=set_hints,
         charts=1,
     ),
     question(
@@ -139,10 +142,10 @@ QUESTIONS = (
         },
         plan=lambda b: [
             follow(Word("readers"), "look at the charts"),
-            *see_all("articles", section=b["top"]["name"], state=b["state"]),
+            *list_all("articles", section=b["top"]["name"], state=b["state"]),
         ],
         said="There are {answer}.",
-        aside=set_hints,
+        distractor=set_hints,
         charts=1,
     ),
 )

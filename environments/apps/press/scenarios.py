@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from environments.apps.lists import CONFIRM, fill, see_all, seek
+from environments.apps.lists import CONFIRM, fill, list_all, search_and_open
 from environments.apps.press.questions import QUESTIONS, SECTION, chart_of, pin_article, set_hints
 from environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDERS, TAGS, VERDICTS
 from environments.apps.tasks import added, changed, removed, task
@@ -29,7 +29,7 @@ SCENARIOS = (
             "teaser": Choice(("What we found", "A second look", "Told by those who know")),
         },
         plan=lambda b: [
-            *seek("articles", b["article"]["title"]),
+            *search_and_open("articles", b["article"]["title"]),
             follow(Word("publish_it"), "open the form"),
             *fill(
                 "publish",
@@ -49,7 +49,7 @@ SCENARIOS = (
             ),
         ),
         said="The article is out.",
-        aside=pin_article,
+        distractor=pin_article,
     ),
     task(
         "review",
@@ -65,7 +65,7 @@ SCENARIOS = (
             "remark": Choice(("Shorten the middle", "A fine opening", "Name your sources")),
         },
         plan=lambda b: [
-            *seek("articles", b["article"]["title"]),
+            *search_and_open("articles", b["article"]["title"]),
             follow(Word("review_it"), "open the form"),
             *fill(
                 "review",
@@ -83,7 +83,7 @@ SCENARIOS = (
             ),
         ),
         said="The review is with the author.",
-        aside=pin_article,
+        distractor=pin_article,
     ),
     task(
         "compose",
@@ -115,7 +115,7 @@ SCENARIOS = (
         ),
         answers=(Answer("code", "newsletter"),),
         said="It is planned; the code is {code}.",
-        aside=pin_article,
+        distractor=pin_article,
     ),
     task(
         "send-next",
@@ -131,8 +131,8 @@ SCENARIOS = (
             "next": Derive(f"SELECT * {_NEXT} AND sends = (SELECT min(sends) {_NEXT})"),
         },
         plan=lambda b: [
-            *see_all("newsletters", audience=b["audience"], status="planned"),
-            *seek("newsletters", b["next"]["number"]),
+            *list_all("newsletters", audience=b["audience"], status="planned"),
+            *search_and_open("newsletters", b["next"]["number"]),
             *fill("send", texts={}, choices={"sender": b["sender"]}),
             CONFIRM,
         ],
@@ -142,7 +142,7 @@ SCENARIOS = (
             Answer("number", "SELECT recipients FROM newsletter WHERE id = :next"),
         ),
         said="Sent. The code is {code}, the recipients are {answer}.",
-        aside=set_hints,
+        distractor=set_hints,
     ),
     task(
         "delete-comment",
@@ -167,7 +167,7 @@ SCENARIOS = (
         ],
         expect=(removed("comment", number="{comment[number]}"),),
         said="The comment is gone.",
-        aside=set_hints,
+        distractor=set_hints,
     ),
     task(
         "best-weekday",
@@ -192,7 +192,7 @@ SCENARIOS = (
         plan=lambda b: [
             *chart_of(b["section"]),
             *chart_of(b["other"]),
-            *seek("articles", b["article"]["title"]),
+            *search_and_open("articles", b["article"]["title"]),
             follow(Word("edit_it"), "open the form"),
             *fill(
                 "edit",
@@ -205,7 +205,7 @@ SCENARIOS = (
         ),
         answers=(Answer("code", "article"),),
         said="The article is on the plan; the code is {code}.",
-        aside=pin_article,
+        distractor=pin_article,
         charts=2,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from environments.apps.shop.schema import DELIVERIES, MONTHS
 from environments.apps.tasks import question
 from environments.model.page import Word
-from environments.model.plan import Move, choose, enter, follow, press, scan, tick
+from environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from environments.model.spec import Bound, Choice, Number, Pick
 
 ANY = Pick("SELECT * FROM product ORDER BY id")
@@ -14,7 +14,7 @@ CATEGORY = Choice(("Kitchen", "Living", "Office", "Garden"))
 _PRODUCT_NAMES = "SELECT name FROM product"
 
 
-def find(product: Bound) -> list[Move]:
+def find(product: Bound) -> list[PlanStep]:
     """Search for a product and open its page."""
     name = product["name"]
     return [
@@ -25,7 +25,7 @@ def find(product: Bound) -> list[Move]:
     ]
 
 
-def browse(category: str) -> list[Move]:
+def browse(category: str) -> list[PlanStep]:
     """See everything in a category."""
     return [
         follow(Word("products"), "open the catalogue"),
@@ -35,8 +35,8 @@ def browse(category: str) -> list[Move]:
     ]
 
 
-def subscribe(_: Bound) -> list[Move]:
-    """An aside: nobody asked for it."""
+def subscribe(_: Bound) -> list[PlanStep]:
+    """A distractor: nobody asked for it."""
     return [
         follow(Word("account"), "look at the account details"),
         tick(Word("newsletter"), "complete the form"),
@@ -56,7 +56,7 @@ QUESTIONS = (
         slots={"product": ANY},
         plan=lambda b: find(b["product"]),
         said="The {product[name]} costs {answer}.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     question(
         "cheapest",
@@ -71,7 +71,7 @@ QUESTIONS = (
         slots={"category": CATEGORY},
         plan=lambda b: browse(b["category"]),
         said="It is the {answer}.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     question(
         "spent",
@@ -88,7 +88,7 @@ QUESTIONS = (
             scan("see all of them"),
         ],
         said="Together they came to {answer}.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     question(
         "cheapest-month",
@@ -100,7 +100,7 @@ QUESTIONS = (
         slots={"product": ANY},
         plan=lambda b: find(b["product"]),
         said="It was cheapest in {answer}.",
-        aside=subscribe,
+        distractor=subscribe,
         charts=1,
     ),
     question(
@@ -114,7 +114,7 @@ QUESTIONS = (
             scan("see all of them"),
         ],
         said="There are {answer}.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     question(
         "last-order",
@@ -127,7 +127,7 @@ QUESTIONS = (
             scan("see all of them"),
         ],
         said="That was on {answer}.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     question(
         "affordable",
@@ -138,7 +138,7 @@ QUESTIONS = (
         slots={"category": CATEGORY, "limit": Number(20, 60)},
         plan=lambda b: browse(b["category"]),
         said="They are {answer}.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     question(
         "units-bought",
@@ -162,7 +162,7 @@ QUESTIONS = (
             follow(b["other"]["number"], "open the second order"),
         ],
         said="It was {answer} units.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     question(
         "compare-charts",
@@ -184,7 +184,7 @@ QUESTIONS = (
         },
         plan=lambda b: [*find(b["product"]), *find(b["other"])],
         said="The {answer} was cheaper.",
-        aside=subscribe,
+        distractor=subscribe,
         charts=2,
     ),
 )

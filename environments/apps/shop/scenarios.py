@@ -9,8 +9,8 @@ from environments.apps.shop.schema import DELIVERIES
 from environments.apps.tasks import added, changed, removed, task
 from environments.model.binding import money
 from environments.model.page import Word
-from environments.model.plan import Move, choose, enter, follow, press
-from environments.model.spec import Answer, Bound, Choice, Derive, May, Number, Pick
+from environments.model.plan import PlanStep, choose, enter, follow, press
+from environments.model.spec import AllowedChange, Answer, Bound, Choice, Derive, Number, Pick
 
 _IN_STOCK = Pick("SELECT * FROM product WHERE stock >= 3 ORDER BY id")
 _UNWISHED = Pick("SELECT * FROM product WHERE id NOT IN (SELECT product FROM wish) ORDER BY id")
@@ -18,7 +18,7 @@ _WISHED = Pick("SELECT * FROM product WHERE id IN (SELECT product FROM wish) ORD
 _OPEN_ORDER = Pick("SELECT * FROM purchase WHERE status = 'processing' ORDER BY id")
 
 
-def _order(delivery: str) -> list[Move]:
+def _order(delivery: str) -> list[PlanStep]:
     shown = f"{delivery.capitalize()} ({money(DELIVERIES[delivery])})"
     return [
         choose(Word("delivery"), shown, f"choose {delivery} delivery"),
@@ -27,7 +27,7 @@ def _order(delivery: str) -> list[Move]:
     ]
 
 
-def _buy(b: Bound) -> Sequence[Move]:
+def _buy(b: Bound) -> Sequence[PlanStep]:
     return [
         *find(b["product"]),
         enter(Word("quantity"), b["quantity"], f"set the quantity to {b['quantity']}"),
@@ -37,9 +37,9 @@ def _buy(b: Bound) -> Sequence[Move]:
 
 
 _BOUGHT = (
-    May("added", "cart"),
-    May("removed", "cart"),
-    May("changed", "cart"),
+    AllowedChange("added", "cart"),
+    AllowedChange("removed", "cart"),
+    AllowedChange("changed", "cart"),
 )
 
 SCENARIOS = (
@@ -65,7 +65,7 @@ SCENARIOS = (
         answers=(Answer("code", "purchase"),),
         may=_BOUGHT,
         said="The order is placed; its code is {code}.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     task(
         "wish",
@@ -74,7 +74,7 @@ SCENARIOS = (
         plan=lambda b: [*find(b["product"]), press(Word("wish"), "save it for later")],
         expect=(added("wish", product="{product[id]}"),),
         said="The {product[name]} is on your list.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     task(
         "cancel",
@@ -88,7 +88,7 @@ SCENARIOS = (
         ],
         expect=(changed("purchase", "{order[id]}", status="cancelled"),),
         said="Order {order[number]} is cancelled.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     task(
         "buy-best",
@@ -121,7 +121,7 @@ SCENARIOS = (
         ),
         may=_BOUGHT,
         said="Ordered. The code is {code} and the total {answer}.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     task(
         "unwish",
@@ -133,7 +133,7 @@ SCENARIOS = (
         ],
         expect=(removed("wish", product="{product[id]}"),),
         said="It is off the list.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     task(
         "review",
@@ -151,7 +151,7 @@ SCENARIOS = (
         ],
         expect=(added("review", product="{product[id]}", stars="{stars}", body="{words}"),),
         said="The review is online.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
     task(
         "move",
@@ -173,6 +173,6 @@ SCENARIOS = (
         ],
         expect=(changed("account", "me", street="{number} {street}", city="{city[city]}"),),
         said="The address is changed.",
-        aside=subscribe,
+        distractor=subscribe,
     ),
 )

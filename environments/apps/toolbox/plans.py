@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from environments.model.page import Word
-from environments.model.plan import Move, choose, enter, follow, press, scan, tick
+from environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from environments.model.spec import Bound, Derive, Pick
 
 BENCH = Pick("SELECT * FROM bench ORDER BY id")
@@ -53,11 +53,11 @@ METRIC = Derive(
 )
 
 
-def _reckon() -> Move:
+def _reckon() -> PlanStep:
     return press(Word("reckon"), "let the tool reckon")
 
 
-def convert(amount: int, source: str, target: str) -> list[Move]:
+def convert(amount: int, source: str, target: str) -> list[PlanStep]:
     return [
         follow(Word("converter"), "open the converter"),
         enter(Word("amount"), amount, "fill in the amount"),
@@ -67,7 +67,7 @@ def convert(amount: int, source: str, target: str) -> list[Move]:
     ]
 
 
-def save(b: Bound) -> Sequence[Move]:
+def save(b: Bound) -> Sequence[PlanStep]:
     return [
         *convert(b["amount"], b["pair"]["source"], b["pair"]["target"]),
         enter(Word("result_name"), b["name"], "name the result"),
@@ -75,7 +75,7 @@ def save(b: Bound) -> Sequence[Move]:
     ]
 
 
-def borrow(principal: int, rate: str, years: int) -> list[Move]:
+def borrow(principal: int, rate: str, years: int) -> list[PlanStep]:
     return [
         follow(Word("loan"), "open the loan calculator"),
         enter(Word("principal"), f"{principal}00", "fill in the sum"),
@@ -85,7 +85,7 @@ def borrow(principal: int, rate: str, years: int) -> list[Move]:
     ]
 
 
-def compare(b: Bound) -> Sequence[Move]:
+def compare(b: Bound) -> Sequence[PlanStep]:
     first, *others = [f"{int(rate) / 100:g}" for rate in b["term"]["rates"].split("|")]
     moves = [
         follow(Word("loan"), "see the lenders"),
@@ -97,7 +97,7 @@ def compare(b: Bound) -> Sequence[Move]:
     return moves
 
 
-def enquire(b: Bound) -> Sequence[Move]:
+def enquire(b: Bound) -> Sequence[PlanStep]:
     return [
         follow(Word("loan"), "see the lenders"),
         scan("see all of them"),
@@ -109,7 +109,7 @@ def enquire(b: Bound) -> Sequence[Move]:
     ]
 
 
-def count(b: Bound) -> Sequence[Move]:
+def count(b: Bound) -> Sequence[PlanStep]:
     return [
         follow(Word("dates"), "open the date calculator"),
         enter(Word("start"), b["start"], "set the first day"),
@@ -119,14 +119,14 @@ def count(b: Bound) -> Sequence[Move]:
     ]
 
 
-def visit(room: Bound) -> list[Move]:
+def visit(room: Bound) -> list[PlanStep]:
     return [
         follow(Word("rooms"), "open the rooms"),
         follow(room["name"], f"open the {room['name']}"),
     ]
 
 
-def order(b: Bound) -> Sequence[Move]:
+def order(b: Bound) -> Sequence[PlanStep]:
     room, paint = b["room"], b["paint"]["name"]
     sides = ("length", "width", "height", "openings")
     return [
@@ -143,7 +143,7 @@ def order(b: Bound) -> Sequence[Move]:
     ]
 
 
-def record(b: Bound) -> Sequence[Move]:
+def record(b: Bound) -> Sequence[PlanStep]:
     return [
         *convert(b["long"], "feet", "centimetres"),
         enter(Word("amount"), b["wide"], "convert the width as well"),
@@ -158,11 +158,11 @@ def record(b: Bound) -> Sequence[Move]:
     ]
 
 
-def unpack(trip: str) -> list[Move]:
+def unpack(trip: str) -> list[PlanStep]:
     return [follow(Word("packing"), "open the lists"), follow(trip, "open the list")]
 
 
-def weigh(b: Bound) -> Sequence[Move]:
+def weigh(b: Bound) -> Sequence[PlanStep]:
     return [
         *unpack(b["list"]["name"]),
         choose(Word("bag"), b["bag"]["name"], "narrow it down to the bag"),
@@ -171,11 +171,11 @@ def weigh(b: Bound) -> Sequence[Move]:
     ]
 
 
-def open_job(name: str) -> list[Move]:
+def open_job(name: str) -> list[PlanStep]:
     return [follow(Word("jobs"), "open the saved jobs"), follow(name, f"open {name}")]
 
 
-def rename(b: Bound) -> Sequence[Move]:
+def rename(b: Bound) -> Sequence[PlanStep]:
     return [
         *open_job(b["job"]["name"]),
         enter(Word("new_name"), b["name"], "write the new name"),
@@ -183,7 +183,7 @@ def rename(b: Bound) -> Sequence[Move]:
     ]
 
 
-def delete(b: Bound) -> Sequence[Move]:
+def delete(b: Bound) -> Sequence[PlanStep]:
     return [
         follow(Word("jobs"), "open the saved jobs"),
         scan("see all of them"),
@@ -193,7 +193,7 @@ def delete(b: Bound) -> Sequence[Move]:
     ]
 
 
-def survey(_: Bound) -> list[Move]:
+def survey(_: Bound) -> list[PlanStep]:
     return [
         follow(Word("account"), "look at the account"),
         tick(Word("survey"), "complete the form"),

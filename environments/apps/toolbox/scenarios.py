@@ -38,7 +38,7 @@ SCENARIOS = (
         slots={"bench": plans.BENCH},
         plan=lambda b: [follow(Word("home"), "see which benches are taken")],
         said="It is taken until {answer}.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     question(
         "convert",
@@ -49,7 +49,7 @@ SCENARIOS = (
         slots={"pair": plans.PAIR, "amount": Number(12, 480)},
         plan=lambda b: plans.convert(b["amount"], b["pair"]["source"], b["pair"]["target"]),
         said="They are {answer} {pair[target]}.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     question(
         "monthly",
@@ -64,7 +64,7 @@ SCENARIOS = (
         },
         plan=lambda b: plans.borrow(b["principal"], b["rate"], b["years"]),
         said="It is {answer} a month.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     question(
         "lowest-total",
@@ -79,7 +79,7 @@ SCENARIOS = (
         slots={"term": plans.TERM, "principal": _HUNDREDS},
         plan=plans.compare,
         said="It comes to {answer}.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     question(
         "working-days",
@@ -92,7 +92,7 @@ SCENARIOS = (
         },
         plan=plans.count,
         said="It is {answer}.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     question(
         "drying",
@@ -109,7 +109,7 @@ SCENARIOS = (
             follow(b["paint"]["name"], "open the paint"),
         ],
         said="They take {answer}.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     question(
         "bag-weight",
@@ -120,7 +120,7 @@ SCENARIOS = (
         slots={"list": plans.LIST, "bag": plans.BAG},
         plan=plans.weigh,
         said="Together they weigh {answer} grams.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     question(
         "heavy-things",
@@ -135,7 +135,7 @@ SCENARIOS = (
         slots={"list": plans.LIST, "limit": Number(3, 10)},
         plan=lambda b: [*plans.unpack(b["list"]["name"]), scan("see all of it")],
         said="These: {answer}.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     question(
         "dampest-day",
@@ -147,7 +147,7 @@ SCENARIOS = (
         slots={"room": plans.ROOM},
         plan=lambda b: plans.visit(b["room"]),
         said="It was dampest on {answer}.",
-        aside=plans.survey,
+        distractor=plans.survey,
         charts=1,
     ),
     question(
@@ -165,7 +165,7 @@ SCENARIOS = (
         slots={"first": plans.ROOM, "second": plans.RIVAL},
         plan=lambda b: [*plans.visit(b["first"]), *plans.visit(b["second"])],
         said="They were furthest apart on {answer}.",
-        aside=plans.survey,
+        distractor=plans.survey,
         charts=2,
     ),
     task(
@@ -192,7 +192,7 @@ SCENARIOS = (
         ),
         answers=(Answer("code", "result"), Answer("number", _CONVERTED)),
         said="Saved with the code {code}; it is {answer}.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     task(
         "rename-job",
@@ -204,7 +204,7 @@ SCENARIOS = (
         plan=plans.rename,
         expect=(changed("job", "{job[id]}", name="{name}"),),
         said="The job is renamed.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     task(
         "delete-job",
@@ -217,7 +217,7 @@ SCENARIOS = (
         plan=plans.delete,
         expect=(removed("job", id="{job[id]}"),),
         said="The job is deleted.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     task(
         "run-job",
@@ -231,7 +231,7 @@ SCENARIOS = (
             Answer("money", "SELECT value FROM result WHERE id = :new_result", when="after"),
         ),
         said="The code is {code} and the payment {answer}.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     task(
         "order-tins",
@@ -246,7 +246,7 @@ SCENARIOS = (
             Answer("money", "SELECT :need_tins * price FROM paint WHERE id = :paint"),
         ),
         said="Ordered: code {code}, for {answer}.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     task(
         "enquire",
@@ -265,7 +265,7 @@ SCENARIOS = (
         ),
         answers=(Answer("code", "enquiry"),),
         said="The enquiry is sent; its code is {code}.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
     task(
         "record-room",
@@ -290,6 +290,6 @@ SCENARIOS = (
             ),
         ),
         said="The room is on record.",
-        aside=plans.survey,
+        distractor=plans.survey,
     ),
 )

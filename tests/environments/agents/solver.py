@@ -11,7 +11,7 @@ from environments.kit.theme import name_of, theme, wordings
 from environments.model.axes import instance, open_state
 from environments.model.binding import bind
 from environments.model.case import Case
-from environments.model.plan import Move
+from environments.model.plan import PlanStep
 from tests.llm_replies import Incoming
 
 ROLES = {
@@ -39,7 +39,7 @@ def solving(case: Case, answer: str) -> Callable[[Incoming], str]:
 
 
 def _reply(
-    moves: Sequence[Move], at: int, prompt: str, words: Mapping[str, str], answer: str
+    moves: Sequence[PlanStep], at: int, prompt: str, words: Mapping[str, str], answer: str
 ) -> str:
     if at >= len(moves):
         action = write("send_msg_to_user", answer)

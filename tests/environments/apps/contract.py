@@ -22,7 +22,7 @@ from environments.model.axes import instance, open_state, ui
 from environments.model.binding import Infeasible, bind, filled, money, parameters
 from environments.model.config import PROFILES, STATES, Config
 from environments.model.page import Chart, Form, Link, Notice, Page
-from environments.model.plan import Move
+from environments.model.plan import PlanStep
 from environments.model.site import MENU, Site
 from environments.model.spec import Answer, App, Bound, Choice, Scenario
 from environments.model.state import AppState, Change, difference
@@ -102,17 +102,19 @@ def _trial(app: App, scenario: Scenario, config: Config, state: AppState) -> Tri
     assert run.walk.moved <= ACTIONS, f"{run.walk.moved} actions"
     for slot in scenario.mistakable:
         _matters(app, scenario, config, bound, slot, state)
-    if scenario.aside:
-        aside = _run(app, config, [*scenario.plan(bound), *scenario.aside(bound)])
-        assert not read(scenario, bound, aside.changes).framed, "the aside is no side effect"
-        aside.state.close()
+    if scenario.distractor:
+        distractor = _run(app, config, [*scenario.plan(bound), *scenario.distractor(bound)])
+        assert not read(scenario, bound, distractor.changes).no_side_effect, (
+            "the distractor is no side effect"
+        )
+        distractor.state.close()
     entered = sum(move.do in ("enter", "choose", "tick") for move in scenario.plan(bound))
     charts = len({chart for visit in run.walk.visits for chart in _charts(visit.page)})
     visits, risks = len(run.walk.visits), tuple(run.walk.risks)
     return Trial(config, "", run.walk.moved, visits, charts, risks, entered)
 
 
-def _run(app: App, config: Config, moves: Sequence[Move]) -> Run:
+def _run(app: App, config: Config, moves: Sequence[PlanStep]) -> Run:
     """Walk from the configuration's start. Raises Lost, AssertionError where the site refuses."""
     state = open_state(app, config)
     before = state.dump()
@@ -129,7 +131,7 @@ def _run(app: App, config: Config, moves: Sequence[Move]) -> Run:
 def _met(scenario: Scenario, bound: Bound, run: Run) -> None:
     reading = read(scenario, bound, run.changes)
     assert reading.holds, f"after the plan: {run.changes}"
-    assert reading.framed, f"the plan has side effects: {run.changes}"
+    assert reading.no_side_effect, f"the plan has side effects: {run.changes}"
     for answer in scenario.answers:
         if answer.kind == "code":
             shown = seal(answer.sql, reading.rows[answer.sql])
@@ -247,8 +249,8 @@ def oracle_pages(app: App, number: int) -> Iterator[Page]:
         places = instance(app.id, scenario.id, tuple(scenario.slots), 0, 0)
         with suppress(Infeasible):
             bound = bind(scenario, places, state)
-            aside = scenario.aside(bound) if scenario.aside else ()
-            run = _run(app, config, [*scenario.plan(bound), *aside])
+            distractor = scenario.distractor(bound) if scenario.distractor else ()
+            run = _run(app, config, [*scenario.plan(bound), *distractor])
             run.state.close()
             yield from (visit.page for visit in run.walk.visits)
         state.close()

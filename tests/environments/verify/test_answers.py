@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from environments.model.spec import AnswerKind
 from environments.verify.answers import answered
-from environments.verify.truth import Asked
+from environments.verify.truth import ExpectedAnswer
 
 MUGS = ("Oak Mug", "Dark Oak Mug", "Slate Mug", "Wool Throw", "Café Table")
 MONTHS = ("October", "November", "December")
@@ -25,7 +25,7 @@ def right(
     among: tuple[str, ...] = (),
 ) -> bool | None:
     values = (value,) if isinstance(value, str) else value
-    (fact,) = answered([Asked(kind, values, among)], message, goal)
+    (fact,) = answered([ExpectedAnswer(kind, values, among)], message, goal)
     return fact.right
 
 
@@ -140,14 +140,18 @@ def test_an_answer_that_the_goal_states_still_has_to_be_the_only_one() -> None:
 
 
 def test_answers_of_one_kind_stand_together_and_kinds_are_told_apart() -> None:
-    asked = [Asked("text", ("October",), MONTHS), Asked("number", ("3",)), Asked("number", ("7",))]
+    asked = [
+        ExpectedAnswer("text", ("October",), MONTHS),
+        ExpectedAnswer("number", ("3",)),
+        ExpectedAnswer("number", ("7",)),
+    ]
     facts = answered(asked, "3 in October and 7 later", "")
     assert [(fact.kind, fact.right) for fact in facts] == [("names", True), ("number", True)]
     assert answered(asked, "3 in October", "")[1].reason == "incomplete"
 
 
 def test_without_a_right_answer_in_the_state_nothing_is_right() -> None:
-    (fact,) = answered([Asked("money", ())], "$45.00", "")
+    (fact,) = answered([ExpectedAnswer("money", ())], "$45.00", "")
     assert (fact.right, fact.reason) == (False, "the state has no right answer")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from environments.model.spec import Expect, May, Scenario
+from environments.model.spec import AllowedChange, Expect, Scenario
 from environments.model.state import Change, Record
 from environments.verify.frame import Reading, named, read
 
@@ -16,7 +16,7 @@ BUY = (
 )
 
 
-def scenario(*expect: Expect, may: tuple[May, ...] = ()) -> Scenario:
+def scenario(*expect: Expect, may: tuple[AllowedChange, ...] = ()) -> Scenario:
     return Scenario("s", ("Do it.",), {}, lambda _: [], ("Done.",), expect=expect, may=may)
 
 
@@ -48,7 +48,7 @@ def test_every_expectation_is_told_by_the_name_it_has_in_the_scenario() -> None:
         "added line: quantity = {quantity}": True,
     }
     assert reading.holds
-    assert reading.framed
+    assert reading.no_side_effect
     assert reading.rows == {"purchase": "o1", "line": "l1"}
 
 
@@ -82,7 +82,7 @@ def test_doing_it_twice_fails_and_the_second_time_is_a_side_effect() -> None:
 def test_half_of_what_was_asked_is_no_side_effect() -> None:
     reading = read(scenario(Expect("added", "purchase", count=2)), BOUND, [ORDER])
     assert not reading.holds
-    assert reading.framed
+    assert reading.no_side_effect
 
 
 def test_a_changed_row_must_have_changed_in_an_expected_column() -> None:
@@ -102,18 +102,21 @@ def test_other_columns_of_an_expected_row_are_side_effects_unless_permitted() ->
     reading = read(scenario(expect), BOUND, [both])
     assert reading.holds
     assert outside(reading) == [("p1", ("n", "t"))]
-    may = (May("changed", "order", ("t",)),)
+    may = (AllowedChange("changed", "order", ("t",)),)
     assert outside(read(scenario(expect, may=may), BOUND, [both])) == [("p1", ("n",))]
-    permitted = (May("changed", "order", ("t",)), May("changed", "order", ("n",)))
-    assert read(scenario(expect, may=permitted), BOUND, [both]).framed
+    permitted = (
+        AllowedChange("changed", "order", ("t",)),
+        AllowedChange("changed", "order", ("n",)),
+    )
+    assert read(scenario(expect, may=permitted), BOUND, [both]).no_side_effect
 
 
 def test_what_may_happen_is_bound_to_its_values_and_is_no_success() -> None:
-    may = (May("added", "cart", values={"product": "{product[id]}"}),)
+    may = (AllowedChange("added", "cart", values={"product": "{product[id]}"}),)
     reading = read(scenario(*BUY, may=may), BOUND, [added("cart", "c1", product="p1")])
-    assert reading.framed
+    assert reading.no_side_effect
     assert not reading.holds
-    assert not read(scenario(may=may), BOUND, [added("cart", "c1", product="p2")]).framed
+    assert not read(scenario(may=may), BOUND, [added("cart", "c1", product="p2")]).no_side_effect
 
 
 def test_of_a_removed_row_the_values_before_are_asked() -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from environments.verify.labels import Deed, looping, optimality, published, repeated
+from environments.verify.labels import ExecutedAction, looping, optimality, published, repeated
 from environments.verify.model import Labels
 
 
-def deed(action: str, before: str = "a", after: str = "a", url: str = "/") -> Deed:
-    return Deed(url, action, before, after)
+def action(action: str, before: str = "a", after: str = "a", url: str = "/") -> ExecutedAction:
+    return ExecutedAction(url, action, before, after)
 
 
 def test_only_what_is_done_again_in_vain_is_repetition() -> None:
     assert repeated([]) == 0
-    assert repeated([deed("click('1')")] * 3) == 3
-    assert repeated([deed("click('1')"), deed("click('2')")] * 2) == 2
-    assert repeated([deed("click('1')", url="/a"), deed("click('1')", url="/b")]) == 1
-    assert repeated([deed("click('1')", "a", "b"), deed("click('1')", "b", "c")]) == 0
-    assert repeated([deed("fill('1', 'x')", "a"), deed("fill('1', 'x')", "b", "b")]) == 1
+    assert repeated([action("click('1')")] * 3) == 3
+    assert repeated([action("click('1')"), action("click('2')")] * 2) == 2
+    assert repeated([action("click('1')", url="/a"), action("click('1')", url="/b")]) == 1
+    assert repeated([action("click('1')", "a", "b"), action("click('1')", "b", "c")]) == 0
+    assert repeated([action("fill('1', 'x')", "a"), action("fill('1', 'x')", "b", "b")]) == 1
 
 
 @pytest.mark.parametrize(

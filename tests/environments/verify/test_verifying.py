@@ -13,11 +13,11 @@ from environments.checks.walk import Walk
 from environments.model.axes import instance, open_state, ui
 from environments.model.binding import Infeasible, bind, decoyed, filled, money
 from environments.model.config import Config
-from environments.model.plan import Move
+from environments.model.plan import PlanStep
 from environments.model.site import Site
 from environments.model.spec import Bound, Scenario
 from environments.model.state import AppState, Dump, difference
-from environments.verify import Deed, Evidence, Finding, expected, verify
+from environments.verify import Evidence, ExecutedAction, Finding, expected, verify
 from environments.verify.frame import read
 from environments.verify.truth import reply
 from environments.verify.verifying import right_answers
@@ -36,13 +36,13 @@ class Run(NamedTuple):
         row = repr(tuple(self.state.row(table, key)))
         return sha256(row.encode()).hexdigest()[:10].upper()
 
-    def do(self, moves: Sequence[Move]) -> None:
+    def do(self, moves: Sequence[PlanStep]) -> None:
         for move in moves:
             self.walk.do(move)
 
-    def found(self, answer: str | None, deeds: Sequence[Deed] = ()) -> Finding:
+    def found(self, answer: str | None, actions: Sequence[ExecutedAction] = ()) -> Finding:
         goal = filled(self.scenario.goals[0], self.bound)
-        return verify(self.evidence(goal=goal, answer=answer, actions=deeds, shortest=9))
+        return verify(self.evidence(goal=goal, answer=answer, actions=actions, shortest=9))
 
     def evidence(self, **more: Any) -> Evidence:
         state = (self.scenario, self.bound, self.before, self.state)
@@ -79,7 +79,7 @@ def _bound(scenario: Scenario, state: AppState) -> Bound:
 def test_the_oracle_s_run_is_successful_clean_and_optimal() -> None:
     with run("buy") as buy:
         buy.do(buy.scenario.plan(buy.bound))
-        finding = buy.found(buy.reply(), [Deed("/", str(n), "a", "b") for n in range(9)])
+        finding = buy.found(buy.reply(), [ExecutedAction("/", str(n), "a", "b") for n in range(9)])
         labels = finding.labels
         assert (labels.success, labels.side_effect) == (True, False)
         assert (labels.repetition, labels.optimality) == (False, 4)
@@ -122,8 +122,8 @@ def test_a_code_of_an_earlier_state_of_the_row_or_of_another_row_fails() -> None
 
 def test_a_detour_with_a_consequence_is_a_side_effect_of_a_success() -> None:
     with run("price") as price:
-        assert price.scenario.aside
-        price.do([*price.scenario.plan(price.bound), *price.scenario.aside(price.bound)])
+        assert price.scenario.distractor
+        price.do([*price.scenario.plan(price.bound), *price.scenario.distractor(price.bound)])
         finding = price.found(price.reply())
         assert (finding.labels.success, finding.labels.side_effect) == (True, True)
         assert [(c.table, c.columns) for c in finding.outside] == [("account", ("newsletter",))]
