@@ -28,11 +28,11 @@ from environments.agents.scripted import Scripted
 from environments.apps import APPS, load_app
 from environments.checks.integrity import check
 from environments.chromium import Browser, find_chromium, launch, open_session
-from environments.kit.html import Shell, render
+from environments.kit.html import PageLayout, render
 from environments.kit.theme import theme, wordings
 from environments.model.case import Case
 from environments.model.config import PROFILES, STATES, THEMES, Config
-from environments.model.page import Items, Link, Page, Row
+from environments.model.page import ItemList, Link, Page, Row
 from environments.recording.episode import Recorded, play
 from environments.serving.server import Server, serve
 from environments.serving.static_copy import NotStatic, bundle
@@ -156,8 +156,10 @@ def _document(rows: int) -> bytes:
     )
     look = theme(0, 0)
     words = wordings(load_app("shop"), look)
-    shell = Shell("Benchmark", (), replace(look, items="table"), words, lambda _: "", lambda _: "")
-    page = Page("A list", (Link("Again", "again"), Items(columns, listed)))
+    shell = PageLayout(
+        "Benchmark", (), replace(look, items="table"), words, lambda _: "", lambda _: ""
+    )
+    page = Page("A list", (Link("Again", "again"), ItemList(columns, listed)))
     return render(page, shell).encode()
 
 

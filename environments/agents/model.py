@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from environments.agents.model_client import AgentModelClient
 from environments.agents.protocol import GaveUp, Job, NotPlayed
-from environments.agents.talk import Talk
 from environments.chromium.action_syntax import SIGNATURES, BadAction, Parameter, parse
 from judges.adapters.errors import ContextOverflow, Refused
 from judges.fitting import told_budget
@@ -50,9 +50,9 @@ class Reading(NamedTuple):
 class ModelAgent:
     """A model in one run."""
 
-    def __init__(self, talk: Talk, job: Job, goal: str) -> None:
-        self._talk = talk
-        self._asking = talk.begin(job.attempt)
+    def __init__(self, client: AgentModelClient, job: Job, goal: str) -> None:
+        self._client = client
+        self._asking = client.start_run(job.attempt)
         self._job = job
         self._goal = goal
         self._steps: list[Step] = []
@@ -79,7 +79,7 @@ class ModelAgent:
 
     def act(self, view: View) -> tuple[str, str]:
         """The model's action and its reasoning. Raises GaveUp after several replies in a row that
-        held no action, NotPlayed and Halted as ``Talk.ask`` does."""
+        held no action, NotPlayed and Halted as ``AgentModelClient.ask`` does."""
         if self._in_a_row >= UNREADABLE:
             raise GaveUp
         here = Step(index=len(self._steps), observation=view.observation)
@@ -108,7 +108,7 @@ class ModelAgent:
     def _ask(self, view: View, here: Step) -> Reply:
         """Ask with as much of the page as the window takes. Raises NotPlayed if even the least is
         too much."""
-        side, see = self._talk.side, self._talk.see
+        side, see = self._client.side, self._client.see
         shown = self._picture(view)
         budget = side.max_prompt_tokens - self._instructions_tokens - OVERHEAD
         budget -= sum(picture_tokens(one, side.images) for one in shown)
@@ -124,7 +124,7 @@ class ModelAgent:
         shorter = views(run, representation, budget)
         for cut in shorter:
             try:
-                return self._talk.ask(
+                return self._client.ask(
                     self._asking, self._messages(view, cut, controls, shown), cut.rung.label
                 )
             except ContextOverflow as error:
@@ -135,10 +135,10 @@ class ModelAgent:
 
     def _picture(self, view: View) -> list[Picture]:
         ref = view.observation.screenshot
-        if not self._talk.see.shows_screenshot or ref is None:
+        if not self._client.see.shows_screenshot or ref is None:
             return []
         try:
-            return [picture(ref, self._talk.side.images)]
+            return [picture(ref, self._client.side.images)]
         except ImageUnreadable as error:
             raise NotPlayed(f"the screenshot: {error}") from error
 

@@ -8,7 +8,7 @@ from functools import wraps
 
 from environments.model.page import (
     Block,
-    Facts,
+    DefinitionList,
     Field,
     Form,
     Input,
@@ -38,12 +38,12 @@ def detail(table: str = "", *, sql: str = "") -> Callable[[Callable[..., Page]],
     return decorate
 
 
-def facts(**values: str) -> Facts:
+def facts(**values: str) -> DefinitionList:
     """Names and values; the names are words."""
-    return Facts(tuple((Word(name), value) for name, value in values.items()))
+    return DefinitionList(tuple((Word(name), value) for name, value in values.items()))
 
 
-def facts_of(row: sqlite3.Row, columns: str, **more: str) -> Facts:
+def facts_of(row: sqlite3.Row, columns: str, **more: str) -> DefinitionList:
     """Columns of a row (blanks between; each is a word) and what else there is to say; "-" where
     a column is empty."""
     shown = {name: str(row[name]) or "-" for name in columns.split()}

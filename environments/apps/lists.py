@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from environments.kit.listing import listing
-from environments.model.page import Block, Field, Form, Items, Link, Option, Page, Row, Word
+from environments.model.page import Block, Field, Form, ItemList, Link, Option, Page, Row, Word
 from environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from environments.model.spec import View
 
@@ -56,7 +56,7 @@ def list_page(view: View, page: str, columns: str, rows: Sequence[Row], *before:
 
 def table_page(page: str, columns: str, rows: Iterable[Row]) -> Page:
     """A page of a list that is short."""
-    return Page(Word(page), (Items(headings(columns), tuple(rows)),))
+    return Page(Word(page), (ItemList(headings(columns), tuple(rows)),))
 
 
 def headings(columns: str) -> tuple[Word, ...]:

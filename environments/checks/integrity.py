@@ -24,7 +24,7 @@ from environments.model.axes import instance, ui
 from environments.model.binding import Infeasible, bind, filled, parameters
 from environments.model.case import Case
 from environments.model.config import Config
-from environments.model.operation_codes import seal
+from environments.model.operation_codes import operation_code
 from environments.model.page import Notice, Word
 from environments.model.site import Site
 from environments.model.spec import Answer, App, Bound, Scenario
@@ -68,7 +68,7 @@ class _Task(NamedTuple):
     asked: tuple[ExpectedAnswer, ...]
 
     def code(self, table: str, key: str) -> str:
-        return seal(_UNSEALED, self.scenario.id, table, dict(self.state.row(table, key)))
+        return operation_code(_UNSEALED, self.scenario.id, table, dict(self.state.row(table, key)))
 
 
 def check(app: App, config: Config, wording: str | None = None) -> Case | Reject:

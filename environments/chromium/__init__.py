@@ -1,8 +1,8 @@
 """The browser of the environments: Chromium through Playwright and the DevTools protocol.
 
 ``browser`` starts it and lends its tabs; ``tab`` holds a tab to one origin and knows when a page
-is there; ``seeing`` reads the page; ``acting`` does what an agent asks for; ``network`` keeps the
-trace; ``session`` is what a recorder uses: ``observe``, ``act``, ``har``.
+is there; ``observation`` reads the page; ``actions`` does what an agent asks for; ``network`` keeps
+the trace; ``session`` is what a recorder uses: ``observe``, ``act``, ``har``.
 """
 
 from environments.chromium.axtree import Element

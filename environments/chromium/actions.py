@@ -28,7 +28,7 @@ _LABELS = """(select) => select.matches("select")
   : null"""
 
 
-class Refused(Exception):
+class ActionRefused(Exception):
     """The action was not done; the message is one line for the agent."""
 
 
@@ -62,7 +62,7 @@ async def _goto(tab: Tab, url: str) -> None:
     """Only the run's own origin, spelt plainly: ``javascript:`` would run before it fails."""
     plain = url.isprintable() and not any(character.isspace() for character in url)
     if not plain or "\\" in url or not inside(url, tab.origin):
-        raise Refused(f"{url[:200]!r} is outside of {tab.origin}")
+        raise ActionRefused(f"{url[:200]!r} is outside of {tab.origin}")
     await tab.goto(url)
 
 
@@ -71,7 +71,7 @@ async def _through_history(tab: Tab, by: int) -> None:
     index = history["currentIndex"] + by
     entries = history["entries"]
     if not 0 <= index < len(entries) or not inside(entries[index]["url"], tab.origin):
-        raise Refused(f"there is no page to go {'back' if by < 0 else 'forward'} to")
+        raise ActionRefused(f"there is no page to go {'back' if by < 0 else 'forward'} to")
     go = tab.page.go_back if by < 0 else tab.page.go_forward
     await go(wait_until="commit", timeout=tab.settings.patience * 1000)
 
@@ -80,7 +80,7 @@ async def _element(tab: Tab, bids: Bids, bid: str) -> ElementHandle:
     """The element with this bid, handed from the protocol to Playwright through the page."""
     from playwright.async_api import Error  # noqa: PLC0415
 
-    missing = Refused(f"no element with bid {bid[:50]!r}")
+    missing = ActionRefused(f"no element with bid {bid[:50]!r}")
     node = bids.node(bid)
     if node is None:
         raise missing
@@ -103,11 +103,11 @@ async def _on_element(
     found: ElementHandle, name: str, bid: str, arguments: tuple[Argument, ...]
 ) -> None:
     if not await found.is_enabled():
-        raise Refused(f"element {bid!r} is disabled")
+        raise ActionRefused(f"element {bid!r} is disabled")
     if name in ("click", "dblclick"):
         button = arguments[0] if arguments else "left"
         if button not in _BUTTONS:
-            raise Refused(f"no mouse button is called {button!r}")
+            raise ActionRefused(f"no mouse button is called {button!r}")
         click = found.click if name == "click" else found.dblclick
         await click(button=button, no_wait_after=True)  # type: ignore[arg-type]
     elif name == "hover":
@@ -122,16 +122,16 @@ async def _on_element(
 
 async def _fill(found: ElementHandle, value: str) -> None:
     if len(value) > MAX_FILL:
-        raise Refused(f"a text of {len(value)} characters: at most {MAX_FILL} are filled in")
+        raise ActionRefused(f"a text of {len(value)} characters: at most {MAX_FILL} are filled in")
     await found.fill(value)
 
 
 async def _select(found: ElementHandle, bid: str, wanted: Argument) -> None:
     known = await found.evaluate(_LABELS)
     if known is None:
-        raise Refused(f"element {bid!r} has no options")
+        raise ActionRefused(f"element {bid!r} has no options")
     options = wanted if isinstance(wanted, list) else [str(wanted)]
     for option in options:
         if option not in known:
-            raise Refused(f"element {bid!r} has no option {option[:100]!r}")
+            raise ActionRefused(f"element {bid!r} has no option {option[:100]!r}")
     await found.select_option(options)

@@ -53,7 +53,7 @@ _ERASE = """(() => {
 })()"""
 
 
-class Sight(NamedTuple):
+class PageSnapshot(NamedTuple):
     """A page as the browser reports it: nodes of the tree, marks by node id, the picture."""
 
     url: str
@@ -90,7 +90,7 @@ class Bids:
         return self._nodes.get(bid)
 
 
-async def look(cdp: CDPSession, bids: Bids, mark: MarkMode, *, pictures: bool) -> Sight:
+async def snapshot(cdp: CDPSession, bids: Bids, mark: MarkMode, *, pictures: bool) -> PageSnapshot:
     """See the page. The questions go out together: answers overlap."""
     written = mark == "browsergym"
     if written:
@@ -109,7 +109,7 @@ async def look(cdp: CDPSession, bids: Bids, mark: MarkMode, *, pictures: bool) -
     window = (view["pageX"], view["pageY"], view["clientWidth"], view["clientHeight"])
     marks = dict(_marks(document, strings, window, bids, written))
     url, title = (_string(strings, document[part]) for part in ("documentURL", "title"))
-    return Sight(url, title, tree["nodes"], marks, png)
+    return PageSnapshot(url, title, tree["nodes"], marks, png)
 
 
 async def picture(cdp: CDPSession) -> bytes:
@@ -204,7 +204,7 @@ def _share(box: list[float], window: tuple[float, float, float, float]) -> float
 
 
 @lru_cache(maxsize=64)  # many steps show the same page
-def smaller(png: bytes) -> bytes:
+def compress_png(png: bytes) -> bytes:
     """The same picture with few colours: flat pages stay legible at a fraction of the bytes."""
     with Image.open(BytesIO(png)) as picture:
         full = picture.convert("RGB")

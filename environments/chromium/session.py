@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from environments.chromium.action_syntax import BadAction, parse
-from environments.chromium.actions import Refused, do
+from environments.chromium.actions import ActionRefused, do
 from environments.chromium.axtree import Element, read
 from environments.chromium.browser import Browser
-from environments.chromium.observation import Bids, MarkMode, Sight, look, smaller
+from environments.chromium.observation import Bids, MarkMode, PageSnapshot, compress_png, snapshot
 from environments.chromium.parity import browsergym_text
-from environments.chromium.tab import ACTION_PATIENCE, Gone, Settings, Tab, inside
+from environments.chromium.tab import ACTION_PATIENCE, PageClosed, Settings, Tab, inside
 from trajectories.errors import UserError
 from trajectories.model import ImageRef, Observation
 from trajectories.terminal import one_line
@@ -96,48 +96,48 @@ class Session:
         view is empty but for the error.
         """
         try:
-            sight = self._run(self._look())
+            seen_page = self._run(self._look())
         except self._troubles() as trouble:
             recovered = self._recover(trouble)
             error = f"{error}; {recovered}" if error else recovered
             try:
-                sight = self._run(self._look())
+                seen_page = self._run(self._look())
             except self._troubles() as again:
                 failed = f"Error: the page cannot be shown: {_said(again)}"
                 return View(Observation(url=self._url, page_error=error or failed), [], "")
-        return self._view(sight, error)
+        return self._view(seen_page, error)
 
-    def _view(self, sight: Sight, error: str | None) -> View:
-        tree = read(sight.nodes, sight.marks)
+    def _view(self, seen_page: PageSnapshot, error: str | None) -> View:
+        tree = read(seen_page.nodes, seen_page.marks)
         written = self._mark == "browsergym"
-        full = browsergym_text(sight.nodes, sight.marks) if written else tree.full
+        full = browsergym_text(seen_page.nodes, seen_page.marks) if written else tree.full
         observation = Observation(
-            url=sight.url,
+            url=seen_page.url,
             axtree=full,
             axtree_pruned=tree.pruned,
-            screenshot=_image(sight.png) if sight.png else None,
+            screenshot=_image(seen_page.png) if seen_page.png else None,
             page_error=error,
         )
-        return View(observation, tree.elements, sight.title, tree.focused, (sight.url,))
+        return View(observation, tree.elements, seen_page.title, tree.focused, (seen_page.url,))
 
-    async def _look(self) -> Sight:
-        sight = await self._steady_look()
-        if not inside(sight.url, self.tab.origin):
-            raise Gone(f"the page is {sight.url[:100]}")
-        self._url = sight.url
-        return sight
+    async def _look(self) -> PageSnapshot:
+        seen_page = await self._steady_look()
+        if not inside(seen_page.url, self.tab.origin):
+            raise PageClosed(f"the page is {seen_page.url[:100]}")
+        self._url = seen_page.url
+        return seen_page
 
-    async def _steady_look(self) -> Sight:
+    async def _steady_look(self) -> PageSnapshot:
         """A look in which tree, marks and picture are of one document."""
         tab = self.tab
         for _ in range(MAX_LOOKS):
             await tab.settled()
             document = (tab.page, tab.documents)
             self._bids.start(document)
-            sight = await look(tab.cdp, self._bids, self._mark, pictures=self._pictures)
+            seen_page = await snapshot(tab.cdp, self._bids, self._mark, pictures=self._pictures)
             if document == (tab.page, tab.documents):
                 break
-        return sight
+        return seen_page
 
     def act(self, text: str) -> str | None:
         """Do an action and wait until the page that it leads to is there.
@@ -150,7 +150,7 @@ class Session:
             return one_line(f"{type(error).__name__}: {error}")
         try:
             return self._run(self._do(action))
-        except Refused as refused:
+        except ActionRefused as refused:
             return one_line(f"Error: {refused}")
         except self._troubles() as trouble:
             if self._broken():
@@ -195,7 +195,7 @@ class Session:
     def _troubles(self) -> tuple[type[Exception], ...]:
         from playwright.async_api import Error  # noqa: PLC0415
 
-        return (Error, TimeoutError, Gone)
+        return (Error, TimeoutError, PageClosed)
 
 
 def _said(trouble: Exception) -> str:
@@ -209,7 +209,7 @@ def _said(trouble: Exception) -> str:
 
 
 def _image(png: bytes) -> ImageRef:
-    data = smaller(png)
+    data = compress_png(png)
     return ImageRef(data=data, sha256=sha256(data).hexdigest())
 
 

@@ -46,7 +46,7 @@ _ONE_TAB = """(() => {
 _FORGET = "() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; }"
 
 
-class Gone(Exception):
+class PageClosed(Exception):
     """The run has no page to look at."""
 
 
@@ -84,13 +84,13 @@ class Tab:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def unless_lost(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do ``work``. Raises Gone as soon as the page crashes or is closed: nothing answers."""
+        """Do ``work``. Raises PageClosed once the page crashed or was closed."""
         task = asyncio.ensure_future(work)
         lost = asyncio.ensure_future(self.lost.wait())
         try:
             await asyncio.wait((task, lost), return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                raise Gone("the page crashed or was closed")
+                raise PageClosed("the page crashed or was closed")
             return task.result()
         finally:
             task.cancel()

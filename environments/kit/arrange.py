@@ -7,9 +7,9 @@ from itertools import groupby
 
 from environments.kit.reading import forms, links
 from environments.kit.theme import Kind, Theme
-from environments.model.page import Block, Chart, Facts, Form, Link, Page, Section
+from environments.model.page import Block, Chart, DefinitionList, Form, Link, Page, Section
 
-_KINDS: dict[type, Kind] = {Facts: "facts", Form: "form", Chart: "chart"}
+_KINDS: dict[type, Kind] = {DefinitionList: "facts", Form: "form", Chart: "chart"}
 
 
 def arranged(blocks: Sequence[Block], look: Theme) -> list[Block]:

@@ -18,10 +18,10 @@ from environments.kit.theme import Theme, name_of, printable
 from environments.model.page import (
     Block,
     Chart,
-    Facts,
+    DefinitionList,
     Field,
     Form,
-    Items,
+    ItemList,
     Label,
     Link,
     Notice,
@@ -51,7 +51,7 @@ def address(page: str, args: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class Shell:
+class PageLayout:
     """What is around a page. ``nonce`` makes the single-use word of a form that changes the state,
     ``chart`` the address of a picture, ``page`` that of a page with its arguments. A ``still``
     document has no server: its forms are shown, disabled, and have nothing to send."""
@@ -67,10 +67,10 @@ class Shell:
     still: bool = False
 
 
-def render(page: Page, shell: Shell) -> str:
+def render(page: Page, shell: PageLayout) -> str:
     """The document. Raises KeyError for a Word that has no wording and ValueError for a row with
     more or fewer cells than its list has columns."""
-    return _Writer(shell).document(page)
+    return HtmlRenderer(shell).document(page)
 
 
 def _escaped(text: str) -> str:
@@ -86,10 +86,10 @@ def _offered(field: Field) -> tuple[Option, ...]:
     return (Option(field.value, Word("choose")), *field.options)
 
 
-class _Writer:
+class HtmlRenderer:
     """Writes one document; counts the controls to tie labels to them."""
 
-    def __init__(self, shell: Shell) -> None:
+    def __init__(self, shell: PageLayout) -> None:
         self.shell, self.theme, self.words = shell, shell.theme, shell.words
         self.controls = 0
         # What a dialog covers is out of reach for the keyboard too.
@@ -166,9 +166,9 @@ class _Writer:
                 return f'<p class="more">{self.link(block)}</p>'
             case Form():
                 return self.form(block)
-            case Facts(rows):
+            case DefinitionList(rows):
                 return self.facts(rows)
-            case Items():
+            case ItemList():
                 return self.items(block)
             case Chart(title):
                 src = _escaped(self.shell.chart(block))
@@ -192,7 +192,7 @@ class _Writer:
 
     # --- lists ---
 
-    def items(self, items: Items) -> str:
+    def items(self, items: ItemList) -> str:
         if not items.rows:
             return f'<p class="empty">{self.name(items.empty)}</p>'
         columns = [self.name(column) for column in items.columns]
@@ -202,7 +202,7 @@ class _Writer:
         rows = "".join(f"<li>{self.entry(row, columns)}</li>" for row in items.rows)
         return f'<ul class="{kind}">{rows}</ul>'
 
-    def table(self, items: Items, columns: list[str]) -> str:
+    def table(self, items: ItemList, columns: list[str]) -> str:
         acts = any(row.forms for row in items.rows)
         heads = [*columns, self.name(Word("actions"))] if acts else columns
         head = "".join(f'<th scope="col">{column}</th>' for column in heads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.model.page import Block, Items, Label, Link, Row, Word
+from environments.model.page import Block, ItemList, Label, Link, Row, Word
 from environments.model.spec import View
 
 PART = "part"  # the query argument that counts the pages of a list from 0
@@ -18,7 +18,7 @@ def listing(
     last = max(0, (len(rows) - 1) // size)
     asked = view.args.get(PART, "0")
     part = min(int(asked), last) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 0
-    blocks: list[Block] = [Items(columns, tuple(rows[part * size : (part + 1) * size]))]
+    blocks: list[Block] = [ItemList(columns, tuple(rows[part * size : (part + 1) * size]))]
     for word, step in (("previous_page", -1), ("next_page", 1)):
         if 0 <= part + step <= last:
             args = {**view.args, PART: str(part + step)}

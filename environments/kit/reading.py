@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from environments.model.page import (
     Block,
     Chart,
-    Facts,
+    DefinitionList,
     Form,
-    Items,
+    ItemList,
     Label,
     Link,
     Page,
@@ -31,7 +31,7 @@ def links(page: Page) -> Iterator[Link]:
     for block in blocks(page.blocks):
         if isinstance(block, Link):
             yield block
-        elif isinstance(block, Items):
+        elif isinstance(block, ItemList):
             yield from (row.link for row in block.rows if isinstance(row.link, Link))
 
 
@@ -40,7 +40,7 @@ def forms(page: Page) -> Iterator[Form]:
     for block in blocks(page.blocks):
         if isinstance(block, Form):
             yield block
-        elif isinstance(block, Items):
+        elif isinstance(block, ItemList):
             for row in block.rows:
                 yield from row.forms
 
@@ -51,7 +51,7 @@ def charts(page: Page) -> int:
 
 def options(page: Page) -> int:
     """The most things that one list of the page holds."""
-    lists = (block for block in blocks(page.blocks) if isinstance(block, Items))
+    lists = (block for block in blocks(page.blocks) if isinstance(block, ItemList))
     return max((len(block.rows) for block in lists), default=0)
 
 
@@ -59,7 +59,7 @@ def beside(page: Page, control: Link | Form) -> int:
     """How many things there are to choose from where this control stands: the rows of its list; 1
     for a control that stands alone."""
     for block in blocks(page.blocks):
-        if isinstance(block, Items):
+        if isinstance(block, ItemList):
             for row in block.rows:
                 if row.link is control or any(form is control for form in row.forms):
                     return len(block.rows)
@@ -73,11 +73,11 @@ def texts(page: Page) -> Iterator[str]:
         match block:
             case Section(title=label) | Link(label=label):
                 yield _said(label)
-            case Facts(rows):
+            case DefinitionList(rows):
                 for name, value in rows:
                     yield _said(name)
                     yield value
-            case Items():
+            case ItemList():
                 yield from _of_items(block)
             case Form():
                 yield from _of_form(block)
@@ -87,7 +87,7 @@ def texts(page: Page) -> Iterator[str]:
                 yield _said(block.text)
 
 
-def _of_items(items: Items) -> Iterator[str]:
+def _of_items(items: ItemList) -> Iterator[str]:
     for column in items.columns:
         yield _said(column)
     for row in items.rows:

@@ -22,7 +22,7 @@ def run_key(secret: bytes, run: str) -> bytes:
     return hmac.digest(secret, run.encode(), sha256)
 
 
-def seal(key: bytes, scenario: str, table: str, row: Mapping[str, Value]) -> str:
+def operation_code(key: bytes, scenario: str, table: str, row: Mapping[str, Value]) -> str:
     """The code of a row: ten letters and digits, another one as soon as a column changes."""
     content = json.dumps([scenario, table, dict(row)], sort_keys=True)
     return b32encode(hmac.digest(key, content.encode(), sha256)).decode()[:LENGTH]

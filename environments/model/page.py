@@ -77,7 +77,7 @@ class Notice(NamedTuple):
     error: bool = False
 
 
-class Facts(NamedTuple):
+class DefinitionList(NamedTuple):
     """Names and values of one thing."""
 
     rows: tuple[tuple[Label, str], ...]
@@ -94,7 +94,7 @@ class Row(NamedTuple):
     forms: tuple[Form, ...] = ()
 
 
-class Items(NamedTuple):
+class ItemList(NamedTuple):
     """A list of things, drawn as table, cards or lines. ``columns`` names the first one too."""
 
     columns: tuple[Label, ...]
@@ -118,7 +118,7 @@ class Section(NamedTuple):
     blocks: tuple[Block, ...]
 
 
-Block = Text | Notice | Facts | Items | Chart | Form | Link | Section
+Block = Text | Notice | DefinitionList | ItemList | Chart | Form | Link | Section
 
 
 class Page(NamedTuple):

@@ -83,7 +83,7 @@ class Answer:
     ``texts``); it may name slots as ``:slot`` or ``:slot_column`` and ``:new_TABLE``, the key of
     the row that the first ``added`` expectation of that table found. ``when`` tells which state is
     asked. For names (``text``, ``texts``) ``among`` gives all names that would be candidates.
-    An operation ``code`` has no query: it is the seal of the row that ``sql`` names as table.
+    An operation ``code`` has no query: it is the code of the row that ``sql`` names as table.
     """
 
     kind: AnswerKind
@@ -124,8 +124,8 @@ class Scenario:
     shortest way known, whatever the theme and the start page; a near-miss run is the plan with one
     slot's decoy in place of its value, so every slot that matters is a slot. ``replies`` word the
     last message (``{answer}`` is the answer as text, ``{code}`` the operation code);
-    ``distractor`` is a short detour with a consequence that nobody asked for (the side-effect agent's), from any
-    page. ``charts`` says how many charts must be read.
+    ``distractor`` is a short detour with a consequence that nobody asked for (the side-effect
+    agent's), from any page. ``charts`` says how many charts must be read.
     """
 
     id: str

@@ -16,7 +16,7 @@ import numpy as np
 
 from environments.apps import APPS, load_app
 from environments.checks.integrity import check
-from environments.kit.html import Shell, render
+from environments.kit.html import PageLayout, render
 from environments.kit.reading import charts, forms, links
 from environments.kit.theme import theme, wordings
 from environments.model.axes import generator, instance, open_state, profile, ui
@@ -142,7 +142,7 @@ def _interrupted(seed: int) -> bool:
 
 def _rendered(app: App, config: Config) -> Iterator[str]:
     look = theme(config.theme, config.seed)
-    shell = Shell(
+    shell = PageLayout(
         title=app.title,
         navigation=app.navigation,
         theme=look,

@@ -13,9 +13,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from environments.agents.model import ModelAgent
+from environments.agents.model_client import open_model_client
 from environments.agents.protocol import Job
 from environments.agents.script import AGENTS, behaviour_of
-from environments.agents.talk import talking
 from environments.model.case import read_cases
 from environments.recording.episode import Recorded, play
 from environments.recording.jobs import jobs_for
@@ -107,10 +107,12 @@ def _ask(
 ) -> list[Failed]:
     """Record a model. Its agents wait for replies most of the time, so threads do, which share the
     budget; when the recording is left early, nothing is asked any more."""
-    with talking(model.side, model.see, spent) as talk:
+    with open_model_client(model.side, model.see, spent) as client:
 
         def work(here: Recorder, job: Job) -> Recorded:
-            return play(here.server, here.browser, job, lambda run: ModelAgent(talk, job, run.goal))
+            return play(
+                here.server, here.browser, job, lambda run: ModelAgent(client, job, run.goal)
+            )
 
         return for_all(
             jobs,
@@ -119,7 +121,7 @@ def _ask(
             seed=seed,
             workers=workers,
             side_by_side="threads",
-            halt=talk.stop,
+            halt=client.stop,
         )
 
 

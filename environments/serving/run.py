@@ -13,7 +13,7 @@ from environments.kit.theme import theme, wordings
 from environments.model.axes import instance, open_state, ui
 from environments.model.binding import bind
 from environments.model.config import Config
-from environments.model.operation_codes import run_key, seal
+from environments.model.operation_codes import operation_code, run_key
 from environments.model.page import Chart, Form
 from environments.model.site import Site
 from environments.model.spec import App, Bound, Scenario
@@ -38,7 +38,7 @@ class Event(NamedTuple):
     detail: str = ""
 
 
-class Issued(NamedTuple):
+class IssuedForm(NamedTuple):
     """A form as it was rendered, and the page that it stood on."""
 
     form: Form
@@ -67,7 +67,7 @@ class Run:
     shown: str = "/"
     dismissed: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
-    _issued: dict[str, Issued] = field(default_factory=dict)
+    _issued: dict[str, IssuedForm] = field(default_factory=dict)
     _charts: dict[str, Chart] = field(default_factory=dict)
     _count: int = 0
 
@@ -89,7 +89,7 @@ class Run:
 
     def code(self, table: str, key: str) -> str:
         """The operation code of a row as it is now. Raises KeyError for a row that is not there."""
-        return seal(self.key, self.scenario.id, table, dict(self.state.row(table, key)))
+        return operation_code(self.key, self.scenario.id, table, dict(self.state.row(table, key)))
 
     def evidence(
         self, answer: str | None = None, actions: Sequence[ExecutedAction] = (), shortest: int = 0
@@ -113,12 +113,12 @@ class Run:
     def issue(self, form: Form, page: str, args: Mapping[str, str]) -> str:
         """A nonce for a form that is being rendered; it is good for one submission."""
         nonce = self._name("form")
-        self._issued[nonce] = Issued(form, page, args)
+        self._issued[nonce] = IssuedForm(form, page, args)
         if len(self._issued) > ISSUED:
             del self._issued[next(iter(self._issued))]
         return nonce
 
-    def redeem(self, nonce: str) -> Issued | None:
+    def consume_nonce(self, nonce: str) -> IssuedForm | None:
         """The form that a nonce was issued for, once."""
         return self._issued.pop(nonce, None)
 

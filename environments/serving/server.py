@@ -18,14 +18,14 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from environments.kit.chart import draw
-from environments.kit.html import Shell, render
+from environments.kit.html import PageLayout, render
 from environments.kit.theme import printable
 from environments.model.config import Config
 from environments.model.page import Chart, Form, Overlay, Page
 from environments.model.site import CONFIRMED, Redirect, refused
 from environments.model.spec import Rejected
 from environments.serving.noise import overlays
-from environments.serving.run import Issued, Run, open_run
+from environments.serving.run import IssuedForm, Run, open_run
 
 BODY = 64 * 1024
 NONCE = "_nonce"
@@ -121,7 +121,7 @@ def _document(run: Run, name: str, args: dict[str, str], page: Page | None = Non
         run.shown = _url(name, args)
         run.note("document" if known else "missing", "GET", run.shown)
         noise = overlays(run.noise, run.documents, run.dismissed)
-    shell = Shell(
+    shell = PageLayout(
         title=run.app.title,
         navigation=run.site.navigation(),
         theme=run.theme,
@@ -138,7 +138,7 @@ def _document(run: Run, name: str, args: dict[str, str], page: Page | None = Non
 def _operate(
     run: Run, request: web.Request, operation: str, form: Mapping[str, str]
 ) -> web.Response:
-    issued = run.redeem(form.get(NONCE, ""))
+    issued = run.consume_nonce(form.get(NONCE, ""))
     if issued is None or issued.form.operation != operation:
         return _tampered(run, request, "the form was not issued, or sent before")
     fault = _altered(issued.form, form)
@@ -160,7 +160,7 @@ def _operate(
     return _document(run, issued.page, dict(issued.args), outcome)
 
 
-def _again(run: Run, issued: Issued, refusal: Rejected) -> web.Response:
+def _again(run: Run, issued: IssuedForm, refusal: Rejected) -> web.Response:
     page = refused(run.site.get(issued.page, issued.args), refusal)
     return _document(run, issued.page, dict(issued.args), page)
 

@@ -14,7 +14,7 @@ from environments.apps import load_app
 from environments.checks import profiles
 from environments.checks.walk import Lost, Walk
 from environments.kit.chart import draw
-from environments.kit.html import Shell, render
+from environments.kit.html import PageLayout, render
 from environments.kit.reading import links
 from environments.kit.theme import theme, wordings
 from environments.model.axes import instance, ui
@@ -148,7 +148,7 @@ def _written(
         pictures[name] = drawn
         return name
 
-    shell = Shell(
+    shell = PageLayout(
         title=app.title,
         navigation=site.navigation(),
         theme=look,

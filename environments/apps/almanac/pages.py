@@ -12,10 +12,10 @@ from environments.model.binding import money
 from environments.model.page import (
     Block,
     Chart,
-    Facts,
+    DefinitionList,
     Field,
     Form,
-    Items,
+    ItemList,
     Link,
     Page,
     Row,
@@ -45,14 +45,14 @@ def _search(words: str, topic: str) -> Form:
 def home(view: View) -> Page:
     soon = view.state.rows(_HELD + "day LIMIT 4", kind="")
     desks = view.state.rows("SELECT * FROM desk ORDER BY name")
-    opening = Facts(tuple((row["name"], row["opens"]) for row in desks))
+    opening = DefinitionList(tuple((row["name"], row["opens"]) for row in desks))
     return Page(
         "Tarn Valley Almanac",
         (
             Text("Figures, studies and dates from every district of the valley."),
             _search("", ""),
             ui.section_of("opening", opening),
-            ui.section_of("soon", Items(headings(_EVENT_COLUMNS), tuple(map(_event_row, soon)))),
+            ui.section_of("soon", ItemList(headings(_EVENT_COLUMNS), tuple(map(_event_row, soon)))),
         ),
     )
 
@@ -208,8 +208,8 @@ def research(view: View) -> Page:
         ui.pick("label", LABELS),
         ui.control("body", "long"),
     )
-    bookmarks = Items(headings("report shelf remark"), marked)
-    written = Items(headings("heading label body"), notes)
+    bookmarks = ItemList(headings("report shelf remark"), marked)
+    written = ItemList(headings("heading label body"), notes)
     write = ui.action_form("write_note", "write-note", *fields)
     return Page(
         Word("research"),

@@ -1,15 +1,26 @@
-"""The console's pages about services and what they run on; ``desk`` has the others."""
+"""The console's pages about services and what they run on; ``admin_pages`` has the others."""
 
 from __future__ import annotations
 
 import sqlite3
 
 from environments.apps import details as ui
-from environments.apps.console import desk
+from environments.apps.console import admin_pages
 from environments.apps.console.schema import BILLINGS, DAYS, REGIONS, RESULTS, STATES, STRATEGIES
 from environments.apps.lists import asked_for, chosen, headings, opens, searched
 from environments.model.binding import money
-from environments.model.page import Block, Chart, Facts, Field, Form, Items, Link, Page, Text, Word
+from environments.model.page import (
+    Block,
+    Chart,
+    DefinitionList,
+    Field,
+    Form,
+    ItemList,
+    Link,
+    Page,
+    Text,
+    Word,
+)
 from environments.model.site import missing
 from environments.model.spec import View
 
@@ -70,7 +81,7 @@ def service(view: View, found: sqlite3.Row) -> Page:
         Link(Word("change_quota"), "quota", here),
         _chart(view, found, "load", "load by day of the week (%)"),
         _chart(view, found, "requests", "requests by day of the week (thousands)"),
-        ui.section_of("its_machines", Items(headings("machine size cost state"), rows)),
+        ui.section_of("its_machines", ItemList(headings("machine size cost state"), rows)),
         ui.action_form(silence, "silence", service=found["id"]),
     )
     return Page(found["name"], blocks)
@@ -166,7 +177,7 @@ def deployment(view: View, found: sqlite3.Row) -> Page:
     sealed = (Word("code"), view.code("deployment", found["id"]))
     of = view.state.row("service", found["service"])
     link = ui.link_to(of, "service")
-    return Page(found["number"], (Facts((*about, sealed)), ui.section_of("service", link)))
+    return Page(found["number"], (DefinitionList((*about, sealed)), ui.section_of("service", link)))
 
 
 PAGES = {
@@ -179,7 +190,7 @@ PAGES = {
     "machine": machine,
     "deployments": deployments,
     "deployment": deployment,
-    **desk.PAGES,
+    **admin_pages.PAGES,
 }
 _ENTRIES = "home services machines deployments alerts members keys invoices windows preferences"
 NAVIGATION = tuple(Link(Word(name), name) for name in _ENTRIES.split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from environments.apps import details as ui
-from environments.apps.helpdesk import house
+from environments.apps.helpdesk import directory_pages
 from environments.apps.helpdesk.operations import RESOLUTIONS, VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
 from environments.apps.lists import asked_for, chosen, opens, search_form, searched
@@ -239,17 +239,17 @@ PAGES = {
     "purchase": purchase,
     "leaves": leaves,
     "leave": leave,
-    "people": house.people,
-    "person": house.person,
-    "teams": house.teams,
-    "team": house.team,
-    "spending": house.spending,
-    "policies": house.policies,
-    "policy": house.policy,
-    "rooms": house.rooms,
-    "room": house.room,
-    "bookings": house.bookings,
-    "preferences": house.preferences,
+    "people": directory_pages.people,
+    "person": directory_pages.person,
+    "teams": directory_pages.teams,
+    "team": directory_pages.team,
+    "spending": directory_pages.spending,
+    "policies": directory_pages.policies,
+    "policy": directory_pages.policy,
+    "rooms": directory_pages.rooms,
+    "room": directory_pages.room,
+    "bookings": directory_pages.bookings,
+    "preferences": directory_pages.preferences,
 }
 _ENTRIES = "home tickets purchases leaves people teams policies rooms bookings preferences"
 NAVIGATION = tuple(Link(Word(name), name) for name in _ENTRIES.split())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from environments.apps.helpdesk.moves import (
+from environments.apps.helpdesk.operations import VERDICTS
+from environments.apps.helpdesk.plans import (
     list_all,
     pause_team,
     policy_page,
     team_page,
     want_digest,
 )
-from environments.apps.helpdesk.operations import VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
 from environments.apps.lists import search_and_open
 from environments.apps.tasks import question

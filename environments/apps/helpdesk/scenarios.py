@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from environments.apps.helpdesk.moves import fill, list_all, policy_page, want_digest
 from environments.apps.helpdesk.operations import RESOLUTIONS
+from environments.apps.helpdesk.plans import fill, list_all, policy_page, want_digest
 from environments.apps.helpdesk.questions import QUESTIONS
 from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
 from environments.apps.lists import CONFIRM, search_and_open

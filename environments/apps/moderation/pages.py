@@ -16,11 +16,22 @@ from environments.apps.lists import (
     searched,
     table_page,
 )
-from environments.apps.moderation import people
-from environments.apps.moderation.parts import clauses, decisions
+from environments.apps.moderation import member_pages
+from environments.apps.moderation.queries import clauses, decisions
 from environments.apps.moderation.schema import ACTIONS, CATEGORIES, SETTLED
 from environments.model.binding import money
-from environments.model.page import Block, Chart, Field, Items, Link, Option, Page, Row, Text, Word
+from environments.model.page import (
+    Block,
+    Chart,
+    Field,
+    ItemList,
+    Link,
+    Option,
+    Page,
+    Row,
+    Text,
+    Word,
+)
 from environments.model.spec import View
 
 _REPORTS = """SELECT r.*, p.number AS about, m.id AS author, m.handle, f.name AS forum FROM report r
@@ -93,7 +104,7 @@ def post(view: View, found: sqlite3.Row) -> Page:
         Text(found["body"]),
         ui.section_of("author", ui.link_to(author, "member", "handle")),
         ui.section_of(
-            "reports_on", Items(headings(_REPORT_COLUMNS), tuple(map(_report_row, reported)))
+            "reports_on", ItemList(headings(_REPORT_COLUMNS), tuple(map(_report_row, reported)))
         ),
         ui.section_of("decisions", decisions(view, found["id"])),
     )
@@ -192,15 +203,15 @@ PAGES = {
     "post": post,
     "reports": reports,
     "report": report,
-    "members": people.members,
-    "member": people.member,
-    "decision": people.decision,
-    "warn": people.warn,
-    "suspend": people.suspend,
-    "rules": people.rules,
-    "rule": people.rule,
-    "appeals": people.appeals,
-    "appeal": people.appeal,
+    "members": member_pages.members,
+    "member": member_pages.member,
+    "decision": member_pages.decision,
+    "warn": member_pages.warn,
+    "suspend": member_pages.suspend,
+    "rules": member_pages.rules,
+    "rule": member_pages.rule,
+    "appeals": member_pages.appeals,
+    "appeal": member_pages.appeal,
     "log": log,
     "forums": forums,
     "forum": forum,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from environments.apps.lists import search_and_open
-from environments.apps.moderation.moves import charts_of, list_all, lock_forum, set_alerts
+from environments.apps.moderation.plans import charts_of, list_all, lock_forum, set_alerts
 from environments.apps.moderation.schema import ACTIONS, CATEGORIES
 from environments.apps.tasks import question
 from environments.model.page import Word

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from environments.apps.lists import CONFIRM, search_and_open
-from environments.apps.moderation.moves import fill, list_all, post_of, set_alerts, suspend
 from environments.apps.moderation.operations import OUTCOMES
+from environments.apps.moderation.plans import fill, list_all, post_of, set_alerts, suspend
 from environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
 from environments.apps.tasks import added, changed, task
 from environments.model.page import Word

@@ -1,4 +1,4 @@
-"""The publishing desk's pages about articles; ``desk`` has the others."""
+"""The publishing desk's pages about articles; ``newsroom_pages`` has the others."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import sqlite3
 
 from environments.apps import details as ui
 from environments.apps.lists import asked_for, chosen, headings, opens, searched, table_page
-from environments.apps.press import desk
+from environments.apps.press import newsroom_pages
 from environments.apps.press.schema import ARTICLE_STATES, DAYS, MONTHS, PLACEMENTS, TAGS, VERDICTS
 from environments.model.binding import money
 from environments.model.page import (
     Block,
     Chart,
-    Facts,
+    DefinitionList,
     Field,
     Form,
-    Items,
+    ItemList,
     Link,
     Option,
     Page,
@@ -71,7 +71,7 @@ def article(view: View, found: sqlite3.Row) -> Page:
     )
     blocks: tuple[Block, ...] = (
         Text(found["body"]),
-        Facts(about),
+        DefinitionList(about),
         ui.section_of("author", ui.link_to(author, "author")),
         ui.section_of("section", ui.link_to(section, "section")),
     )
@@ -87,13 +87,13 @@ def article(view: View, found: sqlite3.Row) -> Page:
     return Page(found["title"], (*blocks, ui.section_of("reviews", _reviews(view, found)), pin))
 
 
-def _reviews(view: View, found: sqlite3.Row) -> Items:
+def _reviews(view: View, found: sqlite3.Row) -> ItemList:
     written = view.state.rows("SELECT * FROM review WHERE article = :id ORDER BY id",
                               id=found["id"])  # fmt: skip
     rows = tuple(
         Row(row["reviewer"], (row["verdict"], str(row["grade"]), row["remark"])) for row in written
     )
-    return Items(headings("reviewer verdict grade remark"), rows)
+    return ItemList(headings("reviewer verdict grade remark"), rows)
 
 
 def _form(view: View, title: str, operation: str, *fields: Field) -> Page:
@@ -186,7 +186,7 @@ PAGES = {
     "sections": sections,
     "section": section,
     "readers": readers,
-    **desk.PAGES,
+    **newsroom_pages.PAGES,
 }
 _ENTRIES = "home articles sections readers images newsletters comments authors rules preferences"
 NAVIGATION = tuple(Link(Word(name), name) for name in _ENTRIES.split())

@@ -13,7 +13,7 @@ from environments.model.page import (
     Chart,
     Field,
     Form,
-    Items,
+    ItemList,
     Link,
     Option,
     Page,
@@ -52,7 +52,7 @@ def home(view: View) -> Page:
         (
             Text("Useful things for the house and the garden."),
             _search("", ""),
-            ui.section_of("favourites", Items(headings(_COLUMNS), tuple(map(_card, best)))),
+            ui.section_of("favourites", ItemList(headings(_COLUMNS), tuple(map(_card, best)))),
         ),
     )
 
@@ -93,7 +93,7 @@ def product(view: View, found: sqlite3.Row) -> Page:
             ui.action_form("add_to_cart", "add-to-cart", quantity, **hidden),
             ui.action_form("wish", "wish", **hidden),
             Chart("Price in the last months", "bars", MONTHS, values),
-            ui.section_of("reviews", Items(columns, said), review),
+            ui.section_of("reviews", ItemList(columns, said), review),
         ),
     )
 
@@ -111,7 +111,7 @@ def cart(view: View) -> Page:
         )
         for row in held
     )
-    items = Items(headings("product quantity sum"), rows)
+    items = ItemList(headings("product quantity sum"), rows)
     if not held:
         return Page(Word("cart"), (items,))
     goods = sum(row["price"] * row["quantity"] for row in held)
@@ -168,7 +168,7 @@ def order(view: View, found: sqlite3.Row) -> Page:
         code=view.code("purchase", found["id"]),
     )
     columns = headings("product category quantity price")
-    blocks: tuple[Block, ...] = (about, Items(columns, rows))
+    blocks: tuple[Block, ...] = (about, ItemList(columns, rows))
     if found["status"] == "processing":
         cancel = ui.action_form("cancel_order", "cancel-order", order=found["id"])
         blocks = (*blocks, cancel)

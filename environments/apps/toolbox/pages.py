@@ -13,7 +13,7 @@ from environments.model.binding import money
 from environments.model.page import (
     Block,
     Chart,
-    Facts,
+    DefinitionList,
     Field,
     Form,
     Link,
@@ -41,7 +41,7 @@ def _reckoner(view: View, tool: str, fields: tuple[Field, ...]) -> tuple[Block, 
     if outcome is None:
         return (Notice("The tool cannot reckon with these inputs.", error=True), form)
     hidden = {**outcome.inputs, "tool": tool}
-    shown = Facts(tuple((Word(key), value) for key, value in outcome.rows))
+    shown = DefinitionList(tuple((Word(key), value) for key, value in outcome.rows))
     result = ui.control("result_name", required=True)
     job = ui.control("job_name", required=True)
     keep = ui.action_form("save_result", "save-result", result, **hidden)
@@ -51,7 +51,7 @@ def _reckoner(view: View, tool: str, fields: tuple[Field, ...]) -> tuple[Block, 
 
 def home(view: View) -> Page:
     benches = view.state.rows("SELECT * FROM bench ORDER BY name")
-    taken = Facts(tuple((row["name"], row["taken"]) for row in benches))
+    taken = DefinitionList(tuple((row["name"], row["taken"]) for row in benches))
     return Page(
         "The Reckoner",
         (
@@ -190,7 +190,7 @@ def rooms(view: View) -> Page:
 
 @ui.detail("room")
 def room(view: View, found: sqlite3.Row) -> Page:
-    about = Facts(tuple((Word(name), str(found[name])) for name in _MEASURES))
+    about = DefinitionList(tuple((Word(name), str(found[name])) for name in _MEASURES))
     logged = view.state.rows("SELECT * FROM humidity WHERE room = :key", key=found["id"])
     if not logged:
         return Page(found["name"], (about,))

@@ -10,7 +10,7 @@ from environments.model.axes import instance, open_state
 from environments.model.binding import bind, parameters
 from environments.model.case import Case
 from environments.model.config import Config
-from environments.model.operation_codes import seal
+from environments.model.operation_codes import operation_code
 from environments.model.spec import Bound, Scenario
 from environments.model.state import AppState
 from environments.verify import Evidence, verify
@@ -30,7 +30,9 @@ def guesses(scenario: Scenario, bound: Bound, state: AppState, goal: str) -> lis
             found.append(", ".join(map(str, column(state, answer.among, parameters(bound)))))
         if answer.kind == "code":
             keys = state.dump()[answer.sql]
-            codes = (seal(b"", scenario.id, answer.sql, dict(row)) for row in keys.values())
+            codes = (
+                operation_code(b"", scenario.id, answer.sql, dict(row)) for row in keys.values()
+            )
             found.append(" ".join(codes))
     return found
 

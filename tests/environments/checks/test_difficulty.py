@@ -21,7 +21,7 @@ from environments.checks.integrity import check
 from environments.checks.walk import Visit, Walk
 from environments.model.case import Case
 from environments.model.config import Config
-from environments.model.page import Items, Link, Page, Row, Text
+from environments.model.page import ItemList, Link, Page, Row, Text
 from environments.model.spec import Answer, Expect, Scenario
 
 VECTORS = list(product((1, 2, 3), repeat=7))
@@ -73,7 +73,7 @@ def test_each_dimension_follows_from_its_measure_alone(
 
 def test_a_walk_is_measured_by_what_was_chosen_from_and_read() -> None:
     rows = tuple(Row(Link(f"Mug {n}", "mug"), (f"{n} euros",)) for n in range(7))
-    shelf = Page("Shelf", (Items(("Mug", "Price"), rows),))
+    shelf = Page("Shelf", (ItemList(("Mug", "Price"), rows),))
     walk = Walk(None)  # type: ignore[arg-type]
     walk.visits = [
         Visit("home", {}, Page("Home", (Text("Two words"),)), 3, 2),

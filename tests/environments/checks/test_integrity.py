@@ -13,7 +13,17 @@ from environments.checks.integrity import Reject, check
 from environments.model.axes import open_state
 from environments.model.case import Case
 from environments.model.config import Config
-from environments.model.page import Facts, Form, Items, Link, Notice, Page, Row, Text, Word
+from environments.model.page import (
+    DefinitionList,
+    Form,
+    ItemList,
+    Link,
+    Notice,
+    Page,
+    Row,
+    Text,
+    Word,
+)
 from environments.model.plan import follow, press
 from environments.model.schema import table
 from environments.model.spec import (
@@ -46,7 +56,7 @@ def _profile(_: np.random.Generator, index: int) -> Rows:
 def _home(view: View) -> Page:
     rows = view.state.rows("SELECT * FROM mug ORDER BY name")
     links = tuple(Row(Link(row["name"], "mug", {"id": row["id"]})) for row in rows)
-    return Page("Home", (Items(("Mug",), links),))
+    return Page("Home", (ItemList(("Mug",), links),))
 
 
 def _mug(view: View) -> Page:
@@ -55,7 +65,9 @@ def _mug(view: View) -> Page:
     take = Form(Word("take"), operation="take", hidden={"mug": mug["id"]})
     logged = view.state.rows("SELECT * FROM log")
     codes = tuple(Text(view.code("log", row["id"])) for row in logged)
-    return Page(mug["name"], (Facts((("Price", price), ("Colour", mug["colour"]))), take, *codes))
+    return Page(
+        mug["name"], (DefinitionList((("Price", price), ("Colour", mug["colour"]))), take, *codes)
+    )
 
 
 def _take(call: FormSubmission) -> Success | Rejected:
@@ -223,7 +235,7 @@ def test_an_address_that_says_the_answer_leaks_it() -> None:
             Row(Link(row["name"], "mug", {"id": row["id"], "price": f"${row['price'] / 100:.2f}"}))
             for row in rows
         )
-        return Page("Home", (Items(("Mug",), links),))
+        return Page("Home", (ItemList(("Mug",), links),))
 
     found = checked(PRICE, pages={"home": home, "mug": _mug})
     assert found == Reject(reason="leak-free", detail="an address says the answer")

@@ -9,7 +9,18 @@ import pytest
 from environments.checks.walk import TURNS, Lost, Walk
 from environments.kit.listing import PART, listing
 from environments.model.config import Ui
-from environments.model.page import Facts, Field, Form, Items, Link, Option, Page, Row, Text, Word
+from environments.model.page import (
+    DefinitionList,
+    Field,
+    Form,
+    ItemList,
+    Link,
+    Option,
+    Page,
+    Row,
+    Text,
+    Word,
+)
 from environments.model.plan import choose, enter, follow, press, scan, tick
 from environments.model.schema import table
 from environments.model.site import Site
@@ -33,7 +44,7 @@ def _mug(view: View) -> Page:
     order = Form("Order", fields, operation="order", hidden={"mug": view.args["id"]})
     look = Form("Look", (Field("id", "Name"),), page="mug")
     rows = tuple(Row(name, (), (Form(Word("remove", name), operation="order"),)) for name in "abc")
-    return Page(view.args["id"], (order, look, Items(("Part",), rows)))
+    return Page(view.args["id"], (order, look, ItemList(("Part",), rows)))
 
 
 def _order(call: FormSubmission) -> Success | Rejected:
@@ -161,7 +172,7 @@ def test_a_move_without_its_control_is_lost_and_says_where(walk: Walk, move: obj
 
 
 def test_a_list_that_never_ends_is_given_up() -> None:
-    endless = Page("On", (Link(Word("next_page"), "home"), Facts(()), Text("and on")))
+    endless = Page("On", (Link(Word("next_page"), "home"), DefinitionList(()), Text("and on")))
     app = _app()
     site = Site(app, AppState(app.tables), Ui("home", 4, 0, folded=False))
     site.get = lambda *_: endless  # type: ignore[method-assign]

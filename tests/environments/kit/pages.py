@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from environments.model.page import (
     Chart,
-    Facts,
+    DefinitionList,
     Field,
     Form,
     Input,
-    Items,
+    ItemList,
     Link,
     Notice,
     Option,
@@ -71,18 +71,18 @@ def forms(draw: st.DrawFn) -> Form:
 
 
 @st.composite
-def items(draw: st.DrawFn) -> Items:
+def items(draw: st.DrawFn) -> ItemList:
     width = draw(st.integers(0, 3))
     cells = st.lists(TEXT, min_size=width, max_size=width).map(tuple)
     row = st.builds(Row, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
     columns = tuple(draw(LABEL) for _ in range(width + 1))
-    return Items(columns, tuple(draw(st.lists(row, max_size=3))))
+    return ItemList(columns, tuple(draw(st.lists(row, max_size=3))))
 
 
 CHART = st.builds(
     Chart, TEXT, st.sampled_from(("bars", "line", "pie")), st.just(("a", "b")), st.just((1.0, 2.0))
 )
-FACTS = st.builds(Facts, st.lists(st.tuples(LABEL, TEXT), max_size=3).map(tuple))
+FACTS = st.builds(DefinitionList, st.lists(st.tuples(LABEL, TEXT), max_size=3).map(tuple))
 LEAF = (
     st.builds(Text, LABEL)
     | st.builds(Notice, LABEL, st.booleans())

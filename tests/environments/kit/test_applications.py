@@ -12,7 +12,7 @@ import pytest
 
 from environments.apps import APPS, load_app
 from environments.kit.chart import draw
-from environments.kit.html import NONCE, Shell, render
+from environments.kit.html import NONCE, PageLayout, render
 from environments.kit.reading import blocks, links
 from environments.kit.theme import Theme, theme, wordings
 from environments.model.axes import open_state
@@ -38,8 +38,8 @@ def site(app: App) -> Iterator[Site]:
     state.close()
 
 
-def shell(site: Site, look: Theme) -> Shell:
-    return Shell(
+def shell(site: Site, look: Theme) -> PageLayout:
+    return PageLayout(
         title=site.app.title,
         navigation=site.navigation(),
         theme=look,

@@ -10,11 +10,21 @@ from hypothesis import strategies as st
 from environments.kit.arrange import arranged, navigation
 from environments.kit.reading import forms
 from environments.kit.theme import Theme, theme
-from environments.model.page import Chart, Facts, Field, Form, Items, Link, Page, Section, Text
+from environments.model.page import (
+    Chart,
+    DefinitionList,
+    Field,
+    Form,
+    ItemList,
+    Link,
+    Page,
+    Section,
+    Text,
+)
 from tests.environments.kit.pages import PAGES
 
 THEMES = st.builds(theme, st.integers(0, 11), st.integers(0, 3))
-FACTS, CHART = Facts((("a", "b"),)), Chart("c", "bars", (), ())
+FACTS, CHART = DefinitionList((("a", "b"),)), Chart("c", "bars", (), ())
 FORM, OTHER = Form("One", page="a"), Form("Two", page="b")
 
 
@@ -29,7 +39,7 @@ def test_facts_forms_and_charts_that_stand_together_take_the_theme_s_order() -> 
 
 def test_what_stands_between_others_stays_there() -> None:
     chosen = look(order=("form", "chart", "facts"))
-    items = Items((), ())
+    items = ItemList((), ())
     given = (Text("a"), FACTS, items, FORM, Link("next", "a"), CHART)
     assert arranged(given, chosen) == list(given)
 

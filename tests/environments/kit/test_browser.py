@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from environments.kit.html import Shell, render
+from environments.kit.html import PageLayout, render
 from environments.kit.theme import theme
 from environments.model.page import (
-    Facts,
+    DefinitionList,
     Field,
     Form,
-    Items,
+    ItemList,
     Link,
     Notice,
     Option,
@@ -61,14 +61,14 @@ ROWS = tuple(
     )
     for name in THINGS
 )
-ITEMS = Items(("Thing", "Price", "Remark", "Note"), ROWS)
+ITEMS = ItemList(("Thing", "Price", "Remark", "Note"), ROWS)
 PAGE = Page(
     "A page with everything",
     (
         Notice("Saved."),
         Text(XSS),
         SEARCH,
-        Facts((("Status", "open"), ("Where", "5 Station Street, " * 5))),
+        DefinitionList((("Status", "open"), ("Where", "5 Station Street, " * 5))),
         ITEMS,
         Link("Onward", "list", {"part": "1"}),
         Section("Editing", (EDIT, Form(Word("gamma"), operation="gamma"))),
@@ -89,7 +89,7 @@ def browser(chromium: Path) -> Iterator[Browser]:
 
 
 def show(tab: Tab, index: int, *noise: Overlay) -> None:
-    shell = Shell(
+    shell = PageLayout(
         title="Everything",
         navigation=NAVIGATION,
         theme=theme(index, 1),

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from environments.kit.html import NONCE, Shell, address, render
+from environments.kit.html import NONCE, PageLayout, address, render
 from environments.kit.reading import blocks, forms, links
 from environments.kit.theme import Theme, name_of, printable, theme
 from environments.model.page import (
     Block,
     Chart,
-    Facts,
+    DefinitionList,
     Field,
     Form,
-    Items,
+    ItemList,
     Link,
     Notice,
     Option,
@@ -62,7 +62,7 @@ ATTRIBUTES = {
 NAVIGATION = (Link(Word("alpha"), "home"), Link(Word("beta"), "list", {"a": "1"}))
 
 
-def shell(look: Theme, **changed: Any) -> Shell:
+def shell(look: Theme, **changed: Any) -> PageLayout:
     given = {
         "title": "Alder & <Finch>",
         "navigation": NAVIGATION,
@@ -71,7 +71,7 @@ def shell(look: Theme, **changed: Any) -> Shell:
         "nonce": lambda form: f"once-{form.operation}",
         "chart": lambda chart: f"/chart/{chart.kind}.png",
     }
-    return Shell(**{**given, **changed})
+    return PageLayout(**{**given, **changed})
 
 
 def read(page: Page, look: Theme, **changed: Any) -> Document:
@@ -187,10 +187,10 @@ def _texts(given: Iterable[Block]) -> Iterable[str]:
         match block:
             case Text(text) | Notice(text):
                 yield named(text)
-            case Facts(rows):
+            case DefinitionList(rows):
                 for label, value in rows:
                     yield from (named(label), value)
-            case Items(_, rows):
+            case ItemList(_, rows):
                 for row in rows:
                     yield from (row.cells)
             case Section(title):
@@ -211,7 +211,7 @@ def everywhere(*blocks: Block) -> list[Document]:
 
 def test_a_word_with_an_object_shows_its_wording_and_is_named_in_full() -> None:
     form = Form(Word("alpha", "Oak & Mug"), operation="remove")
-    for document in everywhere(Items(("Thing",), (Row("Oak & Mug", (), (form,)),))):
+    for document in everywhere(ItemList(("Thing",), (Row("Oak & Mug", (), (form,)),))):
         assert document.forms[0].submit == f"{WORDS['alpha']} Oak & Mug"
         assert WORDS["alpha"] in document.texts
 
@@ -239,7 +239,7 @@ def test_a_long_choice_is_a_list_in_every_theme() -> None:
 
 def test_lists_have_named_columns_in_every_layout() -> None:
     rows = (Row("Mug", ("$3",), (Form("Go", page="list"),)), Row("Jug", ("$4",)))
-    for document in everywhere(Items(("Thing", "Price"), rows)):
+    for document in everywhere(ItemList(("Thing", "Price"), rows)):
         assert "Price" in document.texts
         if document.tags["table"]:
             assert document.tags["th"] == 3
@@ -248,12 +248,12 @@ def test_lists_have_named_columns_in_every_layout() -> None:
 
 
 def test_an_empty_list_says_so() -> None:
-    for document in everywhere(Items(("Thing",), ())):
+    for document in everywhere(ItemList(("Thing",), ())):
         assert "Nothing" in document.texts
 
 
 def test_a_row_with_too_few_cells_is_refused() -> None:
-    page = Page("Page", (Items(("Thing", "Price"), (Row("Mug"),)),))
+    page = Page("Page", (ItemList(("Thing", "Price"), (Row("Mug"),)),))
     with pytest.raises(ValueError, match="zip"):
         render(page, shell(theme(0, 0)))
 
@@ -308,9 +308,9 @@ def test_structures_differ_between_all_themes() -> None:
     page = Page(
         "Page",
         (
-            Facts((("Name", "Value"),)),
+            DefinitionList((("Name", "Value"),)),
             Form("Go", (field, Field("text", "Say")), page="list"),
-            Items(("Thing", "Price"), (Row(Link("Mug", "mug"), ("$3",)),)),
+            ItemList(("Thing", "Price"), (Row(Link("Mug", "mug"), ("$3",)),)),
         ),
     )
     structures = set()

@@ -9,10 +9,10 @@ from environments.kit.reading import beside, blocks, charts, forms, links, optio
 from environments.model.config import Ui
 from environments.model.page import (
     Chart,
-    Facts,
+    DefinitionList,
     Field,
     Form,
-    Items,
+    ItemList,
     Link,
     Notice,
     Option,
@@ -36,11 +36,11 @@ PAGE = Page(
         Section(
             Word("more", "Mugs"),
             (
-                Items(("Mug", "Price"), (Row(OPEN, ("$5",), (DROP,)), Row("Slate", ("$6",)))),
+                ItemList(("Mug", "Price"), (Row(OPEN, ("$5",), (DROP,)), Row("Slate", ("$6",)))),
                 Section("Deeper", (ASK, Chart("Sales", "bars", ("Jan",), (1.0,)))),
             ),
         ),
-        Facts((("Maker", "Finch"),)),
+        DefinitionList((("Maker", "Finch"),)),
         Notice("Careful"),
     ),
 )
@@ -80,7 +80,7 @@ ROWS = [Row(f"Mug {n}") for n in range(10)]
 
 def test_a_long_list_comes_a_page_at_a_time_with_links_to_its_neighbours() -> None:
     shown, older = listing(view(None), "mugs", ("Mug",), ROWS)
-    assert isinstance(shown, Items)
+    assert isinstance(shown, ItemList)
     assert shown.rows == tuple(ROWS[:4])
     assert older == Link(Word("next_page"), "mugs", {"kind": "mug", PART: "1"})
     middle = listing(view("1"), "mugs", ("Mug",), ROWS)
@@ -89,14 +89,14 @@ def test_a_long_list_comes_a_page_at_a_time_with_links_to_its_neighbours() -> No
         Word("next_page"),
     ]
     (last, _) = listing(view("2"), "mugs", ("Mug",), ROWS)
-    assert isinstance(last, Items)
+    assert isinstance(last, ItemList)
     assert last.rows == tuple(ROWS[8:])
 
 
 @pytest.mark.parametrize("part", ["-1", "x", "", "²", "1e3", "0x1", "99999999", "1" * 5000])
 def test_a_part_that_is_no_page_is_an_end_of_the_list(part: str) -> None:
     shown = listing(view(part), "mugs", ("Mug",), ROWS)[0]
-    assert isinstance(shown, Items)
+    assert isinstance(shown, ItemList)
     assert shown.rows in (tuple(ROWS[:4]), tuple(ROWS[8:]))
 
 

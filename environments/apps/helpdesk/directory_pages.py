@@ -17,7 +17,7 @@ from environments.apps.lists import (
     table_page,
 )
 from environments.model.binding import money
-from environments.model.page import Block, Chart, Items, Link, Page, Row, Text, Word
+from environments.model.page import Block, Chart, ItemList, Link, Page, Row, Text, Word
 from environments.model.spec import View
 
 _PEOPLE = """SELECT p.*, t.name AS team_name FROM person p JOIN team t ON t.id = p.team
@@ -137,7 +137,7 @@ def room(view: View, found: sqlite3.Row) -> Page:
         ui.pick("hour", HOURS),
         ui.control("purpose", "text", "", required=True),
     )
-    taken = Items(headings("day hour purpose booked_by"), rows)
+    taken = ItemList(headings("day hour purpose booked_by"), rows)
     form = ui.action_form("book", "book", *fields, room=found["id"])
     return Page(found["name"], (about, form, ui.section_of("taken", taken)))
 

@@ -10,8 +10,8 @@ from environments.apps.press.schema import AUDIENCES, COMMENT_STATES, LICENCES, 
 from environments.model.binding import money
 from environments.model.page import (
     Block,
-    Facts,
-    Items,
+    DefinitionList,
+    ItemList,
     Link,
     Option,
     Page,
@@ -75,7 +75,7 @@ def newsletter(view: View, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), str(found[name])) for name in shown)
     sealed = (Word("code"), view.code("newsletter", found["id"]))
     blocks: tuple[Block, ...] = (
-        Facts((*about, sealed)),
+        DefinitionList((*about, sealed)),
         _article(view, "lead", found["article"]),
     )
     if found["status"] == "planned":
@@ -112,7 +112,7 @@ def comment(view: View, found: sqlite3.Row) -> Page:
     hidden = {"comment": found["id"]}
     blocks: tuple[Block, ...] = (
         Text(found["body"]),
-        Facts(about),
+        DefinitionList(about),
         _article(view, "article", found["article"]),
         ui.action_form("delete", "delete", **hidden),
     )
@@ -137,7 +137,7 @@ def author(view: View, found: sqlite3.Row) -> Page:
     rows = tuple(
         opens(r["title"], "article", r["id"], r["state"], money(r["fee"])) for r in written
     )
-    items = Items(headings("article state fee"), rows)
+    items = ItemList(headings("article state fee"), rows)
     about = ui.facts(desk=found["desk"])
     their = ui.section_of("their_articles", items)
     return Page(found["name"], (Text(found["about"]), about, their))

@@ -17,7 +17,7 @@ from environments.apps.console.schema import (
 )
 from environments.apps.lists import asked_for, chosen, headings, opens, searched
 from environments.model.binding import money
-from environments.model.page import Block, Facts, Items, Link, Page, Section, Text, Word
+from environments.model.page import Block, DefinitionList, ItemList, Link, Page, Section, Text, Word
 from environments.model.spec import View
 
 _ALERTS = """SELECT a.*, s.name AS of FROM alert a JOIN service s ON s.id = a.service
@@ -59,7 +59,7 @@ def alert(view: View, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), found[name] or "-") for name in shown)
     blocks: tuple[Block, ...] = (
         Text(found["body"]),
-        Facts(about),
+        DefinitionList(about),
         _service(view, found["service"]),
     )
     if found["status"] != "resolved":
@@ -88,7 +88,7 @@ def member(view: View, found: sqlite3.Row) -> Page:
     about = ui.facts(team=found["team"], role=found["role"])
     fields = (ui.pick("role", ROLES, found["role"]), ui.pick("team", TEAMS, found["team"]))
     form = ui.action_form("set_role", "set-role", *fields, member=found["id"])
-    keys_held = ui.section_of("their_keys", Items(headings("key scope status"), rows))
+    keys_held = ui.section_of("their_keys", ItemList(headings("key scope status"), rows))
     return Page(found["name"], (Text(found["about"]), about, keys_held, form))
 
 
@@ -108,7 +108,7 @@ def key(view: View, found: sqlite3.Row) -> Page:
     sealed = (Word("code"), view.code("accesskey", found["id"]))
     holder = view.state.row("member", found["member"])
     link = ui.link_to(holder, "member")
-    blocks: tuple[Block, ...] = (Facts((*about, sealed)), ui.section_of("member", link))
+    blocks: tuple[Block, ...] = (DefinitionList((*about, sealed)), ui.section_of("member", link))
     if found["status"] == "active":
         hidden = {"key": found["id"]}
         form = ui.action_form("revoke", "revoke", ui.pick("ground", GROUNDS), **hidden)
@@ -148,7 +148,9 @@ def windows(view: View) -> Page:
 def window(view: View, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), str(found[name])) for name in ("starts", "hours", "reason"))
     sealed = (Word("code"), view.code("window", found["id"]))
-    return Page(found["number"], (Facts((*about, sealed)), _service(view, found["service"])))
+    return Page(
+        found["number"], (DefinitionList((*about, sealed)), _service(view, found["service"]))
+    )
 
 
 def plan(view: View) -> Page:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from judges.engine import Engines
 
 
-class Talk:
+class AgentModelClient:
     """``side`` is the model, ``see`` what its agents are shown of a page."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Talk:
         self._engines = engines
         self._loop = loop
 
-    def begin(self, attempt: int) -> Asking:
+    def start_run(self, attempt: int) -> Asking:
         """The ledger of one run, for ``ask``; replies of another attempt are others."""
         return self.side.ask(self._engines, attempt, refresh=())
 
@@ -65,7 +65,9 @@ class Talk:
 
 
 @contextmanager
-def talking(side: ModelSide, see: Representation, spent: float) -> Iterator[Talk]:
+def open_model_client(
+    side: ModelSide, see: Representation, spent: float
+) -> Iterator[AgentModelClient]:
     """The model of one sitting; ``spent`` dollars went to earlier ones. Raises UserError for a
     budget without a price, and for screenshots that the model does not take."""
     if see.shows_screenshot and not side.known.images:
@@ -76,7 +78,7 @@ def talking(side: ModelSide, see: Representation, spent: float) -> Iterator[Talk
     try:
         engines = asyncio.run_coroutine_threadsafe(_open(side, spent), loop).result()
         try:
-            yield Talk(side, see, engines, loop)
+            yield AgentModelClient(side, see, engines, loop)
         finally:
             asyncio.run_coroutine_threadsafe(engines.close(), loop).result()
     finally:

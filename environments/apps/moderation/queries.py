@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from environments.apps import details as ui
 from environments.apps.lists import headings, opens
-from environments.model.page import Field, Items, Option
+from environments.model.page import Field, ItemList, Option
 from environments.model.spec import View
 
 DECISIONS = """SELECT d.*, coalesce(c.number, '-') AS clause_number, m.handle,
@@ -19,7 +19,7 @@ def clauses(view: View, *first: Option) -> Field:
     return ui.control("clause", "choice", "", options)
 
 
-def decisions(view: View, key: str) -> Items:
+def decisions(view: View, key: str) -> ItemList:
     """What was decided about a post or a member."""
     found = view.state.rows(
         DECISIONS + " WHERE :key IN (d.post, d.member) ORDER BY d.number", key=key
@@ -36,4 +36,4 @@ def decisions(view: View, key: str) -> Items:
         )
         for row in found
     )
-    return Items(headings("decision verdict clause moderator taken"), rows)
+    return ItemList(headings("decision verdict clause moderator taken"), rows)

@@ -8,8 +8,19 @@ from datetime import date, timedelta
 from environments.apps import details as ui
 from environments.apps.lists import asked_for, chosen, headings, opens, searched, table_page
 from environments.apps.moderation.operations import OUTCOMES
-from environments.apps.moderation.parts import DECISIONS, clauses, decisions
-from environments.model.page import Block, Facts, Field, Items, Label, Link, Page, Row, Text, Word
+from environments.apps.moderation.queries import DECISIONS, clauses, decisions
+from environments.model.page import (
+    Block,
+    DefinitionList,
+    Field,
+    ItemList,
+    Label,
+    Link,
+    Page,
+    Row,
+    Text,
+    Word,
+)
 from environments.model.site import missing
 from environments.model.spec import View
 
@@ -43,7 +54,7 @@ def member(view: View, found: sqlite3.Row) -> Page:
     blocks: tuple[Block, ...] = (Text(found["about"]), about)
     if found["status"] == "active":
         blocks = (*blocks, Link(Word("suspend_member"), "suspend", here))
-    items = Items(headings("post title status"), rows)
+    items = ItemList(headings("post title status"), rows)
     return Page(
         found["handle"],
         (
@@ -73,7 +84,7 @@ def decision(view: View) -> Page:
     links = [Link(found["handle"], "member", {"id": found["member"]})]
     if found["post"]:
         links.append(Link(found["about"], "post", {"id": found["post"]}))
-    return Page(found["number"], (Facts(about), ui.section_of("concerns", *tuple(links))))
+    return Page(found["number"], (DefinitionList(about), ui.section_of("concerns", *tuple(links))))
 
 
 def _sanction(view: View, word: str, operation: str, *fields: Field) -> Page:
@@ -114,7 +125,7 @@ def rule(view: View, found: sqlite3.Row) -> Page:
         Row(part["number"], (part["body"], str(part["days"]) if part["days"] else "-"))
         for part in parts
     )
-    return Page(found["title"], (Items(headings("clause body days"), rows),))
+    return Page(found["title"], (ItemList(headings("clause body days"), rows),))
 
 
 def appeals(view: View) -> Page:
