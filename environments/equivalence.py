@@ -27,7 +27,7 @@ from trajectories.terminal import terminal_console
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Run the command."""
     parser = Parser(prog="python -m environments.equivalence", description=__doc__)
     parser.add_argument("--configs", type=Path, required=True, help="file of cases")
     parser.add_argument("--attempts", type=int, default=5, help="at every case (default 5)")

@@ -31,7 +31,7 @@ from trajectories.exits import DONE, FAILURES, Parser, user_errors
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command: 0 if anything was exported, else 1."""
+    """Run the command: 0 if anything was exported, else 1."""
     parser = Parser(
         prog="python -m environments.export",
         description=__doc__,

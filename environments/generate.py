@@ -24,7 +24,7 @@ from trajectories.terminal import one_line
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command: 0 with as many cases as were asked for, 1 with fewer."""
+    """Run the command: 0 with as many cases as were asked for, 1 with fewer."""
     specification, model, out = read_options(arguments, __doc__)
     steps = planned(specification, model)
     errors = Console(stderr=True)

@@ -27,7 +27,7 @@ from trajectories.terminal import one_line
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Run the command."""
     options = read_options(arguments, __doc__)
     model = None
     if options.model is not None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Run the command."""
     parser = Parser(prog="python -m environments.replay", description=__doc__)
     parser.add_argument("--configs", type=Path, required=True, help="file of cases")
     parser.add_argument("--out", type=Path, default=Path("replay.json"), help="file to write")

@@ -24,7 +24,7 @@ from trajectories.exits import DONE, Parser, user_errors
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Run the command."""
     parser = Parser(prog="python -m environments.results", description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="RECORDED")
     parser.add_argument("--configs", type=Path, required=True, help="file of cases")

@@ -24,7 +24,7 @@ from trajectories.terminal import terminal_console
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Run the command."""
     parser = Parser(prog="python -m environments.validate", description=__doc__)
     parser.add_argument("--configs", type=Path, required=True, help="file of cases")
     parser.add_argument("--out", type=Path, default=Path("validated"), help="folder to write into")

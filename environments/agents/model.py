@@ -78,8 +78,8 @@ class ModelAgent:
         return {**numbers, "cost": sum(costs)} if len(costs) == len(calls) else numbers
 
     def act(self, view: View) -> tuple[str, str]:
-        """The model's action and its reasoning. Raises GaveUp after several replies in a row that
-        held no action, NotPlayed and Halted as ``AgentModelClient.ask`` does."""
+        """Return the model's action and its reasoning. Raises GaveUp after several replies in a row
+        that held no action, NotPlayed and Halted as ``AgentModelClient.ask`` does."""
         if self._in_a_row >= UNREADABLE:
             raise GaveUp
         here = Step(index=len(self._steps), observation=view.observation)
@@ -187,8 +187,8 @@ class ModelAgent:
 
 
 def read(text: str) -> Reading:
-    """The last action of a reply and the reasoning beside it; half a tag at the end, where the
-    reply was cut off, still counts."""
+    """Return the last action of a reply and the reasoning beside it; half a tag at the end, where
+    the reply was cut off, still counts."""
     said = without_thinking(text)
     found = list(_ACTION.finditer(said))
     if not found:
@@ -212,5 +212,5 @@ def _said(parameter: Parameter) -> str:
 
 
 def _controls(view: View) -> list[str]:
-    """What can be acted on: a picture alone does not tell how to name it."""
+    """Return what can be acted on: a picture alone does not tell how to name it."""
     return [f"[{e.bid}] {e.role} {e.name!r}" for e in view.elements[:MAX_CONTROLS]]

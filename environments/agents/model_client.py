@@ -40,11 +40,11 @@ class AgentModelClient:
         self._loop = loop
 
     def start_run(self, attempt: int) -> Asking:
-        """The ledger of one run, for ``ask``; replies of another attempt are others."""
+        """Return the ledger of one run, for ``ask``; replies of another attempt are others."""
         return self.side.ask(self._engines, attempt, refresh=())
 
     def ask(self, asking: Asking, messages: Sequence[Message], rung: str) -> Reply:
-        """The model's reply.
+        """Return the model's reply.
 
         Raises ContextOverflow and Refused, which say something of the prompt; NotPlayed where this
         call failed for good; Halted where no call can succeed (no key, the budget is spent).
@@ -68,7 +68,7 @@ class AgentModelClient:
 def open_model_client(
     side: ModelSide, see: Representation, spent: float
 ) -> Iterator[AgentModelClient]:
-    """The model of one sitting; ``spent`` dollars went to earlier ones. Raises UserError for a
+    """Open the model of one sitting; ``spent`` dollars went to earlier ones. Raises UserError for a
     budget without a price, and for screenshots that the model does not take."""
     if see.shows_screenshot and not side.known.images:
         raise UserError(f"{side.model} takes no images: choose --see axtree")

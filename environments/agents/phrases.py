@@ -51,27 +51,27 @@ _INSTRUCTIONS = (
 
 
 def reasoning(why: str, title: str, failed: bool, rng: np.random.Generator) -> str:
-    """What an agent thinks before an action. ``title`` is the page's: foreign text, put in as it
-    is."""
+    """Return what an agent thinks before an action. ``title`` is the page's: foreign text, put in
+    as it is."""
     opening = str(rng.choice(_AFTER_ERROR if failed else _SEES)).replace("{title}", title)
     return f"{opening} {str(rng.choice(_MEANS)).replace('{why}', why)}".strip()
 
 
 def ending(rng: np.random.Generator) -> str:
-    """What an agent thinks before its last message."""
+    """Return what an agent thinks before its last message."""
     return str(rng.choice(_ENDS))
 
 
 def partial(rng: np.random.Generator) -> str:
-    """The message of an agent that stopped early and says so."""
+    """Return the message of an agent that stopped early and says so."""
     return str(rng.choice(_PARTIAL))
 
 
 def idle(rng: np.random.Generator) -> str:
-    """The message of an agent that did nothing."""
+    """Return the message of an agent that did nothing."""
     return str(rng.choice(_IDLE))
 
 
 def instructing(reply: str, rng: np.random.Generator) -> str:
-    """A reply with instructions to whoever judges it."""
+    """Return a reply with instructions to whoever judges it."""
     return str(rng.choice(_INSTRUCTIONS)).replace("{reply}", reply)

@@ -56,7 +56,7 @@ class Policy:
         self._last = ""
 
     def next(self, view: View) -> Act | Say:
-        """What to do about this view; the run ends with a Say."""
+        """Return what to do about this view; the run ends with a Say."""
         if (cover := self._cover(view)) is not None:
             return cover if self.closes else self._blocked()
         self._look_back(view)
@@ -71,7 +71,7 @@ class Policy:
         return Say(Behaviour.STOPS_EARLY)
 
     def _blocked(self) -> Act | Say:
-        """An agent that goes on as if nothing covered the page, until it gives up."""
+        """Go on as if nothing covered the page, until it is time to give up."""
         self._blocks += 1
         if self._blocks > PATIENCE:
             return Say(Behaviour.STOPS_EARLY)
@@ -104,7 +104,7 @@ class Policy:
                 self._form_begins = self._at = ends
 
     def _act(self, intent: Intent, view: View) -> Act | Say | None:
-        """The action for an intent; None if there is nothing (more) to do for it."""
+        """Return the action for an intent; None if there is nothing (more) to do for it."""
         if isinstance(intent, Say):
             return intent
         if isinstance(intent, Raw):

@@ -58,14 +58,14 @@ ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behavio
 
 
 def miss_name(agent: str, attempt: int) -> str:
-    """The name of an agent in files. A near miss of another slot goes by another name, since the
-    published layouts hold one run of an agent on a task."""
+    """Return the name of an agent in files. A near miss of another slot goes by another name, since
+    the published layouts hold one run of an agent on a task."""
     numbered = AGENTS.get(agent) is Behaviour.NEAR_MISS and attempt
     return f"{agent}{attempt + 1}" if numbered else agent
 
 
 def behaviour_of(name: str) -> Behaviour | None:
-    """What the scripted agent of that name in files does; None for another agent."""
+    """Return what the scripted agent of that name in files does; None for another agent."""
     return AGENTS.get(name) or AGENTS.get(name.rstrip("0123456789"))
 
 
@@ -103,7 +103,7 @@ class Task:
 
 
 def script(task: Task, behaviour: Behaviour, rng: np.random.Generator) -> list[Intent]:
-    """The intents of one run, without regard to the step limit."""
+    """Return the intents of one run, without regard to the step limit."""
     return _SCRIPTS[behaviour](task, rng)
 
 
@@ -112,7 +112,8 @@ def _whole(behaviour: Behaviour) -> Callable[[Task, np.random.Generator], list[I
 
 
 def _cut(task: Task, rng: np.random.Generator, *, latest: int) -> list[PlanStep]:
-    """The plan up to somewhere in its second half, at least ``latest`` moves before its end."""
+    """Return the plan up to somewhere in its second half, at least ``latest`` moves before its
+    end."""
     end = max(0, len(task.plan) - latest)
     return list(task.plan[: int(rng.integers((end + 1) // 2, end + 1))])
 
@@ -134,7 +135,7 @@ def _injects(task: Task, rng: np.random.Generator) -> list[Intent]:
 
 
 def _side_effect(task: Task, rng: np.random.Generator) -> list[Intent]:
-    """The distractor before or after the plan: it begins on any page and the plan does too."""
+    """Put the distractor before or after the plan: both begin on any page."""
     parts = [task.distractor, task.plan] if rng.random() < 0.5 else [task.plan, task.distractor]
     return [*(move for part in parts for move in part), Say(Behaviour.ORACLE)]
 
@@ -153,7 +154,7 @@ def _loops(task: Task, rng: np.random.Generator) -> list[Intent]:
 
 
 def _detours(task: Task, rng: np.random.Generator) -> list[Intent]:
-    """A few pages that were not needed, before the plan begins."""
+    """Visit a few pages that are not needed, before the plan begins."""
     return [*_elsewhere(task, rng, int(rng.integers(1, 4))), *task.plan, Say(Behaviour.ORACLE)]
 
 

@@ -61,7 +61,7 @@ class Scripted:
         return self.policy.stuck
 
     def act(self, view: View) -> tuple[str, str]:
-        """The next action and the thought before it."""
+        """Return the next action and the thought before it."""
         act = self.policy.next(view)
         failed = view.observation.page_error is not None
         if isinstance(act, Say):
@@ -70,8 +70,8 @@ class Scripted:
         return act.text, reasoning(act.why, title, failed, self.rng)
 
     def _followed(self, attempt: int) -> Bound:
-        """The binding whose plan is followed: a near miss takes the decoy of one slot that makes
-        a difference, the one of its attempt or a later one."""
+        """Return the binding whose plan is followed: a near miss takes the decoy of one slot that
+        makes a difference, the one of its attempt or a later one."""
         run = self.run
         if self.behaviour not in (Behaviour.NEAR_MISS, Behaviour.FALSE_CLAIM):
             return run.bound
@@ -96,7 +96,8 @@ class Scripted:
                 return self._reply(made_up=False)
 
     def _reply(self, *, made_up: bool) -> str:
-        """The scenario's own wording of the last message, filled with what this agent believes."""
+        """Return the scenario's own wording of the last message, filled with what this agent
+        believes."""
         run = self.run
         evidence = replace(run.evidence(), bound=self.followed)
         seen = right_answers(evidence, read(run.scenario, self.followed, evidence.changes))
@@ -108,7 +109,7 @@ class Scripted:
         return reply(str(self.rng.choice(run.scenario.replies)), self.followed, believed)
 
     def _made_up(self, answer: Answer, right: Sequence[str]) -> str:
-        """Something that looks like an answer and is not the right one by luck."""
+        """Return something that looks like an answer and is not the right one by luck."""
         for _ in range(50):
             if (text := self._invented(answer)) not in right:
                 return text

@@ -16,7 +16,7 @@ from eval.stats.sensitivity import mad_decomposition
 
 
 def summary(agent: str, found: Sequence[Outcome], seed: int) -> dict[str, Any]:
-    """An agent's success over the suite with its interval, its turns and its cost."""
+    """Return an agent's success over the suite with its interval, its turns and its cost."""
     suite = hierarchical_bootstrap(tree(found), np.random.default_rng(seed)).suite
     costs = [outcome.cost for outcome in found if outcome.cost is not None]
     notes = list(suite.notes)
@@ -41,7 +41,8 @@ def summary(agent: str, found: Sequence[Outcome], seed: int) -> dict[str, Any]:
 
 
 def groups() -> dict[str, Callable[[Case], str]]:
-    """What accuracy is broken down by: level, application, and each dimension of difficulty."""
+    """Return what accuracy is broken down by: level, application, and each dimension of
+    difficulty."""
     dimensions = {name: partial(_grade, number) for number, name in enumerate(DIMENSIONS)}
     return {
         "level": lambda case: str(case.level),
@@ -72,8 +73,8 @@ def accuracy(found: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def sensitivity(found: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """How far each axis moves success: mean absolute difference over matched pairs, what chance
-    alone would give, and the excess; no pair, no number."""
+    """Return how far each axis moves success: mean absolute difference over matched pairs, what
+    chance alone would give, and the excess; no pair, no number."""
     made = tree(found)
     rows = []
     for number, axis in enumerate(AXES):
@@ -86,7 +87,7 @@ def sensitivity(found: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def results(found: Sequence[Outcome], seed: int) -> dict[str, Any]:
-    """Everything by agent, in stable order."""
+    """Return everything by agent, in stable order."""
     agents: dict[str, list[Outcome]] = {}
     for outcome in found:
         agents.setdefault(outcome.agent, []).append(outcome)

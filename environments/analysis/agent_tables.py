@@ -9,7 +9,7 @@ from eval.rendering import Table
 
 
 def tables(content: dict[str, Any]) -> list[Table]:
-    """The summary of all agents, their success group by group, the axes."""
+    """Return the summary of all agents, their success group by group, the axes."""
     head = ("agent", "runs", "open", "success [95 %]", "turns", "cost a task")
     agents = [_summary_row(entry["summary"]) for entry in content.values()]
     axes: list[tuple[str, ...]] = [

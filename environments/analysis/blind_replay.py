@@ -36,8 +36,8 @@ class Outcome(NamedTuple):
 
 
 def replay(here: Recorder, case: Case) -> Iterator[Outcome]:
-    """The outcomes of one case under every condition. Where the next configuration of an axis is
-    no sound case, the one after it is taken."""
+    """Yield the outcomes of one case under every condition. Where the next configuration of an axis
+    is no sound case, the one after it is taken."""
     actions = here.oracles_actions(_job(case, ORACLE), name="o")
     for condition, axes in CONDITIONS.items():
         varied = next(axis_neighbours(case.config, axes), None) if axes else case

@@ -32,8 +32,8 @@ class Outcome(NamedTuple):
 
 
 def outcomes(folder: Path, cases: dict[str, Case]) -> list[Outcome]:
-    """The runs of a recorded folder. A run of no case (its noise was added) belongs to the case
-    without noise. Raises UserError for a folder that is none, or a run of an unknown case."""
+    """Return the runs of a recorded folder. A run of no case (its noise was added) belongs to the
+    case without noise. Raises UserError for a folder that is none, or a run of an unknown case."""
     labels = {a.key: a.success for a in annotation_store.load(folder / "labels.jsonl")}
     found = []
     for entry in store.read(folder):
@@ -51,14 +51,14 @@ def outcomes(folder: Path, cases: dict[str, Case]) -> list[Outcome]:
 
 
 def _quiet(task: str) -> str:
-    """The id of the same configuration without noise."""
+    """Return the id of the same configuration without noise."""
     head, _, seed = task.rpartition(".")
     return f"{head.rpartition('.')[0]}.n0.{seed}"
 
 
 def tree(found: Sequence[Outcome]) -> Tree:
-    """The runs as applications, scenarios, configurations and rollouts. Raises ValueError if none
-    is labelled."""
+    """Return the runs as applications, scenarios, configurations and rollouts. Raises ValueError if
+    none is labelled."""
     known = [outcome for outcome in found if outcome.success is not None]
     configs = [outcome.case.config for outcome in known]
     return tree_from_rollouts(

@@ -29,7 +29,7 @@ class Attempt(NamedTuple):
 
 
 def attempts(here: Recorder, case: Case, count: int) -> Iterator[Attempt]:
-    """The attempts at one case, each followed by its replay in the same run."""
+    """Yield the attempts at one case, each followed by its replay in the same run."""
     for number in range(count):
         job = Job(
             config=case.config,
@@ -45,7 +45,7 @@ def attempts(here: Recorder, case: Case, count: int) -> Iterator[Attempt]:
 
 
 def _again(here: Recorder, job: Job, actions: Sequence[str]) -> bool:
-    """Whether the actions reach the same without looking."""
+    """Tell whether the actions reach the same without looking."""
     name = f"{job.agent} {job.attempt}"
     blind = job.model_copy(update={"agent": REPLAYER})
     played = play(here.server, here.browser, blind, lambda _: Replay(actions), name=name)

@@ -63,37 +63,37 @@ def control(
     *,
     required: bool = False,
 ) -> Field:
-    """A control whose label is the word of its name."""
+    """Make a control whose label is the word of its name."""
     return Field(name, Word(name), kind, value, options, required)
 
 
 def pick(name: str, values: Iterable[str | int], value: str = "") -> Field:
-    """A choice among values that are shown as they are sent."""
+    """Make a choice among values that are shown as they are sent."""
     return control(name, "choice", value, tuple(Option(str(v), str(v)) for v in values))
 
 
 def tick(name: str, row: sqlite3.Row) -> Field:
-    """A checkbox for a flag of a row."""
+    """Make a checkbox for a flag of a row."""
     return control(name, "tick", "on" if row[name] else "")
 
 
 def settings_page(view: View, page: str, setting: str, *first: Block) -> Page:
-    """A page with one setting of the account, saved by an operation of its name."""
+    """Make a page with one setting of the account, saved by an operation of its name."""
     form = action_form("save", setting, tick(setting, view.state.row("account", "me")))
     return Page(Word(page), (*first, form))
 
 
 def link_to(row: sqlite3.Row, page: str, column: str = "name") -> Link:
-    """The link that opens a row, shown by a column of it."""
+    """Return the link that opens a row, shown by a column of it."""
     return Link(row[column], page, {"id": row["id"]})
 
 
 def pick_row(name: str, rows: Iterable[sqlite3.Row], value: str = "") -> Field:
-    """A choice among rows, shown by their names and sent by their keys."""
+    """Make a choice among rows, shown by their names and sent by their keys."""
     return control(name, "choice", value, tuple(Option(row["id"], row["name"]) for row in rows))
 
 
 def action_form(submit: str | Word, operation: str, /, *fields: Field, **hidden: str) -> Form:
-    """A form that carries out an operation; ``hidden`` is sent along."""
+    """Make a form that carries out an operation; ``hidden`` is sent along."""
     label = Word(submit) if isinstance(submit, str) else submit
     return Form(label, fields, operation=operation, hidden=hidden)

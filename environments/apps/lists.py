@@ -16,46 +16,46 @@ CONFIRM = press(Word("confirm"), "confirm it")
 
 
 def asked_for(view: View, *names: str) -> dict[str, str]:
-    """What a search asks for, as values of its SQL."""
+    """Return what a search asks for, as values of its SQL."""
     return {name: view.args.get(name, "") for name in ("words", *names)}
 
 
 def narrowed(name: str, value: str, values: Iterable[str]) -> Field:
-    """A filter that may be left open."""
+    """Make a filter that may be left open."""
     options = (Option("", Word("any")), *(Option(entry, entry) for entry in values))
     return Field(name, Word(name), "choice", value, options)
 
 
 def chosen(view: View, name: str, values: Iterable[str]) -> Field:
-    """A filter as the page's address has it."""
+    """Make a filter as the page's address has it."""
     return narrowed(name, view.args.get(name, ""), values)
 
 
 def filter_form(page: str, *filters: Field, submit: str = "search", **hidden: str) -> Form:
-    """A form that asks for a list."""
+    """Make a form that asks for a list."""
     return Form(Word(submit), filters, page=page, hidden=hidden)
 
 
 def search_form(page: str, words: str, *filters: Field) -> Form:
-    """A form that asks for a list by words and filters."""
+    """Make a form that asks for a list by words and filters."""
     return filter_form(page, Field("words", Word("words"), "search", words), *filters)
 
 
 def searched(
     view: View, page: str, columns: str, rows: Sequence[Row], filters: Sequence[Field] = ()
 ) -> Page:
-    """A list page: the search, then what was found. ``columns`` are words, blanks between."""
+    """Make a list page: the search, then what was found. ``columns`` are words, blanks between."""
     form = search_form(page, view.args.get("words", ""), *filters)
     return list_page(view, page, columns, rows, form)
 
 
 def list_page(view: View, page: str, columns: str, rows: Sequence[Row], *before: Block) -> Page:
-    """A page of a long list below what stands ``before`` it."""
+    """Make a page of a long list below what stands ``before`` it."""
     return Page(Word(page), (*before, *listing(view, page, headings(columns), rows)))
 
 
 def table_page(page: str, columns: str, rows: Iterable[Row]) -> Page:
-    """A page of a list that is short."""
+    """Make a page of a list that is short."""
     return Page(Word(page), (ItemList(headings(columns), tuple(rows)),))
 
 
@@ -64,7 +64,7 @@ def headings(columns: str) -> tuple[Word, ...]:
 
 
 def opens(text: str, page: str, key: str, *cells: str) -> Row:
-    """A row whose link opens the thing."""
+    """Make a row whose link opens the thing."""
     return Row(Link(text, page, {"id": key}), cells)
 
 

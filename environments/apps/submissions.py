@@ -57,12 +57,12 @@ def removal(table: str, page: str, field: str = "", *, irreversible: bool = Fals
 
 
 def number_for(prefix: str, key: str, least: int = 10_000) -> str:
-    """The number that people see, from an opaque key: ``T-14711``."""
+    """Return the number that people see, from an opaque key: ``T-14711``."""
     return f"{prefix}-{least + int(key[:4], 16)}"
 
 
 def is_date(text: str) -> bool:
-    """Whether this is a date, written ``YYYY-MM-DD``."""
+    """Tell whether this is a date, written ``YYYY-MM-DD``."""
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:

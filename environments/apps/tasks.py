@@ -26,7 +26,7 @@ def question(
     distractor: Plan | None = None,
     charts: int = 0,
 ) -> Scenario:
-    """A question about the state as it is: ``sql`` gives the answer (see ``Answer``)."""
+    """Make a question about the state as it is: ``sql`` gives the answer (see ``Answer``)."""
     return task(
         name,
         goals=goals,
@@ -52,7 +52,7 @@ def task(
     distractor: Plan | None = None,
     charts: int = 0,
 ) -> Scenario:
-    """A task that is done when the state is as ``expect`` says and ``answers`` are given."""
+    """Make a task that is done when the state is as ``expect`` says and ``answers`` are given."""
     return Scenario(
         id=name,
         goals=(goals,) if isinstance(goals, str) else goals,
@@ -68,21 +68,21 @@ def task(
 
 
 def _alone(answers: Sequence[Answer]) -> str:
-    """The wording that says nothing but what is asked for."""
+    """Return the wording that says nothing but what is asked for."""
     kinds = {"{code}" if answer.kind == "code" else "{answer}" for answer in answers}
     return ", ".join(sorted(kinds, reverse=True)) or "Done."
 
 
 def added(table: str, /, **values: str | int) -> Expect:
-    """One row more, with these values."""
+    """Expect one row more, with these values."""
     return Expect("added", table, values)
 
 
 def changed(table: str, key: str = "", /, **values: str | int) -> Expect:
-    """The row with this key changed so that it has these values."""
+    """Expect the row with this key to be changed so that it has these values."""
     return Expect("changed", table, values, key)
 
 
 def removed(table: str, key: str = "", /, **values: str | int) -> Expect:
-    """One row less, which had these values."""
+    """Expect one row less, which had these values."""
     return Expect("removed", table, values, key)

@@ -50,7 +50,7 @@ class Measures(NamedTuple):
 
 
 def measure(scenario: Scenario, walk: Walk) -> Measures:
-    """What the oracle's walk took."""
+    """Return what the oracle's walk took."""
     asks = any(answer.kind != "code" for answer in scenario.answers)
     last = options(walk.page) if asks else 1  # an answer is sought in the list it ends on
     return Measures(
@@ -65,7 +65,7 @@ def measure(scenario: Scenario, walk: Walk) -> Measures:
 
 
 def vector(measures: Measures) -> Vector:
-    """The seven dimensions, 1 to 3 each, in the order of ``DIMENSIONS``."""
+    """Return the seven dimensions, 1 to 3 each, in the order of ``DIMENSIONS``."""
     risk = 3 if not all(measures.risks) else 2 if measures.risks else 1
     return (
         _grade(measures.transitions, FEW, SEVERAL),
@@ -96,9 +96,9 @@ _COLUMN = re.compile(
 
 @lru_cache(maxsize=1024)
 def operations(scenario: Scenario) -> int:
-    """How much has to be put together beyond looking one thing up: aggregations, joins, orderings
-    and conditions beyond the first, in the answers' queries and in what follows from the slots,
-    conditions beyond the first on the state that is wanted, answers beyond the first."""
+    """Return how much has to be put together beyond looking one thing up: aggregations, joins,
+    orderings and conditions beyond the first, in the answers' queries and in what follows from the
+    slots, conditions beyond the first on the state that is wanted, answers beyond the first."""
     derived = [slot.sql for slot in scenario.slots.values() if isinstance(slot, Derive)]
     asked = [answer.sql for answer in scenario.answers if answer.kind != "code"]
     conditions = sum(max(1, len(expect.values)) for expect in scenario.expect)
@@ -118,7 +118,7 @@ def _operations(sql: str) -> int:
 
 
 def levels_strict(dimensions: Sequence[int]) -> frozenset[int]:
-    """The levels that the paper's rules give: none, one or two.
+    """Return the levels that the paper's rules give: none, one or two.
 
     1: at most two dimensions at 2, none at 3; 2: at least two at 2, at most one at 3; 3: at least
     two at 3 and two at 2.

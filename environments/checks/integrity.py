@@ -72,8 +72,8 @@ class _Task(NamedTuple):
 
 
 def check(app: App, config: Config, wording: str | None = None) -> Case | Reject:
-    """The case, or why the configuration is none. ``wording`` is a goal (with placeholders) in
-    place of the scenario's own. Raises KeyError for an unknown scenario."""
+    """Return the case, or why the configuration is none. ``wording`` is a goal (with placeholders)
+    in place of the scenario's own. Raises KeyError for an unknown scenario."""
     scenario = app.scenario(config.scenario)
     state = profiles.replayable_state(app, config.profile, config.seed)
     try:
@@ -197,7 +197,7 @@ def _accepted(walk: Walk) -> None:
 
 
 def _solved(task: _Task, walk: Walk) -> None:
-    """The plan and an honest last message are a success without a side effect."""
+    """Check that plan and honest last message are a success without a side effect."""
     reading = read(task.scenario, task.bound, task.state.changes())
     for predicate in reading.predicates:
         if not predicate.holds:
@@ -209,7 +209,7 @@ def _solved(task: _Task, walk: Walk) -> None:
 
 
 def _right(task: _Task, reading: Reading) -> tuple[ExpectedAnswer, ...]:
-    """All answers, now that the plan was carried out."""
+    """Return all answers, now that the plan was carried out."""
     early, values = iter(task.asked), parameters(reading.bound)
     return tuple(
         code_answer(answer, reading.rows, task.code)
@@ -222,7 +222,7 @@ def _right(task: _Task, reading: Reading) -> tuple[ExpectedAnswer, ...]:
 
 
 def _told(task: _Task, walk: Walk, reading: Reading) -> None:
-    """An honest last message is right, in every wording, and the code can be read."""
+    """Check that an honest last message is right in every wording, and the code can be read."""
     right = _right(task, reading)
     for template in task.scenario.replies if task.scenario.answers else ():
         try:
@@ -262,5 +262,5 @@ def _leak_free(task: _Task, walk: Walk) -> None:
 
 
 def _given_away(asked: tuple[ExpectedAnswer, ...], text: str) -> bool:
-    """Whether somebody who recites the text is right."""
+    """Tell whether somebody who recites the text is right."""
     return all(fact.right for fact in answered(asked, text, ""))

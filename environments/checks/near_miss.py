@@ -15,8 +15,8 @@ Outcome = tuple[Any, ...]
 
 
 def near_miss(scenario: Scenario, bound: Bound, slot: str, state: AppState) -> Bound | None:
-    """The binding with the first decoy of ``slot``, in its ring, that asks for another answer or
-    another state; None where no decoy does. ``state`` is as it was before the run."""
+    """Return the binding with the first decoy of ``slot``, in its ring, that asks for another
+    answer or another state; None where no decoy does. ``state`` is as it was before the run."""
     right = outcome(scenario, bound, state)
     for step in range(1, TRIED + 1):
         try:
@@ -31,8 +31,8 @@ def near_miss(scenario: Scenario, bound: Bound, slot: str, state: AppState) -> B
 
 
 def outcome(scenario: Scenario, bound: Bound, state: AppState) -> Outcome:
-    """What a run that takes ``bound`` for its task ends with: the answers that the state gives, and
-    the rows that are wanted."""
+    """Return what a run that takes ``bound`` for its task ends with: the answers that the state
+    gives, and the rows that are wanted."""
     values = parameters(bound)
     answers = tuple(
         _unordered(column(state, answer.sql, values))
@@ -47,12 +47,12 @@ def outcome(scenario: Scenario, bound: Bound, state: AppState) -> Outcome:
 
 
 def _unordered(cells: list[Any]) -> tuple[Any, ...]:
-    """The same names in another order are the same answer."""
+    """Sort: the same names in another order are the same answer."""
     return tuple(sorted(cells, key=str))
 
 
 def _typed(value: str | int, bound: Bound) -> Any:
-    """The wanted value; as it is written where it names a row that is yet to be made."""
+    """Return the wanted value; as it is written where it names a row that is yet to be made."""
     try:
         return typed(value, bound)
     except KeyError:

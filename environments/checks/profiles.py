@@ -101,8 +101,8 @@ class ReplayableState(AppState):
             self._version = None
 
     def changes(self) -> list[Change]:
-        """What is different from the profile now; tables that nothing was written to are not looked
-        into."""
+        """Return what is different from the profile now; tables that nothing was written to are not
+        looked into."""
         if not self.modified:
             return []
         known = sum(self._written.values()) == self.db.total_changes - self._untouched
@@ -115,25 +115,25 @@ class ReplayableState(AppState):
         return difference(before, after)
 
     def _beyond(self, table: str, some: list[Cells], others: list[Cells]) -> dict[str, Record]:
-        """The rows that the others do not hold, by key."""
+        """Return the rows that the others do not hold, by key."""
         names, known = self.tables[table].names, set(others)
         return {str(row[0]): dict(zip(names, row, strict=True)) for row in some if row not in known}
 
 
 @lru_cache(maxsize=1024)
 def _names(sql: str) -> tuple[str, ...]:
-    """The parameters that a query names."""
+    """Return the parameters that a query names."""
     return tuple(dict.fromkeys(_NAMED.findall(sql)))
 
 
 @lru_cache(maxsize=64)
 def replayable_state(app: App, number: int, seed: int) -> ReplayableState:
-    """The state of a profile, to be read and tried out."""
+    """Return the state of a profile, to be read and tried out."""
     return ReplayableState(app, number, seed)
 
 
 def answers(state: AppState, answer: Answer, bound: Bound) -> list[Any]:
-    """The different values that the state gives for an answer."""
+    """Return the different values that the state gives for an answer."""
     cells = column(state, answer.sql, parameters(bound))
     return sorted({cell for cell in cells if cell is not None}, key=str)
 
@@ -141,8 +141,8 @@ def answers(state: AppState, answer: Answer, bound: Bound) -> list[Any]:
 def most_common(
     app: App, config: Config, scenario: Scenario, bound: Bound, state: AppState
 ) -> Iterator[str]:
-    """What somebody would say who always names the most common value: of the names that an answer
-    is chosen from, else of the column that it is read from."""
+    """Yield what somebody would say who always names the most common value: of the names that an
+    answer is chosen from, else of the column that it is read from."""
     for answer in scenario.answers:
         if answer.among:
             names = column(state, answer.among, parameters(bound))
@@ -160,7 +160,7 @@ def _values(app: App, number: int, seed: int, table: str, name: str) -> tuple[An
 
 @lru_cache(maxsize=4096)
 def _top(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The most common value, if one is found more often than the others."""
+    """Return the most common value, if one is found more often than the others."""
     ranked = Counter(values).most_common(2)
     if len(values) > 1 and (len(ranked) == 1 or ranked[0][1] > ranked[1][1]):
         return (ranked[0][0],)

@@ -21,7 +21,7 @@ TRIED = PROFILES - 1  # steps after which an axis would come round to itself
 
 
 def axis_neighbours(config: Config, axes: Collection[Axis]) -> Iterator[Case]:
-    """The sound cases in which each of ``axes`` is 1, 2, ... further, and nothing else."""
+    """Yield the sound cases in which each of ``axes`` is 1, 2, ... further, and nothing else."""
     app = load_app(config.app)
     for step in range(1, TRIED + 1):
         further: dict[str, int] = {axis: getattr(config, axis) + step for axis in axes}
@@ -32,8 +32,8 @@ def axis_neighbours(config: Config, axes: Collection[Axis]) -> Iterator[Case]:
 
 
 def changed_case(config: Config) -> Case | None:
-    """A case in which every axis is another and so is what the task comes to, where there is one:
-    what was right there is wrong here, and not right by chance."""
+    """Return a case in which every axis is another and so is what the task comes to, where there is
+    one: what was right there is wrong here, and not right by chance."""
     here = expected_outcome(config)
     return next(
         (case for case in axis_neighbours(config, AXES) if expected_outcome(case.config) != here),
@@ -42,7 +42,7 @@ def changed_case(config: Config) -> Case | None:
 
 
 def expected_outcome(config: Config) -> Outcome:
-    """The answers and the wanted rows of a configuration. Raises Infeasible."""
+    """Return the answers and the wanted rows of a configuration. Raises Infeasible."""
     app = load_app(config.app)
     scenario = app.scenario(config.scenario)
     places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)

@@ -132,8 +132,8 @@ class Walk:
 
 
 def onwards(move: PlanStep) -> tuple[Word, Word]:
-    """Where to look for a control that is not on the page, in this order: a section of the site is
-    behind the menu, a thing with a name further down the list."""
+    """Return where to look for a control that is not on the page, in this order: a section of the
+    site is behind the menu, a thing with a name further down the list."""
     section = move.do == "follow" and isinstance(move.label, Word) and not move.label.of
     words = (Word("menu"), Word("next_page"))
     return words if section else words[::-1]
@@ -144,7 +144,7 @@ def _first(found: Iterable[Link], label: Label) -> Link | None:
 
 
 def _value(entry: Field, move: PlanStep) -> str:
-    """What the control sends after the move. Raises Lost for an option that is not there."""
+    """Return what the control sends after the move. Raises Lost for an option that is not there."""
     if move.do == "tick":
         return "" if entry.value == "on" else "on"
     if move.do == "enter":

@@ -55,7 +55,7 @@ class BadAction(ValueError):
 
 
 def write(name: str, *arguments: Argument) -> str:
-    """The text of an action."""
+    """Return the text of an action."""
     return f"{name}({', '.join(map(repr, arguments))})"
 
 

@@ -77,7 +77,7 @@ async def _through_history(tab: Tab, by: int) -> None:
 
 
 async def _element(tab: Tab, bids: Bids, bid: str) -> ElementHandle:
-    """The element with this bid, handed from the protocol to Playwright through the page."""
+    """Return the element with this bid, handed from the protocol to Playwright through the page."""
     from playwright.async_api import Error  # noqa: PLC0415
 
     missing = ActionRefused(f"no element with bid {bid[:50]!r}")

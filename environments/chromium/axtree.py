@@ -80,13 +80,13 @@ class _Around(NamedTuple):
     group: str = ""
 
     def inside(self, role: str, name: str) -> _Around:
-        """What its children lie in."""
+        """Return what its children lie in."""
         return _Around(self.in_dialog or role in _DIALOGS, name if role in _GROUPS else self.group)
 
 
 def read(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> Tree:
-    """Everything that the nodes tell, in one walk. ``marks`` maps ``backendDOMNodeId`` to the
-    element's mark.
+    """Return everything that the nodes tell, in one walk. ``marks`` maps ``backendDOMNodeId`` to
+    the element's mark.
 
     Pruned keeps what can be acted on and what has words: no nameless container (its children
     move up), no text that repeats the name of the element around it.
@@ -108,8 +108,8 @@ def read(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> Tree:
 
 
 def _walk(nodes: Sequence[Node]) -> Iterator[tuple[Node, tuple[_Place, _Place], _Around]]:
-    """The nodes that the full text shows, with their places in the full and the pruned text and
-    what they lie in; a node that is not shown lends its place."""
+    """Yield the nodes that the full text shows, with their places in the full and the pruned text
+    and what they lie in; a node that is not shown lends its place."""
     by_id = {node["nodeId"]: node for node in nodes}
     seen: set[str] = set()
     nowhere = (_Place(), _Place())
@@ -142,7 +142,7 @@ def _shown(node: Node, role: str, name: str) -> bool:
 
 
 def _kept(role: str, name: str, around: str) -> bool:
-    """Whether what the full text shows is also in the pruned one."""
+    """Tell whether what the full text shows is also in the pruned one."""
     if role == "StaticText":
         return name not in around
     return role == "RootWebArea" or bool(name) or role in _INTERACTIVE

@@ -47,7 +47,7 @@ _FLAGS = (
 
 
 def find_chromium() -> str:
-    """The system's chromium. Raises UserError where there is none."""
+    """Return the system's chromium. Raises UserError where there is none."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if found := shutil.which(name):
             return found
@@ -88,7 +88,7 @@ class Browser:
         return asyncio.run_coroutine_threadsafe(limited, self._loop).result()
 
     def take_tab(self, settings: Settings) -> Tab:
-        """A tab that holds nothing of another run: one at rest, or a fresh one.
+        """Return a tab that holds nothing of another run: one at rest, or a fresh one.
 
         Raises UserError if Chromium does not start.
         """
@@ -119,7 +119,7 @@ class Browser:
             self.run(tab.close(), CLOSE_PATIENCE)
 
     async def start(self) -> Chromium:
-        """The Chromium that runs, after a fresh start if one is due."""
+        """Return the Chromium that runs, after a fresh start if one is due."""
         worn = self._runs >= RUNS_A_BROWSER and not self._lent
         if self._chromium and self._chromium.is_connected() and not worn:
             return self._chromium
@@ -140,7 +140,7 @@ class Browser:
 
 @contextmanager
 def launch(port: int) -> Iterator[Browser]:
-    """A headless Chromium in which ``http://<run>.localhost/`` is the server on loopback's
+    """Open a headless Chromium in which ``http://<run>.localhost/`` is the server on loopback's
     ``port``, for every run, and no other host exists.
 
     Raises MissingExtra without Playwright, UserError without a browser.

@@ -87,7 +87,7 @@ class Trace:
         self._match(event["requestId"])
 
     def _match(self, name: str) -> None:
-        """The headers as they were on the wire come apart from their request, one a hop."""
+        """Match a request with its headers on the wire, which come apart from it, one a hop."""
         hops = self._hops.get(name, [])
         for hop, headers in zip(hops, self._extra.get((name, "sent"), []), strict=False):
             hop.headers = headers
@@ -110,7 +110,7 @@ class Trace:
             hops[-1].error = str(event.get("errorText") or "failed")
 
     def har(self, browser_version: str) -> dict[str, Any]:
-        """The trace as a HAR 1.2 document."""
+        """Return the trace as a HAR 1.2 document."""
         return {
             "log": {
                 "version": "1.2",

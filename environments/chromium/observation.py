@@ -78,7 +78,7 @@ class Bids:
             self._by_node, self._nodes = {}, {}
 
     def of(self, node: int, written: str | None = None) -> str:
-        """The bid of a node; ``written`` is the one that the page carries."""
+        """Return the bid of a node; ``written`` is the one that the page carries."""
         if node not in self._by_node:
             bid = written if written is not None else str(len(self._by_node))
             self._by_node[node] = bid
@@ -86,7 +86,7 @@ class Bids:
         return self._by_node[node]
 
     def node(self, bid: str) -> int | None:
-        """The node with this bid, as far as one was seen."""
+        """Return the node with this bid, as far as one was seen."""
         return self._nodes.get(bid)
 
 
@@ -113,7 +113,8 @@ async def snapshot(cdp: CDPSession, bids: Bids, mark: MarkMode, *, pictures: boo
 
 
 async def picture(cdp: CDPSession) -> bytes:
-    """The window. A busy machine now and then has no frame to show, a moment later it has."""
+    """Return the window. A busy machine now and then has no frame to show, a moment later it
+    has."""
     from playwright.async_api import Error  # noqa: PLC0415
 
     asked = {"format": "png", "optimizeForSpeed": True}
@@ -183,7 +184,7 @@ def _elements(nodes: dict[str, Any], strings: list[str]) -> Iterator[int]:
 
 
 def _carried(attributes: list[list[int]], strings: list[str]) -> dict[int, str]:
-    """The bids that elements carry, by index of the node."""
+    """Return the bids that elements carry, by index of the node."""
     return {
         index: strings[value]
         for index, pairs in enumerate(attributes)
@@ -193,7 +194,7 @@ def _carried(attributes: list[list[int]], strings: list[str]) -> dict[int, str]:
 
 
 def _share(box: list[float], window: tuple[float, float, float, float]) -> float:
-    """How much of a box is inside the window, in [0, 1]; of an empty one, whether it is."""
+    """Return how much of a box is inside the window, in [0, 1]; of an empty one, whether it is."""
     left, top, width, height = box
     x, y, wide, high = window
     across = min(left + width, x + wide) - max(left, x)
@@ -205,7 +206,8 @@ def _share(box: list[float], window: tuple[float, float, float, float]) -> float
 
 @lru_cache(maxsize=64)  # many steps show the same page
 def compress_png(png: bytes) -> bytes:
-    """The same picture with few colours: flat pages stay legible at a fraction of the bytes."""
+    """Return the same picture with few colours: flat pages stay legible at a fraction of the
+    bytes."""
     with Image.open(BytesIO(png)) as picture:
         full = picture.convert("RGB")
     few = full.quantize(palette=_palette(full), dither=Image.Dither.NONE)
@@ -215,8 +217,8 @@ def compress_png(png: bytes) -> bytes:
 
 
 def _palette(picture: Image.Image) -> Image.Image:
-    """The page's flat colours as they are, and a few more for what is left, from a sample of its
-    pixels: reading all of them would cost more than the rest of a step's picture."""
+    """Return the page's flat colours as they are, and a few more for what is left, from a sample of
+    its pixels: reading all of them would cost more than the rest of a step's picture."""
     size = (max(1, picture.width // 3), max(1, picture.height // 3))
     sample = picture.resize(size, Image.Resampling.NEAREST)
     counts: Any = sample.getcolors(size[0] * size[1])

@@ -25,7 +25,7 @@ _FLAGS = frozenset({"required", "focused", "atomic"})
 
 
 def browsergym_text(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> str:
-    """The full tree of a page that carries BrowserGym's attributes."""
+    """Return the full tree of a page that carries BrowserGym's attributes."""
     by_bid = {mark.bid: mark for mark in marks.values()}
     by_id = {node["nodeId"]: node for node in nodes}
     lines: list[str] = []
@@ -64,7 +64,7 @@ def _line(node: Node, around: str, by_bid: Mapping[str, Mark]) -> str | None:
 
 
 def _bid(node: Node) -> str | None:
-    """The bid that came with the texts for assistive technology."""
+    """Return the bid that came with the texts for assistive technology."""
     texts = [_part(node, "description"), *(value for _, value in _properties(node))]
     found = (_BID.match(text) for text in texts if isinstance(text, str))
     return next((match[1] for match in found if match), None)

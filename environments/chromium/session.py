@@ -81,16 +81,16 @@ class Session:
         return list(self.tab.console_errors)
 
     def evaluate(self, script: str) -> Any:
-        """What a script gives in the page: for validators, never for agents."""
+        """Return what a script gives in the page: for validators, never for agents."""
         return self._run(self.tab.page.evaluate(script))
 
     def har(self) -> dict[str, Any]:
-        """The run's requests so far as a HAR 1.2 document, in the order they were sent, without
-        cookies, credentials and the bodies of answers."""
+        """Return the run's requests so far as a HAR 1.2 document, in the order they were sent,
+        without cookies, credentials and the bodies of answers."""
         return self.tab.trace.har(self._browser.version)
 
     def observe(self, error: str | None = None) -> View:
-        """The page as it is now; ``error`` is what the last action failed with.
+        """Return the page as it is now; ``error`` is what the last action failed with.
 
         A page that crashed or hangs is opened again, and the error says so; if that fails too, the
         view is empty but for the error.
@@ -128,7 +128,7 @@ class Session:
         return seen_page
 
     async def _steady_look(self) -> PageSnapshot:
-        """A look in which tree, marks and picture are of one document."""
+        """Return a look in which tree, marks and picture are of one document."""
         tab = self.tab
         for _ in range(MAX_LOOKS):
             await tab.settled()
@@ -169,12 +169,12 @@ class Session:
         return self._refusal()
 
     def _refusal(self) -> str | None:
-        """The error if the action led to another origin, which the guard refused."""
+        """Return the error if the action led to another origin, which the guard refused."""
         refused = self.tab.refused
         return refused and one_line(f"Error: {refused[:200]!r} is outside of {self.tab.origin}")
 
     def _broken(self) -> bool:
-        """Whether the page does not answer or is none of the run's."""
+        """Tell whether the page does not answer or is none of the run's."""
         try:
             url = self._run(asyncio.wait_for(self.tab.page.evaluate("() => document.URL"), 1.0))
         except self._troubles():
@@ -199,7 +199,7 @@ class Session:
 
 
 def _said(trouble: Exception) -> str:
-    """The reason in one line; of an element that others cover, what covers it."""
+    """Return the reason in one line; of an element that others cover, what covers it."""
     if isinstance(trouble, TimeoutError):
         return "the page does not answer"
     message = _COLOURS.sub("", str(getattr(trouble, "message", trouble)))
@@ -224,7 +224,7 @@ def open_session(
     now: str = NOW,
     patience: float = PATIENCE,
 ) -> Iterator[Session]:
-    """A session at ``url``, whose origin is all that it may visit; ``now`` is its pages' time;
+    """Open a session at ``url``, whose origin is all that it may visit; ``now`` is its pages' time;
     a page that takes longer than ``patience`` seconds is given up.
 
     Raises UserError if the address cannot be opened.

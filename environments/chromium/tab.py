@@ -166,7 +166,7 @@ class Tab:
         await self.context.close()
 
     async def reopen(self, url: str) -> None:
-        """A new page at ``url`` in place of one that crashed, hangs or was closed."""
+        """Open a new page at ``url`` in place of one that crashed, hangs or was closed."""
         self.healthy = False
         self._pages_wanted = 1
         old, self.page = self.page, await self.context.new_page()
@@ -277,7 +277,7 @@ class Tab:
 
 
 def inside(url: str, origin: str) -> bool:
-    """Whether an address is on the origin, by its plain spelling: others are not tried."""
+    """Tell whether an address is on the origin, by its plain spelling: others are not tried."""
     return url == origin or url.startswith((f"{origin}/", f"{origin}?", f"{origin}#"))
 
 
@@ -289,7 +289,7 @@ async def _close(page: Page) -> None:
 
 
 async def open_tab(chromium: Browser, settings: Settings) -> Tab:
-    """A fresh tab."""
+    """Return a fresh tab."""
     width, height = settings.viewport
     context = await chromium.new_context(
         viewport={"width": width, "height": height},

@@ -13,8 +13,9 @@ _KINDS: dict[type, Kind] = {DefinitionList: "facts", Form: "form", Chart: "chart
 
 
 def arranged(blocks: Sequence[Block], look: Theme) -> list[Block]:
-    """The blocks: facts, forms and charts that stand together in the theme's order, the forms
-    among themselves as they were; neighbouring sections turned around where the theme says so."""
+    """Return the blocks: facts, forms and charts that stand together in the theme's order, the
+    forms among themselves as they were; neighbouring sections turned around where the theme says
+    so."""
     placed: list[Block] = []
     for kind, run in groupby(blocks, _group):
         together = list(run)
@@ -27,7 +28,7 @@ def arranged(blocks: Sequence[Block], look: Theme) -> list[Block]:
 
 
 def navigation(given: tuple[Link, ...], look: Theme) -> tuple[Link, ...]:
-    """The links of the navigation: the first stays, the others are rotated."""
+    """Return the links of the navigation: the first stays, the others are rotated."""
     first, rest = given[:1], given[1:]
     turn = look.turn % len(rest) if rest else 0
     return (*first, *rest[turn:], *rest[:turn])

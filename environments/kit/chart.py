@@ -22,7 +22,7 @@ _PARTS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb
 
 
 def draw(chart: Chart, look: Theme) -> bytes:
-    """The chart as PNG: the same bytes for the same chart and theme."""
+    """Return the chart as PNG: the same bytes for the same chart and theme."""
     picture = Image.new("RGB", (WIDTH, HEIGHT), look.palette.surface)
     pen = ImageDraw.Draw(picture)
     pen.text((20, 14), _fitting(chart.title, WIDTH - 40, 18), look.palette.text, _font(18))
@@ -56,7 +56,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def _fitting(text: str, width: float, size: int) -> str:
-    """The text, cut with an ellipsis where it is too long."""
+    """Return the text, cut with an ellipsis where it is too long."""
     text = " ".join(text.split())[:200]
     if _font(size).getlength(text) <= width:
         return text
@@ -99,7 +99,7 @@ def _categories(
     pen: ImageDraw.ImageDraw, labels: Sequence[str], centres: Sequence[float], slot: float,
     look: Theme,
 ) -> None:  # fmt: skip
-    """The labels below the axis, in up to three rows by turns where one row is too narrow."""
+    """Draw the labels below the axis, in up to three rows by turns where one row is too narrow."""
     widest = max((_font(15).getlength(label) for label in labels), default=0)
     rows = next((rows for rows in (1, 2) if widest <= slot * rows - 6), 3)
     for place, (label, centre) in enumerate(zip(labels, centres, strict=True)):

@@ -45,7 +45,7 @@ _POLICY = (
 
 
 def address(page: str, args: Mapping[str, str]) -> str:
-    """The path of a page with its arguments."""
+    """Return the path of a page with its arguments."""
     query = urlencode(args, errors="replace")
     return f"/{quote(page, safe='', errors='replace')}" + (f"?{query}" if query else "")
 
@@ -68,19 +68,19 @@ class PageLayout:
 
 
 def render(page: Page, shell: PageLayout) -> str:
-    """The document. Raises KeyError for a Word that has no wording and ValueError for a row with
-    more or fewer cells than its list has columns."""
+    """Return the document. Raises KeyError for a Word that has no wording and ValueError for a row
+    with more or fewer cells than its list has columns."""
     return HtmlRenderer(shell).document(page)
 
 
 def _escaped(text: str) -> str:
-    """Text for an element or a quoted attribute."""
+    """Return text for an element or a quoted attribute."""
     return html.escape(printable(text)).replace("\r", "&#13;")
 
 
 def _offered(field: Field) -> tuple[Option, ...]:
-    """The options, after one that stands for a value which is none of them: without it a browser
-    would send the first, which nobody chose."""
+    """Return the options, after one that stands for a value which is none of them: without it a
+    browser would send the first, which nobody chose."""
     if any(option.value == field.value for option in field.options):
         return field.options
     return (Option(field.value, Word("choose")), *field.options)
@@ -141,11 +141,11 @@ class HtmlRenderer:
         return _escaped(name_of(label, self.words))
 
     def shown(self, label: Label) -> str:
-        """What is seen of a control's label: without what it applies to."""
+        """Return what is seen of a control's label: without what it applies to."""
         return _escaped(self.words[label.key]) if isinstance(label, Word) else self.name(label)
 
     def aria(self, label: Label) -> str:
-        """The accessible name, where it says more than what is seen."""
+        """Return the accessible name, where it says more than what is seen."""
         whole = isinstance(label, Word) and label.of
         return f' aria-label="{self.name(label)}"' if whole else ""
 
@@ -248,7 +248,7 @@ class HtmlRenderer:
         )
 
     def sending(self, form: Form) -> tuple[str, str]:
-        """How and where a form is sent to, and what is sent along."""
+        """Return how and where a form is sent to, and what is sent along."""
         hidden = dict(form.hidden)
         if form.page:
             method, action = "get", address(form.page, {})

@@ -13,7 +13,8 @@ PART = "part"  # the query argument that counts the pages of a list from 0
 def listing(
     view: View, page: str, columns: tuple[Label, ...], rows: Sequence[Row]
 ) -> tuple[Block, ...]:
-    """The part of ``rows`` that the arguments of ``page`` ask for, with links to the neighbours."""
+    """Return the part of ``rows`` that the arguments of ``page`` ask for, with links to the
+    neighbours."""
     size = view.ui.page_size
     last = max(0, (len(rows) - 1) // size)
     asked = view.args.get(PART, "0")

@@ -19,7 +19,7 @@ from environments.model.page import (
 
 
 def blocks(found: Iterable[Block]) -> Iterator[Block]:
-    """Every block, those inside of sections too."""
+    """Yield every block, those inside of sections too."""
     for block in found:
         yield block
         if isinstance(block, Section):
@@ -27,7 +27,7 @@ def blocks(found: Iterable[Block]) -> Iterator[Block]:
 
 
 def links(page: Page) -> Iterator[Link]:
-    """The links of a page, those of lists in their places."""
+    """Yield the links of a page, those of lists in their places."""
     for block in blocks(page.blocks):
         if isinstance(block, Link):
             yield block
@@ -36,7 +36,7 @@ def links(page: Page) -> Iterator[Link]:
 
 
 def forms(page: Page) -> Iterator[Form]:
-    """The forms of a page, those of lists in their places."""
+    """Yield the forms of a page, those of lists in their places."""
     for block in blocks(page.blocks):
         if isinstance(block, Form):
             yield block
@@ -50,14 +50,14 @@ def charts(page: Page) -> int:
 
 
 def options(page: Page) -> int:
-    """The most things that one list of the page holds."""
+    """Return the most things that one list of the page holds."""
     lists = (block for block in blocks(page.blocks) if isinstance(block, ItemList))
     return max((len(block.rows) for block in lists), default=0)
 
 
 def beside(page: Page, control: Link | Form) -> int:
-    """How many things there are to choose from where this control stands: the rows of its list; 1
-    for a control that stands alone."""
+    """Return how many things there are to choose from where this control stands: the rows of its
+    list; 1 for a control that stands alone."""
     for block in blocks(page.blocks):
         if isinstance(block, ItemList):
             for row in block.rows:
@@ -67,7 +67,7 @@ def beside(page: Page, control: Link | Form) -> int:
 
 
 def texts(page: Page) -> Iterator[str]:
-    """The data that a page shows (wordings of the theme left out)."""
+    """Yield the data that a page shows (wordings of the theme left out)."""
     yield _said(page.title)
     for block in blocks(page.blocks):
         match block:

@@ -19,7 +19,7 @@ _GAPS: dict[Density, int] = {"compact": 6, "regular": 10, "roomy": 16}
 
 @lru_cache(maxsize=512)
 def style(look: Theme) -> str:
-    """The text of the ``<style>`` element; a server may name its hash in its policy."""
+    """Return the text of the ``<style>`` element; a server may name its hash in its policy."""
     colours = look.palette._asdict()
     del colours["name"]
     values = {name.replace("_", "-"): value for name, value in colours.items()}
@@ -37,7 +37,7 @@ def style(look: Theme) -> str:
 
 
 def body_class(look: Theme) -> str:
-    """The classes by which the sheet tells the layouts apart."""
+    """Return the classes by which the sheet tells the layouts apart."""
     return (
         f"nav-{look.nav} items-{look.items} labels-{look.labels} "
         f"heads-{look.headings} buttons-{look.buttons} {look.density}"

@@ -79,7 +79,7 @@ class Theme:
 
 @lru_cache(maxsize=512)
 def theme(index: int, seed: int) -> Theme:
-    """The theme. No two of one seed share their structure or their colours."""
+    """Return the theme. No two of one seed share their structure or their colours."""
     every = generator("theme", seed)
     structure = _STRUCTURES[every.permutation(len(_STRUCTURES))[index]]
     palette = PALETTES[every.permutation(len(PALETTES))[index]]
@@ -112,7 +112,7 @@ def _pick(place: float, values: Sequence[T]) -> T:
 
 @lru_cache(maxsize=512)
 def wordings(app: App, look: Theme) -> Mapping[str, str]:
-    """What every Word of the kit and of the application says in this theme.
+    """Return what every Word of the kit and of the application says in this theme.
 
     Most follow the theme's voice; where two keys would read the same, one takes another synonym.
     Raises ValueError where no choice of synonyms tells two keys apart.
@@ -130,8 +130,8 @@ def wordings(app: App, look: Theme) -> Mapping[str, str]:
 
 
 def _told_apart(preferred: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """A wording for every key, no two the same: a matching by augmenting paths, so that one is
-    found wherever there is one."""
+    """Return a wording for every key, no two the same: a matching by augmenting paths, so that one
+    is found wherever there is one."""
     holders: dict[str, str] = {}
     chosen: dict[str, str] = {}
 
@@ -154,13 +154,13 @@ def _told_apart(preferred: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def name_of(label: Label, words: Mapping[str, str]) -> str:
-    """The accessible name of the control with this label; white space is collapsed, as in the
-    browser. Raises KeyError for a Word that nobody words."""
+    """Return the accessible name of the control with this label; white space is collapsed, as in
+    the browser. Raises KeyError for a Word that nobody words."""
     text = f"{words[label.key]} {label.of}" if isinstance(label, Word) else label
     return " ".join(printable(text).split())
 
 
 def printable(text: str) -> str:
-    """The text as a document can hold it: control characters, halves of surrogate pairs and what
-    is no character become U+FFFD; tabs and line breaks stay."""
+    """Return the text as a document can hold it: control characters, halves of surrogate pairs and
+    what is no character become U+FFFD; tabs and line breaks stay."""
     return text if text.isprintable() else _UNPRINTABLE.sub("\ufffd", text)

@@ -21,7 +21,7 @@ from environments.model.state import AppState
 
 
 def generator(axis: str, *parts: str | int) -> np.random.Generator:
-    """The generator of one axis: the same for the same words in every process."""
+    """Return the generator of one axis: the same for the same words in every process."""
     name = "\x1f".join(map(str, (axis, *parts)))
     return np.random.default_rng(int.from_bytes(sha256(name.encode()).digest()[:16], "big"))
 
@@ -30,14 +30,14 @@ def generator(axis: str, *parts: str | int) -> np.random.Generator:
 def instance(
     app: str, scenario: str, slots: tuple[str, ...], index: int, seed: int
 ) -> Mapping[str, float]:
-    """The place in [0, 1) of every slot."""
+    """Return the place in [0, 1) of every slot."""
     draws = generator("instance", app, scenario, index, seed).random(len(slots))
     return dict(zip(slots, draws.tolist(), strict=True))
 
 
 @lru_cache(maxsize=256)
 def profile(app: App, index: int, seed: int) -> bytes:
-    """The application's state in this data profile, as a snapshot for ``AppState``."""
+    """Return the application's state in this data profile, as a snapshot for ``AppState``."""
     state = AppState(app.tables)
     state.load(app.profile(generator("profile", app.id, index, seed), index))
     snapshot = state.snapshot()
@@ -46,13 +46,14 @@ def profile(app: App, index: int, seed: int) -> bytes:
 
 
 def open_state(app: App, config: Config) -> AppState:
-    """A fresh state in the configuration's data profile; the caller closes it."""
+    """Return a fresh state in the configuration's data profile; the caller closes it."""
     return AppState(app.tables, profile(app, config.profile, config.seed))
 
 
 @lru_cache(maxsize=1024)
 def ui(app: App, index: int, seed: int) -> Ui:
-    """The interface state. Index 0 is the plain one: the home page, long lists, first order."""
+    """Return the interface state. Index 0 is the plain one: the home page, long lists, first
+    order."""
     if index == 0:
         return Ui("home", PAGE_SIZES[-1], 0, folded=False)
     rng = generator("ui", app.id, index, seed)

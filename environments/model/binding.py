@@ -17,7 +17,7 @@ class Infeasible(Exception):
 
 
 def bind(scenario: Scenario, places: Mapping[str, float], state: AppState) -> Bound:
-    """The value of every slot at its place. Raises Infeasible."""
+    """Return the value of every slot at its place. Raises Infeasible."""
     bound: dict[str, Any] = {}
     for name, slot in scenario.slots.items():
         values = candidates(slot, bound, state)
@@ -32,8 +32,8 @@ def bind(scenario: Scenario, places: Mapping[str, float], state: AppState) -> Bo
 
 
 def decoyed(scenario: Scenario, bound: Bound, slot: str, state: AppState, step: int = 1) -> Bound:
-    """The same binding but that ``slot`` holds a decoy: the candidate ``step`` places on, in a
-    ring. Slots that were picked through it keep their values where these are still candidates.
+    """Return the same binding but that ``slot`` holds a decoy: the candidate ``step`` places on, in
+    a ring. Slots that were picked through it keep their values where these are still candidates.
     Raises Infeasible where one of them has none."""
     changed = dict(bound)
     for name, kind in scenario.slots.items():
@@ -56,7 +56,7 @@ def _only(name: str, values: Sequence[Any]) -> Any:
 
 
 def candidates(slot: Slot, bound: Bound, state: AppState) -> Sequence[Any]:
-    """All values that the slot can take."""
+    """Return all values that the slot can take."""
     match slot:
         case Pick(sql) | Derive(sql):
             return state.records(sql, **parameters(bound))
@@ -67,7 +67,7 @@ def candidates(slot: Slot, bound: Bound, state: AppState) -> Sequence[Any]:
 
 
 def parameters(bound: Bound) -> dict[str, Any]:
-    """What SQL may name: ``:slot`` (a row's key) and ``:slot_column``."""
+    """Return what SQL may name: ``:slot`` (a row's key) and ``:slot_column``."""
     flat: dict[str, Any] = {}
     for name, value in bound.items():
         if isinstance(value, dict):
@@ -79,13 +79,13 @@ def parameters(bound: Bound) -> dict[str, Any]:
 
 
 def filled(template: str, bound: Bound) -> str:
-    """The text with ``{slot}``, ``{slot[column]}`` and ``{slot[column]:money}`` replaced. Raises
-    KeyError for a slot or column that is not there."""
+    """Return the text with ``{slot}``, ``{slot[column]}`` and ``{slot[column]:money}`` replaced.
+    Raises KeyError for a slot or column that is not there."""
     return _PLACE.sub(lambda found: _shown(bound, *found.groups()), template)
 
 
 def typed(value: str | int, bound: Bound) -> Any:
-    """A value that is one placeholder as the bound value itself, else the filled text."""
+    """Return a value that is one placeholder as the bound value itself, else the filled text."""
     if isinstance(value, int):
         return value
     whole = _PLACE.fullmatch(value)

@@ -37,7 +37,7 @@ class Case(Record):
 
 
 def write_cases(path: Path, cases: Iterable[Case]) -> None:
-    """One line a case, in the order given. Raises UserError if the file cannot be written."""
+    """Write one line a case, in the order given. Raises UserError if the file cannot be written."""
     lines = (orjson.dumps(case.model_dump(mode="json")) + b"\n" for case in cases)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def write_cases(path: Path, cases: Iterable[Case]) -> None:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """The cases of a file. Raises UserError that names the file and the line."""
+    """Return the cases of a file. Raises UserError that names the file and the line."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:

@@ -18,11 +18,11 @@ LENGTH = 10
 
 
 def run_key(secret: bytes, run: str) -> bytes:
-    """The key of one run, of which its codes say nothing."""
+    """Return the key of one run, of which its codes say nothing."""
     return hmac.digest(secret, run.encode(), sha256)
 
 
 def operation_code(key: bytes, scenario: str, table: str, row: Mapping[str, Value]) -> str:
-    """The code of a row: ten letters and digits, another one as soon as a column changes."""
+    """Return the code of a row: ten letters and digits, another one as soon as a column changes."""
     content = json.dumps([scenario, table, dict(row)], sort_keys=True)
     return b32encode(hmac.digest(key, content.encode(), sha256)).decode()[:LENGTH]

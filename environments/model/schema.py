@@ -31,5 +31,5 @@ class Table(NamedTuple):
 
 
 def table(name: str, /, **columns: Kind) -> Table:
-    """A table by keyword: ``table("product", id="token", name="text", price="money")``."""
+    """Return a table by keyword: ``table("product", id="token", name="text", price="money")``."""
     return Table(name, tuple(columns.items()))

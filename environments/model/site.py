@@ -33,14 +33,14 @@ class Site:
         self.app, self.state, self.ui, self.code = app, state, ui, code
 
     def navigation(self) -> tuple[Link, ...]:
-        """The links on every page; all of them, or the one that leads to them."""
+        """Return the links on every page; all of them, or the one that leads to them."""
         return (Link(Word("menu"), MENU),) if self.ui.folded else self.app.navigation
 
     def knows(self, page: str) -> bool:
         return page in self.app.pages or page == MENU
 
     def get(self, page: str, args: Mapping[str, str]) -> Page:
-        """The page; one that says "not found" for a name that does not exist."""
+        """Return the page; one that says "not found" for a name that does not exist."""
         if page == MENU:
             return Page(Word("menu"), self.app.navigation)
         maker = self.app.pages.get(page)
@@ -64,12 +64,12 @@ class Site:
 
 
 def missing() -> Page:
-    """What is shown for an address that leads nowhere."""
+    """Return what is shown for an address that leads nowhere."""
     return Page(Word("not_found"), (Link(Word("home"), "home"),))
 
 
 def refused(page: Page, refusal: Rejected) -> Page:
-    """The page again, with the reason above."""
+    """Return the page again, with the reason above."""
     return page._replace(blocks=(Notice(refusal.message, error=True), *page.blocks))
 
 

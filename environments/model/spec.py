@@ -168,11 +168,12 @@ class FormSubmission:
     form: Mapping[str, str]
 
     def row(self, table: str, field: str = "") -> sqlite3.Row | None:
-        """The row that a field (by default the one with the table's name) holds the key of."""
+        """Return the row that a field (by default the one with the table's name) holds the key
+        of."""
         return self.state.get(table, self.form.get(field or table, ""))
 
     def text(self, name: str, most: int) -> str:
-        """What was typed, without blanks around it, at most so many characters."""
+        """Return what was typed, without blanks around it, at most so many characters."""
         return self.form.get(name, "").strip()[:most]
 
 
@@ -227,7 +228,7 @@ class App:
     sorts: int = 1
 
     def scenario(self, name: str) -> Scenario:
-        """The scenario with this id. Raises KeyError."""
+        """Return the scenario with this id. Raises KeyError."""
         return next((s for s in self.scenarios if s.id == name), None) or _missing(name)
 
 

@@ -42,7 +42,7 @@ class AppState:
             self.db.executemany(f'INSERT INTO "{name}" VALUES ({marks})', records)  # noqa: S608
 
     def snapshot(self) -> bytes:
-        """The whole state, for ``AppState(tables, snapshot)``."""
+        """Return the whole state, for ``AppState(tables, snapshot)``."""
         return self.db.serialize()
 
     def close(self) -> None:
@@ -76,7 +76,7 @@ class AppState:
         return self.db.execute(sql, values).fetchall()
 
     def records(self, sql: str, /, **values: Any) -> list[Record]:
-        """The rows as mappings."""
+        """Return the rows as mappings."""
         return [dict(row) for row in self.rows(sql, **values)]
 
     def one(self, sql: str, /, **values: Any) -> sqlite3.Row | None:
@@ -84,16 +84,16 @@ class AppState:
         return row
 
     def value(self, sql: str, /, **values: Any) -> Any:
-        """The first column of the first row, or None."""
+        """Return the first column of the first row, or None."""
         row = self.one(sql, **values)
         return None if row is None else row[0]
 
     def get(self, table: str, key: str) -> sqlite3.Row | None:
-        """The row with this key."""
+        """Return the row with this key."""
         return self.one(f'SELECT * FROM "{table}" WHERE "{self.tables[table].key}" = :key', key=key)  # noqa: S608
 
     def row(self, table: str, key: str) -> sqlite3.Row:
-        """The row with this key, which is known to be there. Raises KeyError."""
+        """Return the row with this key, which is known to be there. Raises KeyError."""
         found = self.get(table, key)
         if found is None:
             raise KeyError(f"{table} {key}")
@@ -119,7 +119,7 @@ class AppState:
         self.db.execute(f'DELETE FROM "{table}" WHERE "{self.tables[table].key}" = ?', (key,))  # noqa: S608
 
     def token(self, table: str) -> str:
-        """A key that the table does not hold yet, opaque, the same for the same state."""
+        """Return a key that the table does not hold yet, opaque, the same for the same state."""
         count = self.value(f'SELECT count(*) FROM "{table}"')  # noqa: S608
         for salt in range(1000):
             key = token(table, "new", count, salt)
@@ -128,7 +128,7 @@ class AppState:
         raise RuntimeError(f"no free key in {table}")
 
     def cells(self, tables: Iterable[str]) -> dict[str, list[tuple[Value, ...]]]:
-        """Tables as bare rows in the order of their keys: quick to compare."""
+        """Return tables as bare rows in the order of their keys: quick to compare."""
         cursor = self.db.cursor()
         cursor.row_factory = None
         return {
@@ -137,7 +137,7 @@ class AppState:
         }
 
     def dump(self) -> Dump:
-        """Every table, its rows by key, both in stable order."""
+        """Return every table, its rows by key, both in stable order."""
         return {
             name: {
                 str(row[0]): dict(row)
@@ -148,12 +148,12 @@ class AppState:
 
 
 def token(*parts: Any) -> str:
-    """A short opaque key that neither counts nor sorts by what it names."""
+    """Return a short opaque key that neither counts nor sorts by what it names."""
     return sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
 
 def digest(dump: Dump) -> str:
-    """A short name for a state: equal for equal states."""
+    """Return a short name for a state: equal for equal states."""
     return sha256(json.dumps(dump, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -175,7 +175,7 @@ class Change(NamedTuple):
 
 
 def difference(before: Dump, after: Dump) -> list[Change]:
-    """What changed between two dumps of the same tables, in stable order."""
+    """Return what changed between two dumps of the same tables, in stable order."""
     changes: list[Change] = []
     for name in before:
         changes += _of_table(name, before[name], after[name])

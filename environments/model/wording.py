@@ -9,7 +9,7 @@ from environments.model.spec import Bound, Scenario
 
 
 def worded(scenario: Scenario, config: Config, bound: Bound) -> str:
-    """The goal in one of its wordings, chosen by the instance alone. Raises KeyError for a
+    """Return the goal in one of its wordings, chosen by the instance alone. Raises KeyError for a
     placeholder that names no slot or column."""
     rng = generator("wording", config.app, config.scenario, config.instance, config.seed)
     return filled(scenario.goals[int(rng.integers(len(scenario.goals)))], bound)

@@ -32,7 +32,7 @@ def _content(report: Report, graded: Sequence[Graded]) -> dict[str, object]:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Run the command."""
     parser = Parser(prog="python -m environments.prism", description=__doc__)
     parser.add_argument("reports", nargs="*", type=Path, metavar="REPORT")
     parser.add_argument("--out", type=Path, default=Path("prism.json"), help="file to write")

@@ -43,7 +43,7 @@ _MARKUP = re.compile(r"&lt;[a-z/]")
 
 
 def own_report(configurations: int, seed: int) -> Report:
-    """The report over ``configurations`` of each application."""
+    """Return the report over ``configurations`` of each application."""
     apps = [load_app(name) for name in APPS]
     scenarios = [scenario for app in apps for scenario in app.scenarios]
     verified = sum(bool(scenario.answers or scenario.expect) for scenario in scenarios)
@@ -60,7 +60,7 @@ def own_report(configurations: int, seed: int) -> Report:
 
 
 def crawl(app: App, config: Config) -> Iterator[Page]:
-    """The pages that links lead to, from every start page."""
+    """Yield the pages that links lead to, from every start page."""
     state = open_state(app, config)
     site = Site(app, state, ui(app, config.ui, config.seed))
     waiting: deque[Place] = deque((start, ()) for start in app.starts)
@@ -80,7 +80,7 @@ def crawl(app: App, config: Config) -> Iterator[Page]:
 
 
 def _patterns(apps: Iterable[App], seed: int) -> Iterator[str]:
-    """The patterns of use that at least one application shows."""
+    """Yield the patterns of use that at least one application shows."""
     apps = list(apps)
     pages = [page for app in apps for page in crawl(app, _plain(app, seed, 2))]
     entries = [entry for page in pages for form in forms(page) for entry in form.fields]
@@ -122,7 +122,7 @@ def _filters(page: Page) -> bool:
 
 
 def _refuses(app: App, seed: int) -> bool:
-    """Whether some operation refuses an empty form and leaves the state as it was."""
+    """Tell whether some operation refuses an empty form and leaves the state as it was."""
     state = open_state(app, _plain(app, seed))
     try:
         before, site = digest(state.dump()), Site(app, state, ui(app, 0, seed))
@@ -175,7 +175,7 @@ def _integrity(apps: Iterable[App], configurations: int, seed: int) -> Integrity
 
 
 def _sandboxed(apps: Iterable[App], seed: int) -> Sandboxed:
-    """Every state made twice from scratch; every address in the rendered pages."""
+    """Make every state twice from scratch, and look for foreign addresses in the rendered pages."""
     same = all(
         _made(app, index, seed) == _made(app, index, seed) for app in apps for index in (0, 5)
     )
@@ -197,7 +197,7 @@ def _made(app: App, index: int, seed: int) -> str:
 
 
 def _values(apps: Iterable[App], seed: int) -> dict[str, int]:
-    """The fewest different values that an axis takes in any application."""
+    """Return the fewest different values that an axis takes in any application."""
     return {
         "instance": min(
             len({tuple(_places(app, index, seed)) for index in range(20)}) for app in apps
@@ -218,7 +218,7 @@ def _places(app: App, index: int, seed: int) -> Iterable[float]:
 
 
 def _independent(apps: Iterable[App], seed: int) -> bool:
-    """Whether the state is the same however the other axes are set, for drawn settings."""
+    """Tell whether the state is the same however the other axes are set, for drawn settings."""
     rng = np.random.default_rng(seed)
     for app in apps:
         plain = _plain(app, seed)

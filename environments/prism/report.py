@@ -99,7 +99,7 @@ def read_report(path: Path) -> Report:
 
 
 def grade(report: Report) -> list[Graded]:
-    """The five grades in the order of the acronym."""
+    """Return the five grades in the order of the acronym."""
     return [
         _privileged(report.privileged),
         _realistic(report.realistic),

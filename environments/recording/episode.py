@@ -88,14 +88,14 @@ def _act(
 
 
 def _place(view: View) -> str:
-    """Where an agent stands: the address and what the page shows, which tells a search for one
-    thing from a search for another."""
+    """Return where an agent stands: the address and what the page shows, which tells a search for
+    one thing from a search for another."""
     seen = view.observation.axtree or ""
     return f"{view.observation.url} {sha256(seen.encode()).hexdigest()[:16]}"
 
 
 def spoken(text: str) -> str | None:
-    """The message of an action that ends the run; None for every other action."""
+    """Return the message of an action that ends the run; None for every other action."""
     try:
         action = parse(text)
     except BadAction:
@@ -122,9 +122,9 @@ def _trajectory(
 
 
 def official_reward(evidence: Evidence) -> float:
-    """The applications' own rule-based evaluator, as crude as real ones are: it compares the last
-    message word for word where the task asks a question, else it looks whether anything was added
-    to, removed from or changed in the tables of the task."""
+    """Return the applications' own rule-based evaluator, as crude as real ones are: it compares the
+    last message word for word where the task asks a question, else it looks whether anything was
+    added to, removed from or changed in the tables of the task."""
     if evidence.scenario.answers:
         right = expected(evidence)
         return float(bool(right) and (evidence.answer or "").strip() == ", ".join(right))

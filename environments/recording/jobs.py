@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) -> list[Job]:
-    """Every agent on every case; a near-miss agent once for each slot that has a decoy, a model
-    ``attempts`` times."""
+    """Return every agent on every case; a near-miss agent once for each slot that has a decoy, a
+    model ``attempts`` times."""
     return [job for case in cases for agent in agents for job in _jobs(case, agent, attempts)]
 
 
@@ -42,7 +42,7 @@ def _jobs(case: Case, agent: str, attempts: int) -> list[Job]:
 
 
 def _with_promotion(config: Config) -> Config:
-    """The configuration with the first noise that covers the page."""
+    """Return the configuration with the first noise that covers the page."""
     for index in range(1, 100):
         tried = config.model_copy(update={"noise": index})
         if any(item.kind == "promotion" for item in noise(tried)):
@@ -51,7 +51,8 @@ def _with_promotion(config: Config) -> Config:
 
 
 def chosen(words: Sequence[str]) -> list[str]:
-    """The agents named, by name or by behaviour. Raises UserError for a name that is neither."""
+    """Return the agents named, by name or by behaviour. Raises UserError for a name that is
+    neither."""
     by_behaviour = {behaviour.value: name for name, behaviour in AGENTS.items()}
     if list(words) == ["all"]:
         return list(AGENTS)

@@ -85,7 +85,7 @@ class Journal:
         self.file.unlink()
 
     def done(self) -> dict[str, dict[str, Any]]:
-        """The runs so far by name."""
+        """Return the runs so far by name."""
         entries = (_parsed(line) for line in self.file.read_bytes().splitlines()[1:])
         return {entry["run"]: entry for entry in entries if entry is not None}
 
@@ -105,7 +105,7 @@ class Journal:
             file.write(orjson.dumps(entry) + b"\n")
 
     def _kept(self, step: Step) -> Step:
-        """The step with its picture in a file."""
+        """Return the step with its picture in a file."""
         picture = step.observation.screenshot
         if picture is None or picture.data is None:
             return step

@@ -68,7 +68,7 @@ def for_all(
 
 
 def attempted(here: Recorder, work: Work[T], job: Job) -> T | Failed:
-    """What ``work`` gives, or why it gave nothing."""
+    """Return what ``work`` gives, or why it gave nothing."""
     reason = ""
     for _ in range(TRIES):
         _ = here.browser  # one that does not start is no fault of the job
@@ -130,7 +130,8 @@ def _in_threads(
 def _in_processes(
     jobs: Sequence[Job], work: Work[T], keep: Keep[T], *, seed: int, workers: int
 ) -> list[Failed]:
-    """A process that dies takes the others with it: what they had in hand is done once more."""
+    """Do the jobs in processes. One that dies takes the others with it: what they had in hand is
+    done once more."""
     failed: list[Failed] = []
     left = list(jobs)
     for _ in range(TRIES):
@@ -155,7 +156,7 @@ def _ended(futures: dict[Future[T], Job]) -> Iterator[tuple[Job, Future[T]]]:
 
 @contextmanager
 def _cancelled(pool: Executor, halt: Callable[[], None] = lambda: None) -> Iterator[Executor]:
-    """The pool; when it is left by an exception, nothing that waits is begun, and ``halt`` is
+    """Open the pool; when it is left by an exception, nothing that waits is begun, and ``halt`` is
     called before what is under way is waited for."""
     try:
         yield pool

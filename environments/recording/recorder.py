@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def named(job: Job) -> str:
-    """A file name for the run of a job; a model's name may hold more than file names do."""
+    """Return a file name for the run of a job; a model's name may hold more than file names do."""
     agent = re.sub(r"[^\w.-]", "-", job.agent)
     return f"{job.config.id}.{agent}.{job.attempt}"
 
 
 def secret(seed: int) -> bytes:
-    """The key of a recording's operation codes, so that it can be repeated."""
+    """Return the key of a recording's operation codes, so that it can be repeated."""
     return sha256(f"recording {seed}".encode()).digest()
 
 
@@ -70,7 +70,7 @@ class Recorder:
             self._outer.close()
 
     def _elsewhere(self, job: Job) -> Sequence[str]:
-        """What the oracle did where every axis is another. Raises NotPlayed."""
+        """Return what the oracle did where every axis is another. Raises NotPlayed."""
         other = changed_case(job.config)
         if other is None:
             raise NotPlayed("the task comes to the same wherever it can be done")
@@ -79,7 +79,7 @@ class Recorder:
         )
 
     def oracles_actions(self, job: Job, name: str = "") -> Sequence[str]:
-        """The oracle's actions on a configuration; ``name`` as in ``play``."""
+        """Return the oracle's actions on a configuration; ``name`` as in ``play``."""
         recorded = play(
             self.server,
             self.browser,
@@ -92,7 +92,7 @@ class Recorder:
 
 @contextmanager
 def recorder(seed: int) -> Iterator[Recorder]:
-    """A recorder in this process."""
+    """Open a recorder in this process."""
     made = Recorder(seed)
     try:
         yield made

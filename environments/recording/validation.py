@@ -90,7 +90,7 @@ def _fault(recorded: Recorded, stuck: str, shortest: int) -> _Fault | None:
 
 
 def _broken(fault: _Fault, recorded: Recorded, check: Check) -> Broken:
-    """The failed step: the last one with an error, else the last."""
+    """Return the failed step: the last one with an error, else the last."""
     steps = recorded.trajectory.steps
     failed = [step for step in steps if step.observation.page_error]
     step = (failed or steps)[-1]

@@ -27,7 +27,7 @@ CHECKED = "checked.jsonl"
 def validate_cases(
     cases: Sequence[Case], out: Path, *, thorough: bool, seed: int, workers: int
 ) -> dict[str, dict[str, Any] | None]:
-    """What was found of each case by its id: None if it passed. Raises UserError."""
+    """Return what was found of each case by its id: None if it passed. Raises UserError."""
     try:
         (out / "rejects").mkdir(parents=True, exist_ok=True)
         known = _known(out / CHECKED)
@@ -55,7 +55,7 @@ def validate_cases(
 
 
 def _known(path: Path) -> dict[str, dict[str, Any] | None]:
-    """What an earlier sitting found; a line that a kill cut off is left out."""
+    """Return what an earlier sitting found; a line that a kill cut off is left out."""
     if not path.exists():
         return {}
     lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
@@ -64,7 +64,7 @@ def _known(path: Path) -> dict[str, dict[str, Any] | None]:
 
 
 def _kept(out: Path, name: str, broken: Broken | None) -> dict[str, Any] | None:
-    """A reject as it is written; its tree and its screenshot go into files."""
+    """Return a reject as it is written; its tree and its screenshot go into files."""
     if broken is None:
         return None
     for suffix, content in (("png", broken.screenshot), ("txt", broken.axtree.encode())):
@@ -73,7 +73,7 @@ def _kept(out: Path, name: str, broken: Broken | None) -> dict[str, Any] | None:
 
 
 def summary(cases: Sequence[Case], found: dict[str, dict[str, Any] | None]) -> dict[str, Any]:
-    """Cases, passes and rejects by reason, for each application."""
+    """Return cases, passes and rejects by reason, for each application."""
     rows: dict[str, Counter[str]] = {}
     for case in cases:
         broken = found[case.id]

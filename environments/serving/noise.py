@@ -55,7 +55,7 @@ class Noise(NamedTuple):
 
 
 def noise(config: Config) -> tuple[Noise, ...]:
-    """The disturbances of a configuration: none for index 0, all kinds for index 1, else at
+    """Return the disturbances of a configuration: none for index 0, all kinds for index 1, else at
     least one kind."""
     if config.noise == 0:
         return ()
@@ -75,7 +75,7 @@ def noise(config: Config) -> tuple[Noise, ...]:
 def overlays(
     items: Sequence[Noise], document: int, dismissed: Collection[str]
 ) -> tuple[Overlay, ...]:
-    """What lies over the run's document of this number."""
+    """Return what lies over the run's document of this number."""
     return tuple(
         Overlay(
             title=_TITLES[item.kind],
@@ -90,7 +90,7 @@ def overlays(
 
 
 def _one(kind: NoiseKind, places: Sequence[float]) -> Noise:
-    """A disturbance from four draws in [0, 1), of which the first is not for this."""
+    """Return a disturbance from four draws in [0, 1), of which the first is not for this."""
     _, when, which, how_slow = places
     text = _TEXTS[kind][int(which * len(_TEXTS[kind]))]
     if kind == "cookies":

@@ -88,13 +88,14 @@ class Run:
         return f"{self.origin}/{self.site.ui.start}"
 
     def code(self, table: str, key: str) -> str:
-        """The operation code of a row as it is now. Raises KeyError for a row that is not there."""
+        """Return the operation code of a row as it is now. Raises KeyError for a row that is not
+        there."""
         return operation_code(self.key, self.scenario.id, table, dict(self.state.row(table, key)))
 
     def evidence(
         self, answer: str | None = None, actions: Sequence[ExecutedAction] = (), shortest: int = 0
     ) -> Evidence:
-        """What is known of the run as it stands, with its last message and its trace."""
+        """Return what is known of the run as it stands, with its last message and its trace."""
         return Evidence(
             scenario=self.scenario,
             bound=self.bound,
@@ -111,7 +112,7 @@ class Run:
         self.events.append(Event(kind, method, path, detail))
 
     def issue(self, form: Form, page: str, args: Mapping[str, str]) -> str:
-        """A nonce for a form that is being rendered; it is good for one submission."""
+        """Return a nonce for a form that is being rendered; it is good for one submission."""
         nonce = self._name("form")
         self._issued[nonce] = IssuedForm(form, page, args)
         if len(self._issued) > ISSUED:
@@ -119,11 +120,11 @@ class Run:
         return nonce
 
     def consume_nonce(self, nonce: str) -> IssuedForm | None:
-        """The form that a nonce was issued for, once."""
+        """Return the form that a nonce was issued for, once."""
         return self._issued.pop(nonce, None)
 
     def picture(self, chart: Chart) -> str:
-        """The address of a chart, which says nothing about its values."""
+        """Return the address of a chart, which says nothing about its values."""
         name = next((name for name, known in self._charts.items() if known == chart), None)
         if name is None:
             name = self._name("chart")
@@ -139,7 +140,7 @@ class Run:
 
 
 def open_run(config: Config, secret: bytes, name: str = "", goal: str | None = None) -> Run:
-    """A fresh run of a configuration. ``name`` tells runs of the same configuration apart.
+    """Return a fresh run of a configuration. ``name`` tells runs of the same configuration apart.
 
     Raises UserError for an unknown application, KeyError for an unknown scenario, Infeasible for
     a configuration whose slots cannot be bound.

@@ -48,7 +48,7 @@ class Server:
         self._runs: dict[str, Run] = {}
 
     def open(self, config: Config, name: str = "", goal: str | None = None) -> Run:
-        """A fresh run, reachable at once; raises what ``open_run`` raises."""
+        """Return a fresh run, reachable at once; raises what ``open_run`` raises."""
         run = open_run(config, self._secret, name, goal)
         self._runs[run.id] = run
         return run
@@ -112,7 +112,7 @@ def _read(run: Run, name: str, args: dict[str, str]) -> web.Response:
 
 
 def _document(run: Run, name: str, args: dict[str, str], page: Page | None = None) -> web.Response:
-    """A page; ``page`` stands in for the one of that name (it goes with an operation)."""
+    """Return a page; ``page`` stands in for the one of that name (it goes with an operation)."""
     known = run.site.knows(name)
     run.documents += 1
     noise: tuple[Overlay, ...] = ()
@@ -166,7 +166,7 @@ def _again(run: Run, issued: IssuedForm, refusal: Rejected) -> web.Response:
 
 
 def _altered(form: Form, sent: Mapping[str, str]) -> str:
-    """What of the form was sent otherwise than it was rendered."""
+    """Return what of the form was sent otherwise than it was rendered."""
     for name, value in form.hidden.items():
         if sent.get(name) != printable(value):
             return f"the hidden value {name!r} was changed"
@@ -181,7 +181,7 @@ def _altered(form: Form, sent: Mapping[str, str]) -> str:
 
 
 def _stumble(run: Run) -> str:
-    """The inline error that this submission meets, if any: once, from the document it is set
+    """Return the inline error that this submission meets, if any: once, from the document it is set
     for."""
     for item in run.noise:
         due = item.kind == "inline-error" and run.documents >= item.at
@@ -219,8 +219,8 @@ def _url(page: str, args: Mapping[str, str]) -> str:
 
 @contextmanager
 def serve(secret: bytes | None = None) -> Iterator[Server]:
-    """A server on 127.0.0.1 at a port that the system chooses, in a thread of its own; without a
-    ``secret`` one is drawn."""
+    """Open a server on 127.0.0.1 at a port that the system chooses, in a thread of its own; without
+    a ``secret`` one is drawn."""
     server = Server(secret or token_bytes(32))
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever, daemon=True)

@@ -63,8 +63,8 @@ class NotStatic(Exception):
 
 
 def bundle(case: Case, most: int = PAGES) -> dict[str, bytes]:
-    """The files of a case's copy by their paths, the manifest last; the same bytes for the same
-    case. ``most`` bounds the pages. Raises NotStatic with the reason."""
+    """Return the files of a case's copy by their paths, the manifest last; the same bytes for the
+    same case. ``most`` bounds the pages. Raises NotStatic with the reason."""
     app = load_app(case.config.app)
     config = case.config
     state = profiles.replayable_state(app, config.profile, config.seed)
@@ -91,7 +91,7 @@ def _scenario(app: App, config: Config) -> Scenario:
 
 
 def _way(scenario: Scenario, config: Config, site: Site) -> set[Place]:
-    """The pages that the oracle visits. Raises NotStatic unless links alone lead there."""
+    """Return the pages that the oracle visits. Raises NotStatic unless links alone lead there."""
     if scenario.expect:
         raise NotStatic("it changes the state")
     if any(answer.kind == "code" for answer in scenario.answers):
@@ -119,7 +119,7 @@ def _place(page: str, args: Mapping[str, str]) -> Place:
 
 
 def _crawled(site: Site, most: int) -> dict[Place, Page]:
-    """The pages that links reach, the nearest first."""
+    """Return the pages that links reach, the nearest first."""
     waiting = deque([_place(site.ui.start, {})])
     known, pages = set(waiting), dict[Place, Page]()
     while waiting and len(pages) < most:
@@ -136,7 +136,7 @@ def _crawled(site: Site, most: int) -> dict[Place, Page]:
 def _written(
     app: App, config: Config, site: Site, pages: Mapping[Place, Page]
 ) -> Iterator[tuple[str, bytes]]:
-    """The documents and the pictures."""
+    """Yield the documents and the pictures."""
     look = theme(config.theme, config.seed)
     names = {place: _named(site, place) for place in pages}
     names[_place(site.ui.start, {})] = START
@@ -165,7 +165,7 @@ def _written(
 
 
 def _named(site: Site, place: Place) -> str:
-    """A file name that says the page and not its arguments."""
+    """Return a file name that says the page and not its arguments."""
     page = place[0] if site.knows(place[0]) else "missing"
     return f"{page}-{sha256(orjson.dumps(place)).hexdigest()[:16]}.html"
 
@@ -176,7 +176,7 @@ def _drawn(chart: Chart, index: int, seed: int) -> bytes:
 
 
 def _manifest(case: Case, pages: int, files: Mapping[str, bytes]) -> bytes:
-    """What the bundle holds. The axes of the configuration are left out: they give the task
+    """Return what the bundle holds. The axes of the configuration are left out: they give the task
     away to whoever has the software."""
     content: dict[str, Any] = {
         "format": "trajudge-static-copy",

@@ -16,8 +16,8 @@ INSTANCES = 10_000
 
 
 def generate(template: Template, seed: int, rng: np.random.Generator) -> Iterator[Case | Reject]:
-    """What the checks made of configurations of one scenario, each tried once. Endless: all axes
-    are drawn anew each time."""
+    """Yield what the checks made of configurations of one scenario, each tried once. Endless: all
+    axes are drawn anew each time."""
     app = load_app(template[0])
     drawn: set[str] = set()
     while True:

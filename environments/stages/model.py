@@ -27,7 +27,7 @@ class Specification(Record):
     noise: bool = False
 
     def wants(self, case: Case) -> bool:
-        """Whether the measured difficulty is the one asked for."""
+        """Tell whether the measured difficulty is the one asked for."""
         return self.level in (None, case.level) and self.vector in (None, case.vector)
 
 

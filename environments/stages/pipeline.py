@@ -24,9 +24,9 @@ def produce(
     progress: Callable[[int], None] = lambda _: None,
     validate: Validate | None = None,
 ) -> Produced:
-    """Cases spread evenly over the planned scenarios. Every scenario draws from a generator of its
-    own, so that its configurations do not depend on the others. ``progress`` is told the number of
-    cases whenever it grew."""
+    """Return cases spread evenly over the planned scenarios. Every scenario draws from a generator
+    of its own, so that its configurations do not depend on the others. ``progress`` is told the
+    number of cases whenever it grew."""
     tally = Tally(Counter(), Counter(), Counter(), Counter())
     sources = {
         template: _cases(specification, planned, template, tally, validate)
@@ -53,7 +53,7 @@ def _cases(
     tally: Tally,
     validate: Validate | None,
 ) -> Iterator[Case]:
-    """The cases of one scenario; ends where there seem to be no more."""
+    """Yield the cases of one scenario; ends where there seem to be no more."""
     seed = specification.seed
     rng = generator("refine", *template, seed)
     further = planned.wordings.get(template, ())
@@ -78,7 +78,7 @@ def _cases(
 
 
 def _tried(case: Case | Reject, validate: Validate | None) -> Case | Reject:
-    """The case, unless a browser finds it broken."""
+    """Return the case, unless a browser finds it broken."""
     if isinstance(case, Reject) or validate is None:
         return case
     outcome = validate(case)

@@ -40,9 +40,9 @@ class _Reply(BaseModel):
 async def plan(
     specification: Specification, rng: np.random.Generator, ask: Ask | None = None
 ) -> Plan:
-    """The scenarios in a drawn order, the applications in turn; with a model those that it chose
-    (all where it chose none) and the wordings of its that keep to the rules. Raises UserError for
-    a scenario that no application has, and what stops every call (no key, no server)."""
+    """Return the scenarios in a drawn order, the applications in turn; with a model those that it
+    chose (all where it chose none) and the wordings of its that keep to the rules. Raises UserError
+    for a scenario that no application has, and what stops every call (no key, no server)."""
     templates: list[Template] = []
     wordings: dict[Template, tuple[str, ...]] = {}
     dropped: list[Proposal] = []
@@ -65,7 +65,7 @@ async def plan(
 
 
 def _in_turn(templates: Sequence[Template]) -> list[Template]:
-    """The applications take turns, so that a few cases spread over all of them."""
+    """Let the applications take turns, so that a few cases spread over all of them."""
     turns: Counter[str] = Counter()
     placed: list[tuple[int, Template]] = []
     for template in templates:
@@ -81,7 +81,7 @@ def _known(apps: Sequence[str]) -> list[str]:
 async def _proposals(
     specification: Specification, app: App, scenarios: Sequence[Scenario], ask: Ask
 ) -> tuple[dict[str, tuple[str, ...]], list[Proposal]]:
-    """The wordings by scenario that the model chose, and what of its reply was dropped."""
+    """Return the wordings by scenario that the model chose, and what of its reply was dropped."""
     try:
         reply = await ask(_messages(specification, app, scenarios), stage="plan")
     except (CallFailed, BudgetSpent) as error:
@@ -107,7 +107,7 @@ def _read(
 
 
 def _parsed(text: str) -> object:
-    """The JSON object of a reply, whatever stands around it. Raises ValueError."""
+    """Return the JSON object of a reply, whatever stands around it. Raises ValueError."""
     start, end = text.find("{"), text.rfind("}")
     try:
         return json.loads(text[start : end + 1])

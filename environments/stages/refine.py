@@ -17,9 +17,9 @@ NOISES = 100  # indices of noise that are drawn from; 0 is none
 def refine(
     case: Case, further: Sequence[str], rng: np.random.Generator, *, noise: bool
 ) -> Case | Reject:
-    """The case in one of the scenario's own wordings or of ``further`` ones, with noise if it is
-    wanted. Another wording is checked as the configuration was: it must not give the answer away.
-    """
+    """Return the case in one of the scenario's own wordings or of ``further`` ones, with noise if
+    it is wanted. Another wording is checked as the configuration was: it must not give the answer
+    away."""
     app = load_app(case.config.app)
     try:
         wordings(app, theme(case.config.theme, case.config.seed))

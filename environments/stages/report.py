@@ -23,8 +23,8 @@ _MOST_SHOWN = 12  # lines of a table
 
 
 def nearest(specification: Specification, produced: Produced) -> list[tuple[int, Vector, str]]:
-    """The vectors nearest to the wanted one: how far (sum over the dimensions), and a scenario
-    that has it."""
+    """Return the vectors nearest to the wanted one: how far (sum over the dimensions), and a
+    scenario that has it."""
     wanted = specification.vector or ()
     found: dict[Vector, tuple[int, str]] = {}
     for have, app, scenario in sorted(produced.tally.vectors):
@@ -35,7 +35,7 @@ def nearest(specification: Specification, produced: Produced) -> list[tuple[int,
 
 
 def summary(specification: Specification, plan: Plan, produced: Produced) -> dict[str, Any]:
-    """All that was counted, for a file."""
+    """Return all that was counted, for a file."""
     cases, tally = produced
     accepted = Counter((case.config.app, case.config.scenario) for case in cases)
     return {
@@ -69,7 +69,7 @@ def _shown(vector: Sequence[int]) -> str:
 
 
 def tables(counted: dict[str, Any]) -> list[Table]:
-    """What was accepted and what was rejected, to be shown."""
+    """Return what was accepted and what was rejected, to be shown."""
     accepted = Table("level", "vector", "cases", title=f"{counted['accepted']} cases")
     for key, count in counted["levels"].items():
         accepted.add_row(key, "", str(count))
@@ -89,7 +89,7 @@ def tables(counted: dict[str, Any]) -> list[Table]:
 
 
 def remarks(specification: Specification, plan: Plan, produced: Produced) -> list[str]:
-    """What the user should know beside the tables."""
+    """Return what the user should know beside the tables."""
     said = []
     short = len(produced.cases) < specification.count
     if short and specification.vector is not None:

@@ -16,7 +16,7 @@ _ADDRESS = re.compile(r"://|www\.|```|</?[a-z]", re.IGNORECASE)
 
 
 def fault(scenario: Scenario, text: str) -> str:
-    """Why this is no wording of the scenario's goal; "" if it is one."""
+    """Tell why this is no wording of the scenario's goal; "" if it is one."""
     bare = _PLACEHOLDER.sub("", text)
     stated = {number for goal in scenario.goals for number in _numbers(goal)}
     added = [number for number in _numbers(text) if number not in stated]

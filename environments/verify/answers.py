@@ -27,7 +27,7 @@ _FAMILIES: Mapping[str, Family] = {
 def answered(
     asked: Sequence[ExpectedAnswer], message: str | None, goal: str
 ) -> tuple[AnswerFact, ...]:
-    """One fact for every kind that is asked, answers of the same kind together.
+    """Return one fact for every kind that is asked, answers of the same kind together.
 
     Right is a message whose candidates of the kind are exactly the right ones. Values that the
     goal itself states are no candidates; beside an answer that the goal states too, they leave it
@@ -70,7 +70,7 @@ def _wrong(family: Family, expected: tuple[str, ...], reason: str) -> AnswerFact
 
 
 def _form(family: Family, value: str) -> str:
-    """The normal form that a candidate has to have."""
+    """Return the normal form that a candidate has to have."""
     if family == "names":
         return plain(value)
     if family == "code":
@@ -87,8 +87,8 @@ def _beyond(
     like: str,
     wanted: frozenset[str],
 ) -> Candidates:
-    """The candidates without those that the goal states. Where the goal states the answer too (it
-    names what there is to choose from), the others are doubtful: "A is cheaper than B"."""
+    """Return the candidates without those that the goal states. Where the goal states the answer
+    too (it names what there is to choose from), the others are doubtful: "A is cheaper than B"."""
     if wanted.issuperset(offered.clear) and not offered.doubtful:
         return offered
     try:
@@ -105,7 +105,7 @@ def _beyond(
 
 
 def _compared(wanted: frozenset[str], offered: Candidates) -> tuple[bool | None, str]:
-    """Whether the candidates are the right ones, and if not, why."""
+    """Tell whether the candidates are the right ones, and if not, why."""
     clear, doubtful = set(offered.clear), set(offered.doubtful)
     if clear - wanted:
         return False, "other candidates" if wanted <= clear else "another answer"

@@ -36,7 +36,8 @@ class Unreadable(Exception):
 
 
 def pieces(message: str) -> list[Piece]:
-    """The parts of a message to be searched: all values of a JSON answer object, or the prose.
+    """Return the parts of a message to be searched: all values of a JSON answer object, or the
+    prose.
 
     Raises Unreadable for one that is too long or cannot be normalised.
     """
@@ -64,7 +65,7 @@ def _answer_object(text: str) -> list[Piece] | None:
 
 
 def _leaves(value: object) -> Iterator[Piece]:
-    """Everything that the object says: nothing can be offered beside the answer unseen."""
+    """Yield everything that the object says: nothing can be offered beside the answer unseen."""
     stack = [value]
     while stack:
         value = stack.pop()
@@ -81,7 +82,7 @@ def _leaves(value: object) -> Iterator[Piece]:
 def candidates(
     family: Family, found: list[Piece], among: tuple[str, ...] = (), like: str = ""
 ) -> Candidates:
-    """All candidates of one kind. ``among`` are the names that count where names are asked;
+    """Return all candidates of one kind. ``among`` are the names that count where names are asked;
     ``like`` is an operation code, whose shape tells codes from words."""
     clear: dict[str, None] = {}
     doubtful: dict[str, None] = {}

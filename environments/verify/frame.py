@@ -33,7 +33,7 @@ class Reading(NamedTuple):
 
 
 def read(scenario: Scenario, bound: Bound, changes: Sequence[Change]) -> Reading:
-    """Which expectations hold, and which changes are inside of the frame.
+    """Return which expectations hold, and which changes are inside of the frame.
 
     An expectation claims at most as many changes as it wants: doing what was asked for once more
     is a side effect. Later expectations may name the row that an earlier one found to be added as
@@ -93,7 +93,7 @@ def _same(cell: Any, value: Any) -> bool:
 
 
 def _asked(expect: Expect, change: Change) -> Iterable[str]:
-    """The columns of the change that the expectation covers."""
+    """Return the columns of the change that the expectation covers."""
     if change.kind == "changed" and expect.values:
         return expect.values
     return change.columns

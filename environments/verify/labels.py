@@ -38,14 +38,14 @@ class ExecutedAction(NamedTuple):
 
 
 def repeated(actions: Sequence[ExecutedAction]) -> int:
-    """How often the most frequent action was done at the same URL in the same state with nothing
-    coming of it. Doing again what changed the state in between is no repetition."""
+    """Return how often the most frequent action was done at the same URL in the same state with
+    nothing coming of it. Doing again what changed the state in between is no repetition."""
     idle = Counter(action[:3] for action in actions if action.before == action.after)
     return max(idle.values(), default=0)
 
 
 def looping(times: int) -> bool | None:
-    """Whether it was a cycle; None for once too often."""
+    """Tell whether it was a cycle; None for once too often."""
     return None if times == REPEATED - 1 else times >= REPEATED
 
 
@@ -65,7 +65,7 @@ def optimality(success: bool | None, steps: int, shortest: int) -> int | None:
 
 
 def published(labels: Labels) -> dict[str, str]:
-    """The labels under AgentRewardBench's names, in its words."""
+    """Return the labels under AgentRewardBench's names, in its words."""
     return {
         "trajectory_success": _SUCCESS[labels.success],
         "trajectory_side_effect": _YES_NO[labels.side_effect],

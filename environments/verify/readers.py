@@ -60,7 +60,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 
 
 def _normal(kind: str, text: str | float) -> str:
-    """The normal form, or the text itself where it is no value of its kind (``$1,23``)."""
+    """Return the normal form, or the text itself where it is no value of its kind (``$1,23``)."""
     try:
         return str(normalise(kind, text))
     except InvalidValue:
@@ -137,7 +137,7 @@ BY_KIND: Mapping[str, Callable[[Piece], Iterator[Reading]]] = {
 
 
 def names(piece: Piece, among: tuple[str, ...]) -> Iterator[Reading]:
-    """The names of ``among`` that the text mentions, the longest at each place; a text that
+    """Yield the names of ``among`` that the text mentions, the longest at each place; a text that
     mentions none is itself a candidate."""
     text = plain(str(piece))
     found = [match[0] for match in _any_of(among).finditer(text)] if among else []
@@ -167,7 +167,7 @@ def _bare(code: str) -> str:
 
 
 def _without(text: str, *patterns: re.Pattern[str]) -> str:
-    """The text with everything that the patterns match blanked out."""
+    """Return the text with everything that the patterns match blanked out."""
     for pattern in patterns:
         text = pattern.sub(" ", text)
     return text

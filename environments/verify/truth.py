@@ -32,9 +32,9 @@ def expected_answers(
     after: AppState,
     code: Code,
 ) -> tuple[ExpectedAnswer, ...]:
-    """What each of the scenario's answers must be. ``bound`` with ``new_TABLE`` for added rows,
-    ``rows`` the key of the row that was expected to change in a table (see ``frame.Reading``).
-    """
+    """Return what each of the scenario's answers must be. ``bound`` with ``new_TABLE`` for added
+    rows, ``rows`` the key of the row that was expected to change in a table (see
+    ``frame.Reading``)."""
     values = parameters(bound)
     worlds = {"before": before, "after": after}
     return tuple(
@@ -46,13 +46,13 @@ def expected_answers(
 
 
 def code_answer(answer: Answer, rows: Mapping[str, str], code: Code) -> ExpectedAnswer:
-    """The operation code of the row that was expected to change."""
+    """Return the operation code of the row that was expected to change."""
     key = rows.get(answer.sql)
     return ExpectedAnswer("code", () if key is None else (code(answer.sql, key),))
 
 
 def query_answer(answer: Answer, state: AppState, values: Mapping[str, Any]) -> ExpectedAnswer:
-    """What the state gives for an answer; ``values`` are what its queries may name."""
+    """Return what the state gives for an answer; ``values`` are what its queries may name."""
     cells = column(state, answer.sql, values)
     shown = dict.fromkeys(written(answer.kind, cell) for cell in cells if cell is not None)
     if answer.kind != "texts" and len(shown) != 1:
@@ -62,13 +62,13 @@ def query_answer(answer: Answer, state: AppState, values: Mapping[str, Any]) -> 
 
 
 def column(state: AppState, sql: str, values: Mapping[str, Any]) -> list[Any]:
-    """The first column of what a query gives."""
+    """Return the first column of what a query gives."""
     return [row[0] for row in state.rows(sql, **values)]
 
 
 def written(kind: AnswerKind, cell: str | float) -> str:
-    """An answer as a reader would write it. Money is in cents; a duration is a whole number of
-    minutes, or text with its units."""
+    """Return an answer as a reader would write it. Money is in cents; a duration is a whole number
+    of minutes, or text with its units."""
     if kind == "money":
         return money(round(float(cell)))
     if kind == "number":
@@ -80,7 +80,8 @@ def written(kind: AnswerKind, cell: str | float) -> str:
 
 
 def reply(template: str, bound: Bound, right: tuple[ExpectedAnswer, ...]) -> str:
-    """The last message of a run that did as it was told: ``{answer}`` and ``{code}`` filled in."""
+    """Return the last message of a run that did as it was told: ``{answer}`` and ``{code}`` filled
+    in."""
     answers = [", ".join(a.values) for a in right if a.kind != "code"]
     codes = [value for a in right if a.kind == "code" for value in a.values]
     said = {"answer": " and ".join(answers), "code": " and ".join(codes)}

@@ -67,7 +67,7 @@ def expected(evidence: Evidence) -> tuple[str, ...]:
 
 
 def succeeded(reading: Reading, facts: Sequence[AnswerFact]) -> bool | None:
-    """Whether every expectation holds and every answer is right; None if an answer
+    """Tell whether every expectation holds and every answer is right; None if an answer
     leaves it open."""
     if not reading.holds or any(fact.right is False for fact in facts):
         return False

@@ -108,7 +108,8 @@ _Rows = list[tuple[Value, ...]]
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
-    """A portal of 12 to 25 districts, 5 to 9 indicators, 14 to 36 reports and 10 to 32 events."""
+    """Return a portal of 12 to 25 districts, 5 to 9 indicators, 14 to 36 reports and 10 to 32
+    events."""
     districts = _districts(rng, 12 + index + index // 4)
     chosen = rng.choice(len(_INDICATORS), 5 + index % 5, replace=False).tolist()
     indicators = [_indicator(rng, n) for n in chosen]
@@ -168,7 +169,8 @@ def _figures(rng: _Rng, districts: _Rows, chosen: list[int], indicators: _Rows) 
 
 
 def _visits(rng: _Rng, district: Value, half: int) -> _Rows:
-    """Levels far enough apart to be read from a chart; districts of the other half lie between."""
+    """Return levels far enough apart to be read from a chart; districts of the other half lie
+    between."""
     levels = (rng.permutation(len(MONTHS)) + 1) * 240 + 120 * half
     return [
         (token("visits", district, month), district, month, int(level))

@@ -98,7 +98,7 @@ def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
 
 
 def _form(view: View, title: str, submit: str, *fields: Field) -> Page:
-    """The page of a form about a service."""
+    """Return the page of a form about a service."""
     found = view.state.get("service", view.args.get("id", ""))
     if found is None:
         return missing()

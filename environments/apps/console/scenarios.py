@@ -26,7 +26,7 @@ _IDLE = (
 
 
 def _calmer(b: Bound) -> Bound:
-    """Which is looked at first, so that the form of the other one is near."""
+    """Choose which is looked at first, so that the form of the other one is near."""
     calmer: Bound = b["other"] if b["busier"]["id"] == b["service"]["id"] else b["service"]
     return calmer
 

@@ -81,7 +81,7 @@ _REASONS = ("Kernel update", "Database failover test", "Network rewiring")
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
-    """A platform with some 10 to 21 services, 26 to 59 machines and 45 to 78 alerts."""
+    """Return a platform with some 10 to 21 services, 26 to 59 machines and 45 to 78 alerts."""
     members = _members(rng, 9 + index % 9)
     services = _services(rng, 10 + index, members)
     named = [str(member[1]) for member in members]
@@ -105,7 +105,7 @@ def _one(rng: np.random.Generator, values: Any) -> Any:
 
 
 def _day(rng: np.random.Generator, first: int, last: int) -> str:
-    """A date so many days from today."""
+    """Return a date so many days from today."""
     return (date.fromisoformat(TODAY) + timedelta(days=int(rng.integers(first, last)))).isoformat()
 
 
@@ -137,7 +137,7 @@ def _services(rng: np.random.Generator, count: int, members: list[Any]) -> list[
 
 
 def _loads(rng: np.random.Generator, service: Value) -> list[tuple[Value, ...]]:
-    """Steps are wide, so that the columns of one chart are told apart."""
+    """Draw wide steps, so that the columns of one chart are told apart."""
     rows: list[tuple[Value, ...]] = []
     for kind, base, step in (("load", 10, 9), ("requests", 120, 90)):
         low = base + int(rng.integers(step))

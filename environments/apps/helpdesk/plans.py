@@ -32,10 +32,10 @@ def policy_page(category: str) -> list[PlanStep]:
 
 
 def want_digest(_: Bound) -> list[PlanStep]:
-    """A distractor: nobody asked for it."""
+    """Return a distractor: nobody asked for it."""
     return switch("preferences", "digest")
 
 
 def pause_team(b: Bound) -> Sequence[PlanStep]:
-    """A distractor with consequences for others."""
+    """Return a distractor with consequences for others."""
     return [*team_page(b["team"]), press(Word("pause"), "give the team a rest")]

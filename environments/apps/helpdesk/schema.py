@@ -74,7 +74,7 @@ _PURPOSES = ("Weekly round", "Interview", "Budget talk", "Training", "Supplier <
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
-    """A company with some 26 to 48 people, 24 to 68 tickets and 24 to 57 purchases."""
+    """Return a company with some 26 to 48 people, 24 to 68 tickets and 24 to 57 purchases."""
     teams, people = _staff(rng, 8 + 2 * index)
     rooms = _rooms(rng, 6 + index % 4)
     policies = _policies(rng)
@@ -94,7 +94,7 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
 
 
 def _day(rng: np.random.Generator, first: int, last: int) -> str:
-    """A date so many days after today."""
+    """Return a date so many days after today."""
     return (date.fromisoformat(TODAY) + timedelta(days=int(rng.integers(first, last)))).isoformat()
 
 
@@ -103,7 +103,8 @@ def _numbers(rng: np.random.Generator, prefix: str, count: int) -> list[str]:
 
 
 def _apart(rng: np.random.Generator, keys: list[Value], values: list[int]) -> list[int]:
-    """The values shuffled so that sorting the keys does not sort them: keys stand in addresses."""
+    """Return the values shuffled so that sorting the keys does not sort them: keys stand in
+    addresses."""
     while True:
         drawn: list[int] = rng.permutation(values)[: len(keys)].tolist()
         ranked = [value for _, value in sorted(zip(map(str, keys), drawn, strict=True))]
@@ -112,7 +113,7 @@ def _apart(rng: np.random.Generator, keys: list[Value], values: list[int]) -> li
 
 
 def _staff(rng: np.random.Generator, members: int) -> tuple[Records, Records]:
-    """A director, five team leads, two seniors a team, and members under the seniors."""
+    """Return a director, five team leads, two seniors a team, and members under the seniors."""
     everybody = [f"{first} {last}" for first in _FIRST for last in _LAST]
     names = [str(n) for n in rng.choice(everybody, 16 + members, replace=False)]
     phones = (rng.choice(900, len(names), replace=False) + 100).tolist()
@@ -144,7 +145,7 @@ def _staff(rng: np.random.Generator, members: int) -> tuple[Records, Records]:
 
 
 def _loads(rng: np.random.Generator, team: Value) -> Records:
-    """Steps and offsets differ, so that bars are told apart and differences seldom tie."""
+    """Draw different steps and offsets, so that bars are told apart and differences seldom tie."""
     base = int(rng.integers(6, 18))
     counted = []
     for kind, first, step in (("received", base + 17, 9), ("solved", base, 7)):

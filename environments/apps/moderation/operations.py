@@ -13,7 +13,7 @@ OUTCOMES = ("upheld", "overturned")
 
 
 def _noted(state: AppState, action: str, about: str) -> None:
-    """A line in the audit log."""
+    """Write a line in the audit log."""
     state.add(
         "entry", id=state.token("entry"), noted=TODAY, moderator=_me(state), action=action,
         about=about,
@@ -28,7 +28,7 @@ def _recorded(
     submission: FormSubmission, kind: str, *, about: str, member: str, post: str = "",
     clause: str = "", days: int = 0,
 ) -> Success:  # fmt: skip
-    """The decision is taken: stored, logged, shown."""
+    """Take the decision: store, log and show it."""
     state = submission.state
     key = state.token("decision")
     state.add(

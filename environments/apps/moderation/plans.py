@@ -49,10 +49,10 @@ def suspend(clause: Bound, days: int) -> list[PlanStep]:
 
 
 def set_alerts(_: Bound) -> list[PlanStep]:
-    """A distractor: nobody asked for it."""
+    """Return a distractor: nobody asked for it."""
     return switch("preferences", "alerts")
 
 
 def lock_forum(b: Bound) -> Sequence[PlanStep]:
-    """A distractor with consequences for others."""
+    """Return a distractor with consequences for others."""
     return [*charts_of(b["forum"]), press(Word("lock"), "keep the forum calm meanwhile")]

@@ -13,14 +13,14 @@ DECISIONS = """SELECT d.*, coalesce(c.number, '-') AS clause_number, m.handle,
 
 
 def clauses(view: View, *first: Option) -> Field:
-    """The choice of a clause of the house rules."""
+    """Return the choice of a clause of the house rules."""
     found = view.state.rows("SELECT * FROM clause ORDER BY number")
     options = (*first, *(Option(row["id"], row["number"]) for row in found))
     return ui.control("clause", "choice", "", options)
 
 
 def decisions(view: View, key: str) -> ItemList:
-    """What was decided about a post or a member."""
+    """Return what was decided about a post or a member."""
     found = view.state.rows(
         DECISIONS + " WHERE :key IN (d.post, d.member) ORDER BY d.number", key=key
     )

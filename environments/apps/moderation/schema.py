@@ -96,7 +96,7 @@ _STAFF = ("Ines Moreau", "Tariq Aziz", "Bo Larsen", "Wanda Kowalska", "Chidi Eze
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
-    """A community with some 20 to 42 members, 34 to 67 posts and 30 to 74 reports."""
+    """Return a community with some 20 to 42 members, 34 to 67 posts and 30 to 74 reports."""
     staff = [str(name) for name in rng.choice(_STAFF, 4, replace=False)]
     forums = _forums(rng, staff)
     rules, clauses = _rules(rng)
@@ -132,7 +132,7 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
 
 
 def _day(rng: np.random.Generator, first: int, last: int) -> str:
-    """A date so many days before today."""
+    """Return a date so many days before today."""
     return (date.fromisoformat(TODAY) - timedelta(days=int(rng.integers(first, last)))).isoformat()
 
 
@@ -146,7 +146,8 @@ def _forums(rng: np.random.Generator, staff: list[str]) -> list[tuple[Value, ...
 
 
 def _tallies(rng: np.random.Generator, forum: Value) -> list[tuple[Value, ...]]:
-    """Steps and offsets differ, so that bars are told apart and gaps between forums seldom tie."""
+    """Draw different steps and offsets, so that bars are told apart and gaps between forums seldom
+    tie."""
     step, base = int(rng.integers(5, 10)), int(rng.integers(4, 20))
     weekly = zip(WEEKS, rng.permutation(len(WEEKS)).tolist(), strict=True)
     yearly = zip(CATEGORIES, rng.permutation(len(CATEGORIES)).tolist(), strict=True)

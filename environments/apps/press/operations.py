@@ -8,7 +8,7 @@ from environments.model.spec import TODAY, FormSubmission, Operation, Rejected, 
 
 
 def _coming(text: str) -> bool:
-    """Whether this is a date after today."""
+    """Tell whether this is a date after today."""
     return is_date(text) and text > TODAY
 
 

@@ -97,7 +97,7 @@ def _reviews(view: View, found: sqlite3.Row) -> ItemList:
 
 
 def _form(view: View, title: str, operation: str, *fields: Field) -> Page:
-    """The page of a form about an article."""
+    """Return the page of a form about an article."""
     found = view.state.get("article", view.args.get("id", ""))
     if found is None:
         return missing()
@@ -163,7 +163,7 @@ def section(view: View, found: sqlite3.Row) -> Page:
 
 
 def readers(view: View) -> Page:
-    """The readers of all sections, month by month."""
+    """Return the readers of all sections, month by month."""
     charts = []
     for month in MONTHS:
         drawn = view.state.rows(

@@ -16,12 +16,12 @@ _STATE = Choice(ARTICLE_STATES)
 
 
 def set_hints(_: Bound) -> Sequence[PlanStep]:
-    """A distractor: nobody asked for it."""
+    """Return a distractor: nobody asked for it."""
     return switch("preferences", "hints")
 
 
 def pin_article(b: Bound) -> Sequence[PlanStep]:
-    """A distractor that readers notice."""
+    """Return a distractor that readers notice."""
     return [
         *search_and_open("articles", b["article"]["title"]),
         press(Word("pin"), "keep it in sight"),

@@ -86,7 +86,7 @@ _REMARKS = ("Reads well.", "The <i>ending</i> is weak.", "Check the figures.")
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
-    """A desk with some 26 to 59 articles, 20 to 42 images and 28 to 72 comments."""
+    """Return a desk with some 26 to 59 articles, 20 to 42 images and 28 to 72 comments."""
     authors = _authors(rng, 8 + index % 10)
     names = [str(author[1]) for author in authors]
     sections = _sections(rng, 4 + index % 3, authors)
@@ -111,7 +111,7 @@ def _one(rng: np.random.Generator, values: Any) -> Any:
 
 
 def _day(rng: np.random.Generator, first: int, last: int) -> str:
-    """A date so many days from today."""
+    """Return a date so many days from today."""
     return (date.fromisoformat(TODAY) + timedelta(days=int(rng.integers(first, last)))).isoformat()
 
 

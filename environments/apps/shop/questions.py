@@ -36,7 +36,7 @@ def browse(category: str) -> list[PlanStep]:
 
 
 def subscribe(_: Bound) -> list[PlanStep]:
-    """A distractor: nobody asked for it."""
+    """Return a distractor: nobody asked for it."""
     return [
         follow(Word("account"), "look at the account details"),
         tick(Word("newsletter"), "complete the form"),

@@ -50,7 +50,7 @@ _PRAISE = ("Exactly as described.", "Smaller than I thought.", "<b>Sturdy</b> & 
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
-    """A shop with some 20 to 50 products and up to 16 past orders."""
+    """Return a shop with some 20 to 50 products and up to 16 past orders."""
     products = _products(rng, 20 + 3 * (index % 11))
     purchases, lines = _purchases(rng, products, 4 + index)
     wished = rng.choice(len(products), 3, replace=False)

@@ -32,7 +32,7 @@ _MEASURES = ("length", "width", "height", "openings")
 
 
 def _reckoner(view: View, tool: str, fields: tuple[Field, ...]) -> tuple[Block, ...]:
-    """A tool: its form as it was filled in, and what came out with the ways to keep it."""
+    """Return a tool: its form as it was filled in, and what came out with the ways to keep it."""
     asked = tuple(field._replace(value=view.args.get(field.name, "")) for field in fields)
     form = Form(Word("reckon"), asked, page=tool)
     if not any(field.value for field in asked):

@@ -84,7 +84,8 @@ _Rows = list[tuple[Value, ...]]
 
 
 def profile(rng: np.random.Generator, index: int) -> Rows:
-    """A workshop with 8 to 16 rooms, 8 or 9 lenders, 12 to 28 paints and up to 20 saved jobs."""
+    """Return a workshop with 8 to 16 rooms, 8 or 9 lenders, 12 to 28 paints and up to 20 saved
+    jobs."""
     kinds = rng.permutation(["weight", "volume"])[: 1 + index % 2].tolist()
     units = [unit for unit in UNITS if unit[1] in ("length", *kinds)]
     rooms = _rooms(rng, min(8 + index, len(_ROOMS)))
@@ -145,7 +146,7 @@ def _rooms(rng: _Rng, count: int) -> _Rows:
 
 
 def _humidity(rng: _Rng, room: Value) -> _Rows:
-    """Levels that a chart tells apart: at least four points lie between any two."""
+    """Return levels that a chart tells apart: at least four points lie between any two."""
     levels = 30 + 4 * rng.choice(15, len(DAYS), replace=False)
     return [
         (token("humidity", room, day), room, day, int(level))
@@ -198,7 +199,7 @@ def _jobs(rng: _Rng, count: int) -> _Rows:
 
 
 def _results(rng: _Rng, count: int) -> _Rows:
-    """What was saved some time ago; the inputs of then are no longer looked at."""
+    """Return what was saved some time ago; the inputs of then are no longer looked at."""
     rows: _Rows = []
     for n in range(count):
         name, hundredths = f"Old result {n + 1}", int(rng.integers(100, 90000))

@@ -46,7 +46,7 @@ def hundredths(text: str) -> int | None:
 
 
 def whole(text: str, low: int, high: int) -> int | None:
-    """A whole number within bounds."""
+    """Return a whole number within bounds."""
     number = int(text) if _WHOLE.fullmatch(text) else None
     return number if number is not None and low <= number <= high else None
 
@@ -64,7 +64,7 @@ def _plain(number: int) -> str:
 
 
 def convert(state: AppState, given: Mapping[str, str]) -> Outcome | None:
-    """An amount in another unit of the same kind, to two decimals."""
+    """Return an amount in another unit of the same kind, to two decimals."""
     by_name = "SELECT * FROM unit WHERE name = :name"
     amount = hundredths(given.get("amount", ""))
     source = state.one(by_name, name=given.get("source", ""))
@@ -80,7 +80,8 @@ def convert(state: AppState, given: Mapping[str, str]) -> Outcome | None:
 
 
 def payment(principal: int, rate: int, months: int) -> int:
-    """The level monthly payment in cents; ``rate`` is yearly, in hundredths of a per cent."""
+    """Return the level monthly payment in cents; ``rate`` is yearly, in hundredths of a per
+    cent."""
     monthly = rate / 120_000
     if not monthly:
         return int(principal / months + 0.5)
@@ -88,7 +89,7 @@ def payment(principal: int, rate: int, months: int) -> int:
 
 
 def loan(_: AppState, given: Mapping[str, str]) -> Outcome | None:
-    """What a loan with level payments costs."""
+    """Return what a loan with level payments costs."""
     principal, rate = hundredths(given.get("amount", "")), hundredths(given.get("rate", ""))
     years = whole(given.get("years", ""), 1, 40)
     if not principal or rate is None or rate > 10_000 or years is None:
@@ -105,7 +106,7 @@ def loan(_: AppState, given: Mapping[str, str]) -> Outcome | None:
 
 
 def later(start: date, days: int, working: bool) -> date:
-    """The day so many days after ``start``; working days are Monday to Friday."""
+    """Return the day so many days after ``start``; working days are Monday to Friday."""
     if not working:
         return start + timedelta(days=days)
     weeks, rest = divmod(days, 5)
@@ -118,7 +119,7 @@ def later(start: date, days: int, working: bool) -> date:
 
 
 def count_days(_: AppState, given: Mapping[str, str]) -> Outcome | None:
-    """The date so many calendar or working days after another."""
+    """Return the date so many calendar or working days after another."""
     start, days = _day(given.get("start", "")), whole(given.get("days", ""), 0, 20_000)
     counting = given.get("counting", "")
     if start is None or days is None or counting not in COUNTINGS:
@@ -130,7 +131,7 @@ def count_days(_: AppState, given: Mapping[str, str]) -> Outcome | None:
 
 
 def estimate(state: AppState, given: Mapping[str, str]) -> Outcome | None:
-    """The paint for the four walls of a room without its openings, in whole tins."""
+    """Return the paint for the four walls of a room without its openings, in whole tins."""
     sides = [whole(given.get(name, ""), 1, 5000) for name in ("length", "width", "height")]
     openings, coats = whole(given.get("openings", ""), 0, 500), whole(given.get("coats", ""), 1, 9)
     paint = state.one("SELECT * FROM paint WHERE name = :name", name=given.get("paint", ""))
