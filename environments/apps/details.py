@@ -44,10 +44,8 @@ def facts(**values: str) -> DefinitionList:
 
 
 def facts_of(row: sqlite3.Row, columns: str, **more: str) -> DefinitionList:
-    """Columns of a row (blanks between; each is a word) and what else there is to say; "-" where
-    a column is empty."""
-    shown = {name: str(row[name]) or "-" for name in columns.split()}
-    return facts(**shown, **more)
+    """List columns of a row (blanks between; each is a word) and what else there is to say."""
+    return facts(**{name: str(row[name]) for name in columns.split()}, **more)
 
 
 def section_of(title: str, *blocks: Block) -> Section:

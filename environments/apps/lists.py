@@ -5,6 +5,7 @@ An application that builds on this words ``words`` and ``any``, and every list a
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
 
 from environments.kit.listing import listing
@@ -66,6 +67,12 @@ def headings(columns: str) -> tuple[Word, ...]:
 def opens(text: str, page: str, key: str, *cells: str) -> Row:
     """Make a row whose link opens the thing."""
     return Row(Link(text, page, {"id": key}), cells)
+
+
+def opens_row(row: sqlite3.Row, page: str, title: str, columns: str) -> Row:
+    """Make a row whose link opens a row of the state: its text, then the cells by their columns,
+    blanks between."""
+    return opens(row[title], page, row["id"], *(str(row[name]) for name in columns.split()))
 
 
 # --- moves ---------------------------------------------------------------------------------------

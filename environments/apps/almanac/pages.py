@@ -6,7 +6,15 @@ import sqlite3
 
 from environments.apps import details as ui
 from environments.apps.almanac.schema import FORMATS, KINDS, LABELS, MONTHS, SHELVES, STUDIES, YEARS
-from environments.apps.lists import filter_form, headings, list_page, narrowed, opens, search_form
+from environments.apps.lists import (
+    filter_form,
+    headings,
+    list_page,
+    narrowed,
+    opens,
+    opens_row,
+    search_form,
+)
 from environments.kit.listing import listing
 from environments.model.binding import money
 from environments.model.page import (
@@ -59,7 +67,7 @@ def home(view: View) -> Page:
 
 def districts(view: View) -> Page:
     found = view.state.rows(_ALL + _DISTRICTS[view.ui.sort])
-    rows = [opens(row["name"], "district", row["id"], row["region"], row["seat"]) for row in found]
+    rows = [opens_row(row, "district", "name", "region seat") for row in found]
     return list_page(view, "districts", "district region seat", rows)
 
 
@@ -68,7 +76,7 @@ def district(view: View, found: sqlite3.Row) -> Page:
     key = found["id"]
     visits = view.state.rows("SELECT month, amount FROM visits WHERE district = :key", key=key)
     amounts = dict(tuple(row) for row in visits)
-    about = ui.facts(region=found["region"], seat=found["seat"], area=str(found["area"]))
+    about = ui.facts_of(found, "region seat area")
     values = tuple(float(amounts[month]) for month in MONTHS)
     return Page(
         found["name"],
@@ -105,9 +113,7 @@ def figures(view: View) -> Page:
 def reports(view: View) -> Page:
     words, topic = view.args.get("words", ""), view.args.get("topic", "")
     found = view.state.rows(_FOUND + _REPORTS[view.ui.sort], words=words, topic=topic)
-    rows = [
-        opens(row["title"], "report", row["id"], row["topic"], row["published"]) for row in found
-    ]
+    rows = [opens_row(row, "report", "title", "topic published") for row in found]
     return list_page(view, "reports", "report topic published", rows, _search(words, topic))
 
 
@@ -123,7 +129,7 @@ def report(view: View, found: sqlite3.Row) -> Page:
     return Page(
         found["title"],
         (
-            ui.facts(topic=found["topic"], published=found["published"]),
+            ui.facts_of(found, "topic published"),
             *(Section(row["heading"], (Text(row["body"]),)) for row in passages),
             ui.action_form("keep", "keep", *fields, report=found["id"]),
         ),
@@ -219,10 +225,7 @@ def research(view: View) -> Page:
 
 def exports(view: View) -> Page:
     found = view.state.rows("SELECT * FROM export ORDER BY asked DESC, id")
-    rows = [
-        opens(row["number"], "export", row["id"], row["format"], row["asked"], row["status"])
-        for row in found
-    ]
+    rows = [opens_row(row, "export", "number", "format asked status") for row in found]
     indicators = view.state.rows("SELECT * FROM indicator ORDER BY name")
     places = view.state.rows("SELECT * FROM district ORDER BY name")
     fields = (

@@ -15,7 +15,7 @@ from environments.apps.console.schema import (
     SEVERITIES,
     TEAMS,
 )
-from environments.apps.lists import asked_for, chosen, headings, opens, searched
+from environments.apps.lists import asked_for, chosen, headings, opens, opens_row, searched
 from environments.model.binding import money
 from environments.model.page import Block, DefinitionList, ItemList, Link, Page, Section, Text, Word
 from environments.model.spec import View
@@ -45,10 +45,7 @@ def _service(view: View, key: str) -> Section:
 def alerts(view: View) -> Page:
     asked = asked_for(view, "severity", "status")
     found = view.state.rows(_ALERTS + _ALERT_SORTS[view.ui.sort], **asked)
-    rows = [
-        opens(r["number"], "alert", r["id"], r["of"], r["severity"], r["raised"], r["status"])
-        for r in found
-    ]
+    rows = [opens_row(r, "alert", "number", "of severity raised status") for r in found]
     filters = (chosen(view, "severity", SEVERITIES), chosen(view, "status", ALERTED))
     return searched(view, "alerts", "alert service severity raised status", rows, filters)
 
@@ -76,7 +73,7 @@ def alert(view: View, found: sqlite3.Row) -> Page:
 
 def members(view: View) -> Page:
     found = view.state.rows(_MEMBERS, **asked_for(view, "team"))
-    rows = [opens(r["name"], "member", r["id"], r["team"], r["role"]) for r in found]
+    rows = [opens_row(r, "member", "name", "team role") for r in found]
     return searched(view, "members", "member team role", rows, (chosen(view, "team", TEAMS),))
 
 
@@ -84,8 +81,8 @@ def members(view: View) -> Page:
 def member(view: View, found: sqlite3.Row) -> Page:
     held = view.state.rows("SELECT * FROM accesskey WHERE member = :id ORDER BY label",
                            id=found["id"])  # fmt: skip
-    rows = tuple(opens(r["label"], "key", r["id"], r["scope"], r["status"]) for r in held)
-    about = ui.facts(team=found["team"], role=found["role"])
+    rows = tuple(opens_row(r, "key", "label", "scope status") for r in held)
+    about = ui.facts_of(found, "team role")
     fields = (ui.pick("role", ROLES, found["role"]), ui.pick("team", TEAMS, found["team"]))
     form = ui.action_form("set_role", "set-role", *fields, member=found["id"])
     keys_held = ui.section_of("their_keys", ItemList(headings("key scope status"), rows))
@@ -94,10 +91,7 @@ def member(view: View, found: sqlite3.Row) -> Page:
 
 def keys(view: View) -> Page:
     found = view.state.rows(_KEYS, **asked_for(view, "scope", "status"))
-    rows = [
-        opens(r["label"], "key", r["id"], r["holder"], r["scope"], r["expires"], r["status"])
-        for r in found
-    ]
+    rows = [opens_row(r, "key", "label", "holder scope expires status") for r in found]
     filters = (chosen(view, "scope", SCOPES), chosen(view, "status", ("active", "revoked")))
     return searched(view, "keys", "key member scope expires status", rows, filters)
 

@@ -7,14 +7,21 @@ import sqlite3
 from environments.apps import details as ui
 from environments.apps.console import admin_pages
 from environments.apps.console.schema import BILLINGS, DAYS, REGIONS, RESULTS, STATES, STRATEGIES
-from environments.apps.lists import asked_for, chosen, headings, opens, searched
+from environments.apps.lists import (
+    asked_for,
+    chosen,
+    headings,
+    opens,
+    opens_row,
+    search_form,
+    searched,
+)
 from environments.model.binding import money
 from environments.model.page import (
     Block,
     Chart,
     DefinitionList,
     Field,
-    Form,
     ItemList,
     Link,
     Page,
@@ -38,7 +45,7 @@ _DEPLOYMENTS = """SELECT d.*, s.name AS of FROM deployment d JOIN service s ON s
 
 def home(view: View) -> Page:
     me = view.state.row("account", "me")
-    find = Form(Word("search"), (ui.control("words", "search"),), page="services")
+    find = search_form("services", "")
     return Page(
         "Basalt Cloud",
         (
@@ -51,7 +58,7 @@ def home(view: View) -> Page:
 
 def services(view: View) -> Page:
     found = view.state.rows(_SERVICES + _SERVICE_SORTS[view.ui.sort], **asked_for(view, "region"))
-    rows = [opens(r["name"], "service", r["id"], r["region"], r["owned"]) for r in found]
+    rows = [opens_row(r, "service", "name", "region owned") for r in found]
     region = chosen(view, "region", REGIONS)
     return searched(view, "services", "service region owner", rows, (region,))
 
@@ -65,13 +72,8 @@ def service(view: View, found: sqlite3.Row) -> Page:
         opens(r["name"], "machine", r["id"], r["size"], money(r["cost"]), r["state"])
         for r in machines
     )
-    about = ui.facts(
-        region=found["region"],
-        version=found["version"],
-        quota=str(found["quota"]),
-        billing=found["billing"],
-        ticket=found["ticket"],
-        code=view.code("service", found["id"]),
+    about = ui.facts_of(
+        found, "region version quota billing ticket", code=view.code("service", found["id"])
     )
     silence = Word("unsilence" if found["silenced"] else "silence")
     blocks: tuple[Block, ...] = (
@@ -160,10 +162,7 @@ def machine(view: View, found: sqlite3.Row) -> Page:
 
 def deployments(view: View) -> Page:
     found = view.state.rows(_DEPLOYMENTS, **asked_for(view, "result"))
-    rows = [
-        opens(r["number"], "deployment", r["id"], r["of"], r["version"], r["deployed"], r["result"])
-        for r in found
-    ]
+    rows = [opens_row(r, "deployment", "number", "of version deployed result") for r in found]
     result = chosen(view, "result", RESULTS)
     return searched(
         view, "deployments", "deployment service version deployed result", rows, (result,)

@@ -13,6 +13,7 @@ from environments.apps.lists import (
     headings,
     list_page,
     opens,
+    opens_row,
     searched,
     table_page,
 )
@@ -31,10 +32,7 @@ _BOOKINGS = """SELECT b.*, r.name, p.name AS host FROM booking b JOIN room r ON 
 def people(view: View) -> Page:
     asked = asked_for(view, "team")
     found = view.state.rows(_PEOPLE + _PEOPLE_SORTS[view.ui.sort], **asked)
-    rows = [
-        opens(row["name"], "person", row["id"], row["title"], row["team_name"], row["site"])
-        for row in found
-    ]
+    rows = [opens_row(row, "person", "name", "title team_name site") for row in found]
     names = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
     filters = (chosen(view, "team", names),)
     return searched(view, "people", "person title team site", rows, filters)
@@ -42,12 +40,7 @@ def people(view: View) -> Page:
 
 @ui.detail("person")
 def person(view: View, found: sqlite3.Row) -> Page:
-    about = ui.facts(
-        title=found["title"],
-        site=found["site"],
-        phone=found["phone"],
-        allowance=str(found["allowance"]),
-    )
+    about = ui.facts_of(found, "title site phone allowance")
     team = view.state.row("team", found["team"])
     blocks: tuple[Block, ...] = (
         about,
@@ -127,9 +120,7 @@ def rooms(view: View) -> Page:
 
 @ui.detail("room")
 def room(view: View, found: sqlite3.Row) -> Page:
-    about = ui.facts(
-        floor=found["floor"], seats=str(found["seats"]), screen="yes" if found["screen"] else "no"
-    )
+    about = ui.facts_of(found, "floor seats", screen="yes" if found["screen"] else "no")
     held = view.state.rows(_BOOKINGS, day="", hour="", room=found["id"])
     rows = tuple(Row(row["day"], (row["hour"], row["purpose"], row["host"])) for row in held)
     fields = (

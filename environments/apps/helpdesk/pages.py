@@ -8,7 +8,7 @@ from environments.apps import details as ui
 from environments.apps.helpdesk import directory_pages
 from environments.apps.helpdesk.operations import RESOLUTIONS, VERDICTS
 from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
-from environments.apps.lists import asked_for, chosen, opens, search_form, searched
+from environments.apps.lists import asked_for, chosen, opens, opens_row, search_form, searched
 from environments.model.binding import money
 from environments.model.page import Block, Field, Link, Option, Page, Text, Word
 from environments.model.spec import View
@@ -59,17 +59,7 @@ def tickets(view: View) -> Page:
     asked = asked_for(view, "priority", "status")
     found = view.state.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **asked)
     rows = [
-        opens(
-            row["number"],
-            "ticket",
-            row["id"],
-            row["subject"],
-            row["priority"],
-            row["status"],
-            row["assigned"],
-            row["due"],
-        )
-        for row in found
+        opens_row(row, "ticket", "number", "subject priority status assigned due") for row in found
     ]
     new = Link(Word("new_ticket"), "new-ticket")
     page = searched(
@@ -87,11 +77,9 @@ def tickets(view: View) -> Page:
 
 @ui.detail(sql=_TICKETS + " WHERE t.id = :id")
 def ticket(view: View, found: sqlite3.Row) -> Page:
-    about = ui.facts(
-        subject=found["subject"],
-        priority=found["priority"],
-        status=found["status"],
-        due=found["due"],
+    about = ui.facts_of(
+        found,
+        "subject priority status due",
         resolution=found["resolution"] or "-",
         note=found["note"] or "-",
         code=view.code("ticket", found["id"]),
@@ -165,9 +153,9 @@ def purchases(view: View) -> Page:
 
 @ui.detail(sql=_PURCHASES + " WHERE u.id = :id")
 def purchase(view: View, found: sqlite3.Row) -> Page:
-    about = ui.facts(
-        what=found["what"],
-        category=found["category"],
+    about = ui.facts_of(
+        found,
+        "what category",
         amount=money(found["amount"]),
         team=found["team"],
         filed=found["filed"],
@@ -212,10 +200,9 @@ def leaves(view: View) -> Page:
 @ui.detail("leave")
 def leave(view: View, found: sqlite3.Row) -> Page:
     person = view.state.row("person", found["person"])
-    about = ui.facts(
-        kind=found["kind"],
-        start=found["start"],
-        days=str(found["days"]),
+    about = ui.facts_of(
+        found,
+        "kind start days",
         allowance=str(person["allowance"]),
         status=found["status"],
         note=found["note"] or "-",

@@ -6,7 +6,15 @@ import sqlite3
 from datetime import date, timedelta
 
 from environments.apps import details as ui
-from environments.apps.lists import asked_for, chosen, headings, opens, searched, table_page
+from environments.apps.lists import (
+    asked_for,
+    chosen,
+    headings,
+    opens,
+    opens_row,
+    searched,
+    table_page,
+)
 from environments.apps.moderation.operations import OUTCOMES
 from environments.apps.moderation.queries import DECISIONS, clauses, decisions
 from environments.model.page import (
@@ -35,10 +43,7 @@ def members(view: View) -> Page:
         _MEMBERS + _MEMBER_SORTS[view.ui.sort],
         **asked,
     )
-    rows = [
-        opens(row["handle"], "member", row["id"], row["joined"], row["status"], row["until"])
-        for row in found
-    ]
+    rows = [opens_row(row, "member", "handle", "joined status until") for row in found]
     status = chosen(view, "status", ("active", "suspended"))
     return searched(view, "members", "member joined status until", rows, (status,))
 
@@ -47,10 +52,8 @@ def members(view: View) -> Page:
 def member(view: View, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     written = view.state.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
-    rows = tuple(
-        opens(row["number"], "post", row["id"], row["title"], row["status"]) for row in written
-    )
-    about = ui.facts(joined=found["joined"], status=found["status"], until=found["until"] or "-")
+    rows = tuple(opens_row(row, "post", "number", "title status") for row in written)
+    about = ui.facts_of(found, "joined status", until=found["until"] or "-")
     blocks: tuple[Block, ...] = (Text(found["about"]), about)
     if found["status"] == "active":
         blocks = (*blocks, Link(Word("suspend_member"), "suspend", here))
@@ -136,7 +139,7 @@ def appeals(view: View) -> Page:
         "ORDER BY a.filed DESC, a.id",
         **asked,
     )
-    rows = [opens(row["number"], "appeal", row["id"], row["filed"], row["status"]) for row in found]
+    rows = [opens_row(row, "appeal", "number", "filed status") for row in found]
     status = chosen(view, "status", ("pending", *OUTCOMES))
     return searched(view, "appeals", "appeal filed status", rows, (status,))
 
@@ -144,7 +147,7 @@ def appeals(view: View) -> Page:
 @ui.detail("appeal")
 def appeal(view: View, found: sqlite3.Row) -> Page:
     against = view.state.row("decision", found["decision"])
-    about = ui.facts(filed=found["filed"], status=found["status"], reply=found["reply"] or "-")
+    about = ui.facts_of(found, "filed status", reply=found["reply"] or "-")
     link = ui.link_to(against, "decision", "number")
     blocks: tuple[Block, ...] = (Text(found["plea"]), about)
     blocks = (*blocks, ui.section_of("against", link))

@@ -12,6 +12,7 @@ from environments.apps.lists import (
     headings,
     list_page,
     opens,
+    opens_row,
     search_form,
     searched,
     table_page,
@@ -139,13 +140,7 @@ def reports(view: View) -> Page:
 
 @ui.detail(sql=_REPORTS + " WHERE r.id = :id")
 def report(view: View, found: sqlite3.Row) -> Page:
-    about = ui.facts(
-        category=found["category"],
-        forum=found["forum"],
-        filed=found["filed"],
-        status=found["status"],
-        note=found["note"],
-    )
+    about = ui.facts_of(found, "category forum filed status note")
     of = ui.section_of("reported", Link(found["about"], "post", {"id": found["post"]}))
     return Page(found["number"], (about, of))
 
@@ -162,7 +157,7 @@ def log(view: View) -> Page:
 
 def forums(view: View) -> Page:
     found = view.state.rows("SELECT * FROM forum ORDER BY name")
-    rows = tuple(opens(row["name"], "forum", row["id"], row["steward"]) for row in found)
+    rows = tuple(opens_row(row, "forum", "name", "steward") for row in found)
     return table_page("forums", "forum steward", rows)
 
 

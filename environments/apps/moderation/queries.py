@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from environments.apps import details as ui
-from environments.apps.lists import headings, opens
+from environments.apps.lists import headings, opens_row
 from environments.model.page import Field, ItemList, Option
 from environments.model.spec import View
 
@@ -25,15 +25,6 @@ def decisions(view: View, key: str) -> ItemList:
         DECISIONS + " WHERE :key IN (d.post, d.member) ORDER BY d.number", key=key
     )
     rows = tuple(
-        opens(
-            row["number"],
-            "decision",
-            row["id"],
-            row["kind"],
-            row["clause_number"],
-            row["moderator"],
-            row["taken"],
-        )
-        for row in found
+        opens_row(row, "decision", "number", "kind clause_number moderator taken") for row in found
     )
     return ItemList(headings("decision verdict clause moderator taken"), rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from environments.apps import details as ui
-from environments.apps.lists import asked_for, chosen, headings, opens, searched
+from environments.apps.lists import asked_for, chosen, headings, opens, opens_row, searched
 from environments.apps.press.schema import AUDIENCES, COMMENT_STATES, LICENCES, MAIL_STATES, SENDERS
 from environments.model.binding import money
 from environments.model.page import (
@@ -51,7 +51,7 @@ def images(view: View) -> Page:
 
 @ui.detail("image")
 def image(view: View, found: sqlite3.Row) -> Page:
-    about = ui.facts(credit=found["credit"], licence=found["licence"], fee=money(found["fee"]))
+    about = ui.facts_of(found, "credit licence", fee=money(found["fee"]))
     return Page(found["caption"], (about,))
 
 
@@ -59,8 +59,7 @@ def newsletters(view: View) -> Page:
     asked = asked_for(view, "audience", "status")
     found = view.state.rows(_NEWSLETTERS + _NEWSLETTER_SORTS[view.ui.sort], **asked)
     rows = [
-        opens(r["number"], "newsletter", r["id"], r["subject"], r["audience"], r["sends"],
-              r["status"])
+        opens_row(r, "newsletter", "number", "subject audience sends status")
         for r in found
     ]  # fmt: skip
     filters = (chosen(view, "audience", AUDIENCES), chosen(view, "status", MAIL_STATES))
@@ -98,10 +97,7 @@ def compose(view: View) -> Page:
 
 def comments(view: View) -> Page:
     found = view.state.rows(_COMMENTS, **asked_for(view, "status"))
-    rows = [
-        opens(r["number"], "comment", r["id"], r["reader"], r["title"], r["posted"], r["status"])
-        for r in found
-    ]
+    rows = [opens_row(r, "comment", "number", "reader title posted status") for r in found]
     filters = (chosen(view, "status", COMMENT_STATES),)
     return searched(view, "comments", "comment reader article posted status", rows, filters)
 
@@ -126,7 +122,7 @@ def authors(view: View) -> Page:
         "SELECT * FROM author WHERE instr(lower(name), lower(:words)) ORDER BY name",
         **asked_for(view),
     )
-    rows = [opens(row["name"], "author", row["id"], row["desk"]) for row in found]
+    rows = [opens_row(row, "author", "name", "desk") for row in found]
     return searched(view, "authors", "author desk", rows)
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import sqlite3
 
 from environments.apps import details as ui
-from environments.apps.lists import asked_for, chosen, headings, opens, searched, table_page
+from environments.apps.lists import (
+    asked_for,
+    chosen,
+    headings,
+    opens_row,
+    search_form,
+    searched,
+    table_page,
+)
 from environments.apps.press import newsroom_pages
 from environments.apps.press.schema import ARTICLE_STATES, DAYS, MONTHS, PLACEMENTS, TAGS, VERDICTS
 from environments.model.binding import money
@@ -14,7 +22,6 @@ from environments.model.page import (
     Chart,
     DefinitionList,
     Field,
-    Form,
     ItemList,
     Link,
     Option,
@@ -35,7 +42,7 @@ _ARTICLE_SORTS = ("a.title", "w.name, a.id", "a.due, a.id")
 
 def home(view: View) -> Page:
     me = view.state.row("account", "me")
-    find = Form(Word("search"), (ui.control("words", "search"),), page="articles")
+    find = search_form("articles", "")
     return Page(
         "The Lantern Review",
         (
@@ -49,9 +56,7 @@ def home(view: View) -> Page:
 def articles(view: View) -> Page:
     asked = asked_for(view, "section", "state")
     found = view.state.rows(_ARTICLES + _ARTICLE_SORTS[view.ui.sort], **asked)
-    rows = [
-        opens(r["title"], "article", r["id"], r["by"], r["of"], r["due"], r["state"]) for r in found
-    ]
+    rows = [opens_row(r, "article", "title", "by of due state") for r in found]
     names = [row["name"] for row in view.state.rows("SELECT name FROM section ORDER BY name")]
     filters = (chosen(view, "section", names), chosen(view, "state", ARTICLE_STATES))
     return searched(view, "articles", "article author section due state", rows, filters)
@@ -145,7 +150,7 @@ def sections(view: View) -> Page:
     found = view.state.rows(
         "SELECT s.*, w.name AS head FROM section s JOIN author w ON w.id = s.editor ORDER BY s.name"
     )
-    rows = tuple(opens(row["name"], "section", row["id"], row["head"]) for row in found)
+    rows = tuple(opens_row(row, "section", "name", "head") for row in found)
     return table_page("sections", "section editor", rows)
 
 

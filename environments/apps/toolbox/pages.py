@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from environments.apps import details as ui
-from environments.apps.lists import filter_form, headings, list_page, narrowed, opens
+from environments.apps.lists import filter_form, headings, list_page, narrowed, opens, opens_row
 from environments.apps.toolbox.schema import BAGS, COUNTINGS, DAYS
 from environments.apps.toolbox.tools import TOOLS
 from environments.kit.listing import listing
@@ -202,7 +202,7 @@ def room(view: View, found: sqlite3.Row) -> Page:
 
 def packing(view: View) -> Page:
     found = view.state.rows("SELECT * FROM list ORDER BY leaves")
-    rows = [opens(row["name"], "list", row["id"], row["leaves"]) for row in found]
+    rows = [opens_row(row, "list", "name", "leaves") for row in found]
     return list_page(view, "packing", "trip leaves", rows)
 
 
@@ -224,10 +224,7 @@ def packed(view: View, found: sqlite3.Row) -> Page:
 
 
 def _saved(view: View, table: str, page: str, sql: str) -> Page:
-    rows = [
-        opens(row["name"], table, row["id"], row["tool"], row["made"])
-        for row in view.state.rows(sql)
-    ]
+    rows = [opens_row(row, table, "name", "tool made") for row in view.state.rows(sql)]
     return Page(Word(page), listing(view, page, (Word(table), Word("tool"), Word("made")), rows))
 
 
@@ -237,13 +234,7 @@ def jobs(view: View) -> Page:
 
 @ui.detail("job")
 def job(view: View, found: sqlite3.Row) -> Page:
-    about = ui.facts(
-        tool=found["tool"],
-        inputs=found["inputs"],
-        made=found["made"],
-        remark=found["remark"],
-        code=view.code("job", found["id"]),
-    )
+    about = ui.facts_of(found, "tool inputs made remark", code=view.code("job", found["id"]))
     hidden = {"job": found["id"]}
     name = ui.control("new_name", "text", found["name"], required=True)
     return Page(
@@ -263,13 +254,7 @@ def history(view: View) -> Page:
 
 @ui.detail("result")
 def result(view: View, found: sqlite3.Row) -> Page:
-    about = ui.facts(
-        tool=found["tool"],
-        inputs=found["inputs"],
-        outcome=found["outcome"],
-        made=found["made"],
-        code=view.code("result", found["id"]),
-    )
+    about = ui.facts_of(found, "tool inputs outcome made", code=view.code("result", found["id"]))
     hidden = {"result": found["id"]}
     delete = ui.action_form("delete_result", "delete-result", **hidden)
     return Page(found["name"], (about, delete))
