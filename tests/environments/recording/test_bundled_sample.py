@@ -1,0 +1,66 @@
+"""The bundled sample, recorded once and kept, is what the applications still give."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from environments.agents.script import ORACLE
+from environments.apps import load_app
+from environments.checks.integrity import check
+from environments.checks.walk import Walk
+from environments.kit.html import address
+from environments.model.case import Case, read_cases
+from environments.recording.recorder import secret
+from environments.serving.run import open_run
+from environments.verify import expected, verify
+from trajectories import store
+from trajectories.model import Trajectory
+from trajectories.sample import sample_path
+
+CASES = read_cases(sample_path() / "cases.jsonl")
+
+
+@pytest.fixture(scope="module")
+def facts() -> dict[str, dict[str, Any]]:
+    """What was recorded of the oracle, by task."""
+    lines = (sample_path() / "facts.jsonl").read_text().splitlines()
+    entries = [json.loads(line) for line in lines]
+    return {e["key"]["task_id"]: e for e in entries if e["key"]["agent"] == ORACLE}
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Trajectory]:
+    read = [entry for entry in store.read(sample_path()) if isinstance(entry, Trajectory)]
+    return {run.raw_task_id: run for run in read if run.key.agent == ORACLE}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.config.app)
+def test_a_case_has_the_difficulty_that_it_was_recorded_with(case: Case) -> None:
+    found = check(load_app(case.config.app), case.config)
+    assert isinstance(found, Case)
+    assert found.model_copy(update={"goal": case.goal}) == case
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.config.app)
+def test_the_oracle_walks_as_it_was_recorded(
+    case: Case, facts: dict[str, dict[str, Any]], runs: dict[str, Trajectory]
+) -> None:
+    recorded, wanted = runs[case.id], facts[case.id]
+    run = open_run(case.config, secret(0), f"{ORACLE} 0", case.goal)
+    walk = Walk(run.site)
+    walk.open(run.site.ui.start, {})
+    for step in run.scenario.plan(run.bound):
+        walk.do(step)
+    seen = {step.observation.url.removeprefix(run.origin) for step in recorded.steps}
+    assert {address(visit.name, visit.args) for visit in walk.visits} <= seen
+    evidence = run.evidence(recorded.answer, shortest=case.shortest)
+    assert [one for fact in wanted["answers"] for one in fact["expected"]] == list(
+        expected(evidence)
+    )
+    found = verify(evidence).facts
+    for name in ("predicates", "answers", "changes"):
+        assert found[name] == wanted[name]
+    run.state.close()
