@@ -18,13 +18,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from environments.model.case import read_cases
 from environments.serving.static_copy import PAGES
 from environments.serving.static_export import export, summary_table
 from trajectories.errors import UserError
 from trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajectories.terminal import terminal_console
 
 # --- on disk -------------------------------------------------------------------------------------
 
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not cases:
         raise UserError(f"{options.configs} holds no case")
     refused = export(cases, options.out, options.pages)
-    console = Console()
+    console = terminal_console()
     console.print(summary_table(cases, refused))
     console.print(f"share {options.out / 'bundles'}; keep {options.out / 'keys.jsonl'} to yourself")
     return DONE if len(refused) < len(cases) else FAILURES

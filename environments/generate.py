@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.progress import Progress
 
 from environments.stages import produce
@@ -19,7 +18,7 @@ from environments.stages.options import read_options
 from environments.stages.planning import planned
 from environments.stages.report import remarks, summary, tables, write_report
 from trajectories.exits import DONE, FAILURES, user_errors
-from trajectories.terminal import one_line
+from trajectories.terminal import one_line, terminal_console
 
 
 @user_errors
@@ -27,13 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command: 0 with as many cases as were asked for, 1 with fewer."""
     specification, model, out = read_options(arguments, __doc__)
     steps = planned(specification, model)
-    errors = Console(stderr=True)
+    errors = terminal_console(stderr=True)
     with Progress(console=errors, transient=True, disable=not errors.is_terminal) as bar:
         line = bar.add_task("generating", total=specification.count)
         produced = produce(specification, steps, lambda done: bar.update(line, completed=done))
     counted = summary(specification, steps, produced)
     write_report(out, counted, produced)
-    console = Console()
+    console = terminal_console()
     for shown in tables(counted):
         console.print(shown)
     for remark in remarks(specification, steps, produced):
@@ -42,8 +41,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILURES
     console.print(
         f"written to {out}; record agents with\n  python -m environments.record --configs {out}",
-        markup=False,
-        highlight=False,
         soft_wrap=True,
     )
     return DONE if len(produced.cases) == specification.count else FAILURES

@@ -14,15 +14,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from environments.agents.protocol import Halted
 from environments.agents.settings import model_side
 from environments.recording.campaign import Model, Plan, record, table
 from environments.recording.options import read_options
 from environments.recording.recorder import named
 from trajectories.exits import DONE, FAILURES, user_errors
-from trajectories.terminal import one_line
+from trajectories.terminal import one_line, terminal_console
 
 
 @user_errors

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = summary(outcomes)
     content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
     write_bytes(options.out, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    Console().print(table(rows))
+    terminal_console().print(table(rows))
     return DONE
 
 

@@ -20,6 +20,7 @@ from environments.analysis.outcomes import read_outcomes
 from eval.rendering import render
 from trajectories.atomic import write_bytes
 from trajectories.exits import DONE, Parser, user_errors
+from trajectories.terminal import terminal_console
 
 
 @user_errors

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
-from rich.console import Console
 
 from environments.model.case import read_cases, write_cases
 from environments.recording.validation_run import summary, summary_table, validate_cases
@@ -43,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_cases(options.out / "cases.jsonl", passed)
     write_bytes(options.out / "rejects.jsonl", lines)
     write_bytes(options.out / "summary.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))
-    Console().print(summary_table(rows))
+    terminal_console().print(summary_table(rows))
     return DONE if len(passed) == len(cases) else FAILURES
 
 

@@ -8,7 +8,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -25,6 +24,7 @@ from environments.recording.recorder import Recorder, named
 from prompts.render import load_prompt
 from trajectories.errors import UserError
 from trajectories.represent import Representation
+from trajectories.terminal import terminal_console
 
 if TYPE_CHECKING:
     from eval.model_side import ModelSide
@@ -77,7 +77,7 @@ def record(plan: Plan, out: Path, workers: int = 1) -> Outcome:
     done = journal.done()
     missing = [job for job in jobs if named(job) not in done]
     failed: list[Failed] = []
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=terminal_console(stderr=True), transient=True) as progress:
         bar = progress.add_task("recording", total=len(jobs), completed=len(jobs) - len(missing))
 
         def keep(job: Job, recorded: Recorded) -> None:

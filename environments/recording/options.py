@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from environments.agents.script import AGENTS
-from environments.agents.settings import ModelSettings
-from environments.model.options import checked
+from environments.agents.settings import ModelSettings, model_settings
 from environments.recording.jobs import chosen
 from trajectories.errors import UserError
 from trajectories.exits import Parser
@@ -76,7 +75,7 @@ def _model(options: argparse.Namespace) -> ModelSettings | None:
         return None
     if options.model in AGENTS:
         raise UserError(f"--model {options.model}: a scripted agent is called so")
-    return checked(ModelSettings, model=options.model, seed=options.seed, **given)
+    return model_settings(options.model, seed=options.seed, **given)
 
 
 def _parser(description: str | None) -> Parser:

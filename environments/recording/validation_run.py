@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -20,6 +19,7 @@ from environments.recording.pool import for_all
 from environments.recording.validation import ALL_CHECKS, CHECKS, Broken, validate
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
+from trajectories.terminal import terminal_console
 
 CHECKED = "checked.jsonl"
 
@@ -38,7 +38,7 @@ def validate_cases(
         Job(config=case.config, agent=ORACLE, goal=case.goal, shortest=case.shortest)
         for case in missing
     ]
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=terminal_console(stderr=True), transient=True) as progress:
         bar = progress.add_task("validating", total=len(cases), completed=len(cases) - len(jobs))
 
         def keep(job: Job, broken: Broken | None) -> None:

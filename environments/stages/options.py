@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from environments.agents.settings import ModelSettings
+from environments.agents.settings import ModelSettings, model_settings
 from environments.apps import APPS
 from environments.checks.difficulty import DIMENSIONS
 from environments.model.case import Vector
@@ -30,8 +30,8 @@ def read_options(arguments: Sequence[str] | None, description: str | None) -> Ge
     options = parser(description).parse_args(arguments)
     model = None
     if options.model is not None:
-        names = ("model", "base_url", "adapter", "cache", "max_tokens")
-        model = checked(ModelSettings, **{name: getattr(options, name) for name in names})
+        names = ("base_url", "adapter", "cache", "max_tokens")
+        model = model_settings(options.model, **{name: getattr(options, name) for name in names})
     return GenerateOptions(specified(options), model, options.out)
 
 

@@ -12,7 +12,7 @@ import pytest
 from environments.agents.model import UNREADABLE, ModelAgent, Reading, read
 from environments.agents.model_client import AgentModelClient, open_model_client
 from environments.agents.protocol import Halted, NotPlayed
-from environments.agents.settings import ModelSettings, model_side
+from environments.agents.settings import model_settings, model_side
 from environments.model.case import Case
 from environments.recording.episode import Recorded, play
 from environments.recording.recorder import Recorder
@@ -30,7 +30,7 @@ def a_model(
     server: LlmServer, tmp_path: Path, see: str = "axtree", **options: Any
 ) -> Iterator[AgentModelClient]:
     given = {"base_url": f"{server.url}/v1", "cache": str(tmp_path / "replies.sqlite"), **options}
-    side = model_side(ModelSettings(model=MODEL, adapter="http", seed=0, **given))
+    side = model_side(model_settings(MODEL, adapter="http", seed=0, **given))
     with open_model_client(side, Representation(see), 0.0) as client:
         yield client
 
@@ -184,14 +184,14 @@ def test_a_page_that_is_too_long_is_cut(here: Recorder, tmp_path: Path) -> None:
 def test_screenshots_need_a_model_that_takes_them(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--see axtree"):
         side = model_side(
-            ModelSettings(model="gpt-3.5-turbo", adapter="scripted", script=_script(tmp_path))
+            model_settings("gpt-3.5-turbo", adapter="scripted", script=_script(tmp_path))
         )
         with open_model_client(side, Representation.BOTH, 0.0):
             pass
 
 
 def test_a_budget_needs_a_price(tmp_path: Path) -> None:
-    options = ModelSettings(model=MODEL, adapter="scripted", script=_script(tmp_path), max_cost=1)
+    options = model_settings(MODEL, adapter="scripted", script=_script(tmp_path), max_cost=1)
     with (
         pytest.raises(UserError, match="not known"),
         open_model_client(model_side(options), Representation.AXTREE, 0.0),
