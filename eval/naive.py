@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     side = single_side(options.model, call_config(options))
     if options.dry_run:
         found = asyncio.run(predict(audit, side))
-        sys.stdout.write(described(f"model:{side.model}", found, "tasks") + "\n")
+        sys.stdout.write(described(f"model:{side.model}", found, "tasks", model=side.model) + "\n")
         return DONE
     if not (options.yes or options.max_cost is not None):
         cost = asyncio.run(predict(audit, side)).cost

@@ -22,6 +22,7 @@ from trajectories.errors import UserError
 from trajectories.exits import DONE
 from trajectories.model import Trajectory
 from trajectories.terminal import one_line
+from trajectories.tokens import counting_for, encoding_of
 
 ASK_ABOVE = 1.0
 SAMPLED = 40
@@ -50,9 +51,9 @@ class Prediction(NamedTuple):
 def dry_run(cells: Sequence[Cell]) -> int:
     """Price every judgment of every run, each prompt rendered and counted, and print it."""
     asked: set[str] = set()
-    rows = [(cell.plan.judge_id, _price_all(cell, asked)) for cell in cells]
-    for judge, found in rows:
-        sys.stdout.write(described(judge, found) + "\n")
+    rows = [(cell, _price_all(cell, asked)) for cell in cells]
+    for cell, found in rows:
+        sys.stdout.write(described(cell.plan.judge_id, found, model=cell.config.model) + "\n")
     windows = {model: one for cell in cells for model, one in cell.plan.manifest.windows.items()}
     sys.stderr.write("".join(f"warning: {one_line(said)}\n" for said in guesses(windows)))
     if len(rows) > 1:
@@ -98,13 +99,18 @@ def _money(cost: float | None) -> str:
     return "unknown, for the model's price is not" if cost is None else f"${cost:.4f}"
 
 
-def described(judge: str, found: Prediction, what: str = "judgments") -> str:
-    """A prediction for people, under the name of what would ask; ``what`` it would make."""
+def described(
+    judge: str, found: Prediction, what: str = "judgments", *, model: str | None = None
+) -> str:
+    """A prediction for people, under the name of what would ask; ``what`` it would make, by which
+    ``model``."""
+    known = model is None or encoding_of(model) is not None
+    how = "estimated" if known else f"a guess: the tokenizer of {model} is not public"
     return (
         f"{judge}\n"
         f"  {what:<13} {found.judgments}\n"
         f"  calls         {found.calls}, {found.cached} of them answered by the cache\n"
-        f"  input tokens  {found.usage.input:,} (estimated)\n"
+        f"  input tokens  {found.usage.input:,} ({how})\n"
         f"  output tokens {found.usage.output:,} (assumed)\n"
         f"  cost          {_money(found.cost)}"
     )
@@ -119,9 +125,10 @@ async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job], asked: set[s
             judged += 1
             if isinstance(job.item, Trajectory):
                 ask = model.dry_ask(cache, job.sample)
-                await judge_trajectory(
-                    plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
-                )
+                with counting_for(encoding_of(model.model)):
+                    await judge_trajectory(
+                        plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
+                    )
                 calls += ask.calls
     finally:
         await cache.close()

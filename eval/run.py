@@ -26,6 +26,7 @@ from judges.model import Judgment, Reply, Status
 from trajectories.exits import DONE, FAILURES, INTERRUPTED
 from trajectories.model import TrajectoryKey, Unreadable
 from trajectories.terminal import one_line
+from trajectories.tokens import counting_for, encoding_of
 
 if TYPE_CHECKING:
     from eval.scoring import Scores
@@ -135,9 +136,10 @@ class Sitting:
         ask: RecordingAsk = NoModel()
         if self.model and engines:
             ask = self.model.ask(engines, job.sample, refresh=refresh)
-        return await judge_trajectory(
-            plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
-        )
+        with counting_for(encoding_of(self.model.model) if self.model else None):
+            return await judge_trajectory(
+                plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
+            )
 
     @contextmanager
     def _graceful(self, engines: Engines | None) -> Iterator[None]:
