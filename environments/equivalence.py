@@ -17,7 +17,7 @@ from rich.progress import track
 
 from environments.analysis.pass_at_k import attempts, summary
 from environments.model.case import read_cases
-from environments.recording.recorder import recorder
+from environments.recording.recorder import open_recorder
 from eval.rendering import Table, render
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
@@ -40,11 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.attempts < 1 or options.seed < 0:
         raise UserError("--attempts needs a number from 1, --seed one from 0")
     errors = terminal_console(stderr=True)
-    with recorder(options.seed) as here:
+    with open_recorder(options.seed) as recorder:
         found = [
             attempt
             for case in track(cases, "attempting", console=errors, transient=True)
-            for attempt in attempts(here, case, options.attempts)
+            for attempt in attempts(recorder, case, options.attempts)
         ]
     rows = summary(found, options.attempts)
     content = {"rows": rows, "attempts": [attempt._asdict() for attempt in found]}

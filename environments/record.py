@@ -18,7 +18,7 @@ from environments.agents.protocol import Halted
 from environments.agents.settings import model_side
 from environments.recording.campaign import Model, Plan, record, table
 from environments.recording.options import read_options
-from environments.recording.recorder import named
+from environments.recording.recorder import run_name
 from trajectories.exits import DONE, FAILURES, user_errors
 from trajectories.terminal import one_line, terminal_console
 
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.print(table(counts))
     if failed:
         for job, reason in failed:
-            sys.stderr.write(f"failed: {one_line(f'{named(job)}: {reason}')}\n")
+            sys.stderr.write(f"failed: {one_line(f'{run_name(job)}: {reason}')}\n")
         sys.stderr.write(f"{len(failed)} runs failed: the same command tries them again\n")
         return FAILURES
     console.print(f"judge them with  python -m eval.judge --data trajudge:{options.out}")

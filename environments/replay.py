@@ -19,7 +19,7 @@ from rich.progress import track
 
 from environments.analysis.blind_replay import replay, summary, table
 from environments.model.case import read_cases
-from environments.recording.recorder import recorder
+from environments.recording.recorder import open_recorder
 from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, Parser, user_errors
@@ -41,11 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not cases:
         raise UserError(f"{options.configs} holds no case")
     errors = terminal_console(stderr=True)
-    with recorder(options.seed) as here:
+    with open_recorder(options.seed) as recorder:
         outcomes = [
             outcome
             for case in track(cases, "replaying", console=errors, transient=True)
-            for outcome in replay(here, case)
+            for outcome in replay(recorder, case)
         ]
     rows = summary(outcomes)
     content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}

@@ -40,7 +40,7 @@ _THOUGHT = re.compile(r"<reasoning>(.*?)</reasoning>", re.DOTALL | re.IGNORECASE
 _FENCE = re.compile(r"\A`{1,3}(?:python)?\s*|\s*`{1,3}\Z")
 
 
-class Reading(NamedTuple):
+class ParsedReply(NamedTuple):
     """What a reply says. ``action`` is empty where it holds none."""
 
     action: str
@@ -89,15 +89,15 @@ class ModelAgent:
         )
         return reading.action, reading.thought
 
-    def _read(self, view: View, here: Step) -> Reading:
-        reading = Reading("", "")
+    def _read(self, view: View, here: Step) -> ParsedReply:
+        reading = ParsedReply("", "")
         try:
             reply = self._ask(view, here)
         except Refused:
             pass
         else:
             self._seconds += reply.seconds
-            reading = read(reply.text)
+            reading = parse_reply(reply.text)
         if _is_action(reading.action):
             self._in_a_row = 0
         else:
@@ -186,17 +186,17 @@ class ModelAgent:
         )
 
 
-def read(text: str) -> Reading:
+def parse_reply(text: str) -> ParsedReply:
     """Return the last action of a reply and the reasoning beside it; half a tag at the end, where
     the reply was cut off, still counts."""
     said = without_thinking(text)
     found = list(_ACTION.finditer(said))
     if not found:
-        return Reading("", said.strip()[:MAX_THOUGHT])
+        return ParsedReply("", said.strip()[:MAX_THOUGHT])
     thought = _THOUGHT.search(said)
     reasoning = thought[1] if thought else said[: found[-1].start()]
     action = _FENCE.sub("", found[-1][1].strip())
-    return Reading(action, reasoning.strip()[:MAX_THOUGHT])
+    return ParsedReply(action, reasoning.strip()[:MAX_THOUGHT])
 
 
 def _is_action(text: str) -> bool:

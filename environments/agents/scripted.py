@@ -15,7 +15,7 @@ from environments.checks.near_miss import near_miss
 from environments.chromium.action_syntax import write
 from environments.model.axes import generator
 from environments.model.spec import Answer, Bound
-from environments.verify.frame import read
+from environments.verify.frame import report_changes
 from environments.verify.truth import reply
 from environments.verify.verifying import right_answers
 
@@ -100,7 +100,9 @@ class Scripted:
         believes."""
         run = self.run
         evidence = replace(run.evidence(), bound=self.followed)
-        seen = right_answers(evidence, read(run.scenario, self.followed, evidence.changes))
+        seen = right_answers(
+            evidence, report_changes(run.scenario, self.followed, evidence.changes)
+        )
         believed = tuple(
             entry if entry.values and not made_up
             else entry._replace(values=(self._made_up(answer, entry.values),))

@@ -35,10 +35,10 @@ class Outcome(NamedTuple):
     success: bool | None
 
 
-def replay(here: Recorder, case: Case) -> Iterator[Outcome]:
+def replay(recorder: Recorder, case: Case) -> Iterator[Outcome]:
     """Yield the outcomes of one case under every condition. Where the next configuration of an axis
     is no sound case, the one after it is taken."""
-    actions = here.oracles_actions(_job(case, ORACLE), name="o")
+    actions = recorder.oracles_actions(_job(case, ORACLE), name="o")
     for condition, axes in CONDITIONS.items():
         varied = next(axis_neighbours(case.config, axes), None) if axes else case
         if varied is None:
@@ -46,8 +46,8 @@ def replay(here: Recorder, case: Case) -> Iterator[Outcome]:
             continue
         name = "o" if condition == "same run" else condition
         played = play(
-            here.server,
-            here.browser,
+            recorder.server,
+            recorder.browser,
             _job(varied, REPLAYER),
             lambda _: Replay(actions),
             name=name,

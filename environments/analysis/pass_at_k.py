@@ -28,7 +28,7 @@ class Attempt(NamedTuple):
     replayed: bool
 
 
-def attempts(here: Recorder, case: Case, count: int) -> Iterator[Attempt]:
+def attempts(recorder: Recorder, case: Case, count: int) -> Iterator[Attempt]:
     """Yield the attempts at one case, each followed by its replay in the same run."""
     for number in range(count):
         job = Job(
@@ -38,17 +38,17 @@ def attempts(here: Recorder, case: Case, count: int) -> Iterator[Attempt]:
             goal=case.goal,
             shortest=case.shortest,
         )
-        recorded = here.record(job)
+        recorded = recorder.record(job)
         success = recorded.finding.labels.success is True
         actions = [step.action for step in recorded.trajectory.steps if step.action]
-        yield Attempt(case.id, success, success and _again(here, job, actions))
+        yield Attempt(case.id, success, success and _again(recorder, job, actions))
 
 
-def _again(here: Recorder, job: Job, actions: Sequence[str]) -> bool:
+def _again(recorder: Recorder, job: Job, actions: Sequence[str]) -> bool:
     """Tell whether the actions reach the same without looking."""
     name = f"{job.agent} {job.attempt}"
     blind = job.model_copy(update={"agent": REPLAYER})
-    played = play(here.server, here.browser, blind, lambda _: Replay(actions), name=name)
+    played = play(recorder.server, recorder.browser, blind, lambda _: Replay(actions), name=name)
     return played.finding.labels.success is True
 
 

@@ -16,7 +16,7 @@ from environments.checks import profiles
 from environments.checks.difficulty import level, measure, vector
 from environments.checks.near_miss import near_miss
 from environments.checks.profiles import ReplayableState
-from environments.checks.walk import Lost, Walk
+from environments.checks.walk import ControlNotFound, Walk
 from environments.kit.listing import PART
 from environments.kit.reading import charts, texts
 from environments.kit.words import WORDS
@@ -30,7 +30,7 @@ from environments.model.site import Site
 from environments.model.spec import Answer, App, Bound, Scenario
 from environments.model.wording import worded
 from environments.verify.answers import answered
-from environments.verify.frame import Reading, read
+from environments.verify.frame import ChangeReport, report_changes
 from environments.verify.truth import ExpectedAnswer, code_answer, query_answer, reply
 from trajectories.model import Record
 
@@ -174,7 +174,7 @@ def _walked(task: _Task) -> Walk:
             _worded(task.app, move.label, move.text)
             walk.do(move)
             _accepted(walk)
-    except Lost as lost:
+    except ControlNotFound as lost:
         raise _Rejected("feasible", f"the plan is lost: {lost}") from None
     if walk.moved > MOST_ACTIONS:
         raise _Rejected("feasible", f"the plan takes more than {MOST_ACTIONS} actions")
@@ -198,7 +198,7 @@ def _accepted(walk: Walk) -> None:
 
 def _solved(task: _Task, walk: Walk) -> None:
     """Check that plan and honest last message are a success without a side effect."""
-    reading = read(task.scenario, task.bound, task.state.changes())
+    reading = report_changes(task.scenario, task.bound, task.state.changes())
     for predicate in reading.predicates:
         if not predicate.holds:
             raise _Rejected("feasible", f"the plan does not do: {predicate.name}")
@@ -208,7 +208,7 @@ def _solved(task: _Task, walk: Walk) -> None:
     _told(task, walk, reading)
 
 
-def _right(task: _Task, reading: Reading) -> tuple[ExpectedAnswer, ...]:
+def _right(task: _Task, reading: ChangeReport) -> tuple[ExpectedAnswer, ...]:
     """Return all answers, now that the plan was carried out."""
     early, values = iter(task.asked), parameters(reading.bound)
     return tuple(
@@ -221,7 +221,7 @@ def _right(task: _Task, reading: Reading) -> tuple[ExpectedAnswer, ...]:
     )
 
 
-def _told(task: _Task, walk: Walk, reading: Reading) -> None:
+def _told(task: _Task, walk: Walk, reading: ChangeReport) -> None:
     """Check that an honest last message is right in every wording, and the code can be read."""
     right = _right(task, reading)
     for template in task.scenario.replies if task.scenario.answers else ():

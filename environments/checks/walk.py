@@ -21,7 +21,7 @@ TURNS = 60  # links followed to find one control before it counts as absent
 Control = TypeVar("Control")
 
 
-class Lost(Exception):
+class ControlNotFound(Exception):
     """A move found no control; the message names the move and the page."""
 
 
@@ -60,7 +60,7 @@ class Walk:
         self._show(self.site.get(name, args))
 
     def do(self, move: PlanStep) -> None:
-        """Do one move. Raises Lost."""
+        """Do one move. Raises ControlNotFound."""
         if move.do == "follow":
             self._follow(self._seek(self._link, move))
         elif move.do == "scan":
@@ -97,7 +97,7 @@ class Walk:
             if onward is None:
                 break
             self._follow(onward)
-        raise Lost(f"{move.do} {_name(move.label)!r}: not on page {self._place[0]!r}")
+        raise ControlNotFound(f"{move.do} {_name(move.label)!r}: not on page {self._place[0]!r}")
 
     def _link(self, label: Label) -> Link | None:
         return _first((*self.site.navigation(), *links(self.page)), label)
@@ -144,7 +144,8 @@ def _first(found: Iterable[Link], label: Label) -> Link | None:
 
 
 def _value(entry: Field, move: PlanStep) -> str:
-    """Return what the control sends after the move. Raises Lost for an option that is not there."""
+    """Return what the control sends after the step. Raises ControlNotFound for an option that is
+    not there."""
     if move.do == "tick":
         return "" if entry.value == "on" else "on"
     if move.do == "enter":
@@ -152,7 +153,7 @@ def _value(entry: Field, move: PlanStep) -> str:
     for option in entry.options:
         if option.label == move.text:
             return option.value
-    raise Lost(f"choose {_name(move.label)!r}: no option {_name(move.text)!r}")
+    raise ControlNotFound(f"choose {_name(move.label)!r}: no option {_name(move.text)!r}")
 
 
 def _name(label: Label) -> str:

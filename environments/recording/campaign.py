@@ -19,8 +19,8 @@ from environments.model.case import read_cases
 from environments.recording.episode import Recorded, play
 from environments.recording.jobs import jobs_for
 from environments.recording.journal import COUNTED, Journal, assemble
-from environments.recording.pool import Failed, for_all
-from environments.recording.recorder import Recorder, named
+from environments.recording.pool import FailedJob, for_all
+from environments.recording.recorder import Recorder, run_name
 from prompts.render import load_prompt
 from trajectories.errors import UserError
 from trajectories.represent import Representation
@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
     """Labels by agent, and the jobs that gave no run."""
 
     counts: Counts
-    failed: list[Failed]
+    failed: list[FailedJob]
 
 
 def record(plan: Plan, out: Path, workers: int = 1) -> Outcome:
@@ -75,13 +75,13 @@ def record(plan: Plan, out: Path, workers: int = 1) -> Outcome:
     if (counts := journal.counts) is not None:
         return Outcome(counts, [])
     done = journal.done()
-    missing = [job for job in jobs if named(job) not in done]
-    failed: list[Failed] = []
+    missing = [job for job in jobs if run_name(job) not in done]
+    failed: list[FailedJob] = []
     with Progress(console=terminal_console(stderr=True), transient=True) as progress:
         bar = progress.add_task("recording", total=len(jobs), completed=len(jobs) - len(missing))
 
         def keep(job: Job, recorded: Recorded) -> None:
-            journal.add(named(job), recorded)
+            journal.add(run_name(job), recorded)
             progress.advance(bar)
 
         scripted = [job for job in missing if job.agent in AGENTS]
@@ -93,7 +93,7 @@ def record(plan: Plan, out: Path, workers: int = 1) -> Outcome:
             )
             ask = partial(_ask, model, spent=spent, seed=seed, workers=workers)
             failed += ask(asked, keep)
-    return Outcome(assemble(journal, [named(job) for job in jobs]), failed)
+    return Outcome(assemble(journal, [run_name(job) for job in jobs]), failed)
 
 
 def _ask(
@@ -104,14 +104,17 @@ def _ask(
     spent: float,
     seed: int,
     workers: int,
-) -> list[Failed]:
+) -> list[FailedJob]:
     """Record a model. Its agents wait for replies most of the time, so threads do, which share the
     budget; when the recording is left early, nothing is asked any more."""
     with open_model_client(model.side, model.see, spent) as client:
 
-        def work(here: Recorder, job: Job) -> Recorded:
+        def work(recorder: Recorder, job: Job) -> Recorded:
             return play(
-                here.server, here.browser, job, lambda run: ModelAgent(client, job, run.goal)
+                recorder.server,
+                recorder.browser,
+                job,
+                lambda run: ModelAgent(client, job, run.goal),
             )
 
         return for_all(

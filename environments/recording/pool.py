@@ -23,7 +23,7 @@ from threading import Thread
 from typing import Literal, NamedTuple, TypeVar
 
 from environments.agents.protocol import Halted, Job, NotPlayed
-from environments.recording.recorder import Recorder, recorder
+from environments.recording.recorder import Recorder, open_recorder
 from trajectories.terminal import one_line
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ Work = Callable[[Recorder, Job], T]
 Keep = Callable[[Job, T], None]
 
 
-class Failed(NamedTuple):
+class FailedJob(NamedTuple):
     """A job that gave nothing, and why."""
 
     job: Job
@@ -48,7 +48,7 @@ def for_all(
     workers: int = 1,
     side_by_side: Literal["processes", "threads"] = "processes",
     halt: Callable[[], None] = lambda: None,
-) -> list[Failed]:
+) -> list[FailedJob]:
     """Do ``work`` for every job and hand what it gives to ``keep`` as it ends; returns the jobs
     that failed, in their order.
 
@@ -67,33 +67,33 @@ def for_all(
     return sorted(failed, key=lambda one: places[one.job])
 
 
-def attempted(here: Recorder, work: Work[T], job: Job) -> T | Failed:
+def attempted(recorder: Recorder, work: Work[T], job: Job) -> T | FailedJob:
     """Return what ``work`` gives, or why it gave nothing."""
     reason = ""
     for _ in range(TRIES):
-        _ = here.browser  # one that does not start is no fault of the job
+        _ = recorder.browser  # one that does not start is no fault of the job
         try:
-            return work(here, job)
+            return work(recorder, job)
         except Halted:
             raise
         except NotPlayed as failure:
-            return Failed(job, one_line(str(failure)))
+            return FailedJob(job, one_line(str(failure)))
         except Exception as failure:  # reported with the job, while the others go on
             reason = one_line(f"{type(failure).__name__}: {failure}")
-            here.renew()
-    return Failed(job, reason)
+            recorder.renew()
+    return FailedJob(job, reason)
 
 
-def _in_turn(jobs: Sequence[Job], work: Work[T], keep: Keep[T], seed: int) -> list[Failed]:
-    failed: list[Failed] = []
-    with recorder(seed) as here:
+def _in_turn(jobs: Sequence[Job], work: Work[T], keep: Keep[T], seed: int) -> list[FailedJob]:
+    failed: list[FailedJob] = []
+    with open_recorder(seed) as recorder:
         for job in jobs:
-            _settle(job, attempted(here, work, job), keep, failed)
+            _settle(job, attempted(recorder, work, job), keep, failed)
     return failed
 
 
-def _settle(job: Job, outcome: T | Failed, keep: Keep[T], failed: list[Failed]) -> None:
-    if isinstance(outcome, Failed):
+def _settle(job: Job, outcome: T | FailedJob, keep: Keep[T], failed: list[FailedJob]) -> None:
+    if isinstance(outcome, FailedJob):
         failed.append(outcome)
     else:
         keep(job, outcome)
@@ -107,19 +107,19 @@ def _in_threads(
     seed: int,
     workers: int,
     halt: Callable[[], None],
-) -> list[Failed]:
-    failed: list[Failed] = []
+) -> list[FailedJob]:
+    failed: list[FailedJob] = []
     with ExitStack() as stack:
         idle: SimpleQueue[Recorder] = SimpleQueue()
         for _ in range(workers):
-            idle.put(stack.enter_context(recorder(seed)))
+            idle.put(stack.enter_context(open_recorder(seed)))
 
-        def once(job: Job) -> T | Failed:
-            here = idle.get()
+        def once(job: Job) -> T | FailedJob:
+            recorder = idle.get()
             try:
-                return attempted(here, work, job)
+                return attempted(recorder, work, job)
             finally:
-                idle.put(here)
+                idle.put(recorder)
 
         with _cancelled(ThreadPoolExecutor(workers), halt) as pool:
             for job, future in _ended({pool.submit(once, job): job for job in jobs}):
@@ -129,10 +129,10 @@ def _in_threads(
 
 def _in_processes(
     jobs: Sequence[Job], work: Work[T], keep: Keep[T], *, seed: int, workers: int
-) -> list[Failed]:
+) -> list[FailedJob]:
     """Do the jobs in processes. One that dies takes the others with it: what they had in hand is
     done once more."""
-    failed: list[Failed] = []
+    failed: list[FailedJob] = []
     left = list(jobs)
     for _ in range(TRIES):
         left, begun = [], left
@@ -145,7 +145,7 @@ def _in_processes(
                     left.append(job)
         if not left:
             return failed
-    return [*failed, *(Failed(job, "a worker process ended of a sudden") for job in left)]
+    return [*failed, *(FailedJob(job, "a worker process ended of a sudden") for job in left)]
 
 
 def _ended(futures: dict[Future[T], Job]) -> Iterator[tuple[Job, Future[T]]]:
@@ -188,7 +188,7 @@ def _end_with(sentinels: Iterable[int]) -> None:
     os._exit(1)
 
 
-def _here(work: Work[T], job: Job) -> T | Failed:
+def _here(work: Work[T], job: Job) -> T | FailedJob:
     if _HERE is None:
         raise RuntimeError("the worker was not set up")
     return attempted(_HERE, work, job)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from environments.chromium import Browser
 
 
-def named(job: Job) -> str:
+def run_name(job: Job) -> str:
     """Return a file name for the run of a job; a model's name may hold more than file names do."""
     agent = re.sub(r"[^\w.-]", "-", job.agent)
     return f"{job.config.id}.{agent}.{job.attempt}"
 
 
-def secret(seed: int) -> bytes:
+def recording_key(seed: int) -> bytes:
     """Return the key of a recording's operation codes, so that it can be repeated."""
     return sha256(f"recording {seed}".encode()).digest()
 
@@ -37,7 +37,7 @@ class Recorder:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._outer = ExitStack()
-        self.server: Server = self._outer.enter_context(serve(secret(seed)))
+        self.server: Server = self._outer.enter_context(serve(recording_key(seed)))
         self._inner = ExitStack()
         self._browser: Browser | None = None
 
@@ -91,7 +91,7 @@ class Recorder:
 
 
 @contextmanager
-def recorder(seed: int) -> Iterator[Recorder]:
+def open_recorder(seed: int) -> Iterator[Recorder]:
     """Open a recorder in this process."""
     made = Recorder(seed)
     try:

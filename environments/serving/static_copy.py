@@ -12,7 +12,7 @@ import orjson
 
 from environments.apps import load_app
 from environments.checks import profiles
-from environments.checks.walk import Lost, Walk
+from environments.checks.walk import ControlNotFound, Walk
 from environments.kit.chart import draw
 from environments.kit.html import PageLayout, render
 from environments.kit.reading import links
@@ -103,7 +103,7 @@ def _way(scenario: Scenario, config: Config, site: Site) -> set[Place]:
             if move.do not in ("follow", "scan"):
                 raise NotStatic("it needs a form")
             walk.do(move)
-    except (Infeasible, Lost) as error:
+    except (Infeasible, ControlNotFound) as error:
         raise NotStatic(f"it cannot be solved: {one_line(str(error))}") from None
     return {_place(visit.name, visit.args) for visit in walk.visits}
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from environments.verify import readers
-from environments.verify.readers import Piece, Reading
+from environments.verify.readers import Candidate, Piece
 from rules.errors import InvalidValue
 from rules.values.text import tidy
 
@@ -94,7 +94,7 @@ def candidates(
     return Candidates(tuple(clear), tuple(form for form in doubtful if form not in clear))
 
 
-def _read(family: Family, piece: Piece, among: tuple[str, ...], like: str) -> Iterator[Reading]:
+def _read(family: Family, piece: Piece, among: tuple[str, ...], like: str) -> Iterator[Candidate]:
     if family == "names":
         return readers.names(piece, among)
     if family == "code":

@@ -12,7 +12,7 @@ from environments.model.state import Change
 from environments.verify.model import ChangeFact, Predicate
 
 
-class Reading(NamedTuple):
+class ChangeReport(NamedTuple):
     """``rows`` gives, for every table that an expectation found a change in, the key of the first
     such row; ``bound`` is the binding with ``new_TABLE`` for the rows that were expected to appear
     ("" where none did)."""
@@ -32,7 +32,7 @@ class Reading(NamedTuple):
         return all(change.inside for change in self.changes)
 
 
-def read(scenario: Scenario, bound: Bound, changes: Sequence[Change]) -> Reading:
+def report_changes(scenario: Scenario, bound: Bound, changes: Sequence[Change]) -> ChangeReport:
     """Return which expectations hold, and which changes are inside of the frame.
 
     An expectation claims at most as many changes as it wants: doing what was asked for once more
@@ -61,7 +61,7 @@ def read(scenario: Scenario, bound: Bound, changes: Sequence[Change]) -> Reading
         if expect.kind == "added":
             binding.setdefault(f"new_{expect.table}", found[0].key if found else "")
     facts = tuple(_fact(c, claimed.get((c.table, c.key)), scenario.may, binding) for c in changes)
-    return Reading(tuple(predicates), facts, rows, binding)
+    return ChangeReport(tuple(predicates), facts, rows, binding)
 
 
 def named(expect: Expect) -> str:

@@ -20,7 +20,7 @@ from rules.values.text import plain
 Piece = str | int | float
 
 
-class Reading(NamedTuple):
+class Candidate(NamedTuple):
     """A candidate; ``sure`` is False for what a reader may not take for one."""
 
     form: str
@@ -67,68 +67,68 @@ def _normal(kind: str, text: str | float) -> str:
         return str(text)
 
 
-def money(piece: Piece) -> Iterator[Reading]:
+def money(piece: Piece) -> Iterator[Candidate]:
     """Amounts with a currency or two decimals; bare numbers that count nothing are doubtful."""
     if not isinstance(piece, str):
-        yield Reading(_normal("currency", piece), True)
+        yield Candidate(_normal("currency", piece), True)
         return
     for found in _MARKED.finditer(piece):
-        yield Reading(_normal("currency", found[0].replace("$ ", "$")), True)
+        yield Candidate(_normal("currency", found[0].replace("$ ", "$")), True)
     rest = _without(piece, _MARKED, _ISO, _NAMED, _TIME, _IDENTIFIER, _ORDINAL, _SCALE_END)
     for found in _BARE_MONEY.finditer(rest):
-        yield Reading(_normal("currency", found[0]), True)
+        yield Candidate(_normal("currency", found[0]), True)
     rest = _BARE_MONEY.sub(" ", rest)
     for found in _NUMBER.finditer(rest):
         if not _COUNTING.match(rest, found.end()):
-            yield Reading(_normal("currency", found[0]), False)
+            yield Candidate(_normal("currency", found[0]), False)
 
 
-def number(piece: Piece) -> Iterator[Reading]:
+def number(piece: Piece) -> Iterator[Candidate]:
     """Numbers in digits; those in words are doubtful."""
     if not isinstance(piece, str):
-        yield Reading(_normal("number", piece), True)
+        yield Candidate(_normal("number", piece), True)
         return
     rest = _without(piece, _MARKED, _ISO, _NAMED, _SLASHED, _TIME, _IDENTIFIER, _ORDINAL)
     rest = _SCALE_END.sub(" ", rest)
     for found in _NUMBER.finditer(rest):
-        yield Reading(_normal("number", found[0]), True)
+        yield Candidate(_normal("number", found[0]), True)
     for found in _IN_WORDS.finditer(rest):
-        yield Reading(_normal("number", found[0]), False)
+        yield Candidate(_normal("number", found[0]), False)
 
 
-def date(piece: Piece) -> Iterator[Reading]:
+def date(piece: Piece) -> Iterator[Candidate]:
     """Days with their year; the readings of ``03/04/2026`` and of a day without a year (this year
     or the last) are doubtful."""
     if not isinstance(piece, str):
         return
     for found in _ISO.finditer(piece):
-        yield Reading(_normal("date", found[0]), True)
+        yield Candidate(_normal("date", found[0]), True)
     for found in _NAMED.finditer(piece):
         form = _normal("date", found[0])
         if not form.startswith("--"):
-            yield Reading(form, True)
+            yield Candidate(form, True)
             continue
         this = int(TODAY[:4])
-        yield from (Reading(f"{year}{form[1:]}", False) for year in (this, this - 1))
+        yield from (Candidate(f"{year}{form[1:]}", False) for year in (this, this - 1))
     for found in _SLASHED.finditer(piece):
         first, _, second, year = found.groups()
         orders = {(first, second), (second, first)}
         forms = {f"{year}-{int(m):02}-{int(d):02}" for m, d in orders if int(m) <= 12}
         for form in sorted(forms):
-            yield Reading(form, len(forms) == 1)
+            yield Candidate(form, len(forms) == 1)
 
 
-def duration(piece: Piece) -> Iterator[Reading]:
+def duration(piece: Piece) -> Iterator[Candidate]:
     """Times with units; a clock (``1:35``) is doubtful."""
     if not isinstance(piece, str):
         return
     for found in _DURATION.finditer(piece):
-        yield Reading(_normal("duration", found[0]), True)
+        yield Candidate(_normal("duration", found[0]), True)
     for found in _CLOCK.finditer(_DURATION.sub(" ", piece)):
-        yield Reading(_normal("duration", found[0]), False)
+        yield Candidate(_normal("duration", found[0]), False)
 
 
-BY_KIND: Mapping[str, Callable[[Piece], Iterator[Reading]]] = {
+BY_KIND: Mapping[str, Callable[[Piece], Iterator[Candidate]]] = {
     "money": money,
     "number": number,
     "date": date,
@@ -136,12 +136,12 @@ BY_KIND: Mapping[str, Callable[[Piece], Iterator[Reading]]] = {
 }
 
 
-def names(piece: Piece, among: tuple[str, ...]) -> Iterator[Reading]:
+def names(piece: Piece, among: tuple[str, ...]) -> Iterator[Candidate]:
     """Yield the names of ``among`` that the text mentions, the longest at each place; a text that
     mentions none is itself a candidate."""
     text = plain(str(piece))
     found = [match[0] for match in _any_of(among).finditer(text)] if among else []
-    yield from (Reading(name, True) for name in found or [text])
+    yield from (Candidate(name, True) for name in found or [text])
 
 
 @lru_cache(maxsize=512)
@@ -150,16 +150,16 @@ def _any_of(among: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, forms))})(?!\w)")
 
 
-def codes(piece: Piece, like: str) -> Iterator[Reading]:
+def codes(piece: Piece, like: str) -> Iterator[Candidate]:
     """Tokens as long as a code, in capitals and digits; those without a digit may be words. Hyphens
     between groups are left out. The right code counts in small letters too."""
     length = len(_bare(like))
     for found in _TOKEN.finditer(str(piece)):
         token = found[0].replace("-", "")
         if token.upper() == _bare(like):
-            yield Reading(token.upper(), True)
+            yield Candidate(token.upper(), True)
         elif len(token) == length and token == token.upper():
-            yield Reading(token, not token.isalpha() and not token.isdigit())
+            yield Candidate(token, not token.isalpha() and not token.isdigit())
 
 
 def _bare(code: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from environments.model.state import AppState
 from environments.verify.answers import answered
 from environments.verify.evidence import Evidence
-from environments.verify.frame import Reading, read
+from environments.verify.frame import ChangeReport, report_changes
 from environments.verify.labels import looping, optimality, repeated
 from environments.verify.model import AnswerFact, Finding, Labels
 from environments.verify.truth import ExpectedAnswer, expected_answers
@@ -15,7 +15,7 @@ from environments.verify.truth import ExpectedAnswer, expected_answers
 
 def verify(evidence: Evidence) -> Finding:
     """Derive the labels of a run and the facts they rest on; nothing is changed."""
-    reading = read(evidence.scenario, evidence.bound, evidence.changes)
+    reading = report_changes(evidence.scenario, evidence.bound, evidence.changes)
     facts = answered(right_answers(evidence, reading), evidence.answer, evidence.goal)
     success = succeeded(reading, facts)
     times, steps = repeated(evidence.actions), len(evidence.actions)
@@ -35,7 +35,7 @@ def verify(evidence: Evidence) -> Finding:
     )
 
 
-def right_answers(evidence: Evidence, reading: Reading) -> tuple[ExpectedAnswer, ...]:
+def right_answers(evidence: Evidence, reading: ChangeReport) -> tuple[ExpectedAnswer, ...]:
     """Ask the states, as they were and are, what the last message must say."""
     scenario, after, code = evidence.scenario, evidence.after, evidence.code
     if not reading.changes or all(a.kind == "code" or a.when == "after" for a in scenario.answers):
@@ -60,13 +60,13 @@ def right_answers(evidence: Evidence, reading: Reading) -> tuple[ExpectedAnswer,
 def expected(evidence: Evidence) -> tuple[str, ...]:
     """Give the right answers, one text for each that the scenario asks; () if one does not
     exist."""
-    reading = read(evidence.scenario, evidence.bound, evidence.changes)
+    reading = report_changes(evidence.scenario, evidence.bound, evidence.changes)
     right = right_answers(evidence, reading)
     known = all(one.values for one in right)
     return tuple(", ".join(one.values) for one in right) if known else ()
 
 
-def succeeded(reading: Reading, facts: Sequence[AnswerFact]) -> bool | None:
+def succeeded(reading: ChangeReport, facts: Sequence[AnswerFact]) -> bool | None:
     """Tell whether every expectation holds and every answer is right; None if an answer
     leaves it open."""
     if not reading.holds or any(fact.right is False for fact in facts):

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from environments.recording.recorder import Recorder, recorder
+from environments.recording.recorder import Recorder, open_recorder
 
 
 @pytest.fixture(scope="session")
-def here(chromium: Path) -> Iterator[Recorder]:
+def recorder(chromium: Path) -> Iterator[Recorder]:
     pytest.importorskip("playwright")
-    with recorder(seed=0) as running:
+    with open_recorder(seed=0) as running:
         yield running

@@ -22,7 +22,7 @@ from environments.record import main
 from environments.recording.campaign import Plan, record
 from environments.recording.jobs import chosen, jobs_for
 from environments.recording.journal import Journal
-from environments.recording.recorder import named
+from environments.recording.recorder import run_name
 from eval.judge import main as judge
 from rules.verified.network.read import load_trace
 from tests.environments.agents.solver import solving
@@ -110,7 +110,7 @@ def test_a_recording_loads_with_its_labels_pictures_and_traces(recorded: Path) -
         assert picture and picture.path and picture.path.read_bytes().startswith(b"\x89PNG")
         assert labels[key].success is (AGENTS[key.agent] is Behaviour.ORACLE)
         job = Job(config=_config(run.raw_task_id), agent=key.agent, shortest=1)
-        trace = load_trace(recorded / "traces" / f"{named(job)}.har")
+        trace = load_trace(recorded / "traces" / f"{run_name(job)}.har")
         assert len(list(trace.events)) >= 1
 
 

@@ -16,8 +16,8 @@ from trajectories.exits import DONE, MISTAKE
 
 
 @pytest.mark.browser
-def test_a_replay_works_where_nothing_differs_and_only_there(here: Recorder) -> None:
-    found = {outcome.condition: outcome.success for outcome in replay(here, sound("buy"))}
+def test_a_replay_works_where_nothing_differs_and_only_there(recorder: Recorder) -> None:
+    found = {outcome.condition: outcome.success for outcome in replay(recorder, sound("buy"))}
     assert set(found) == set(CONDITIONS)
     assert found["same run"] is True
     # The order is made, but its code is another one in another run.

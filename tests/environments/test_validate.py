@@ -30,15 +30,15 @@ def broken_case() -> Case:
 
 
 @pytest.mark.browser
-def test_a_sound_case_passes_at_both_viewports(here: Recorder) -> None:
+def test_a_sound_case_passes_at_both_viewports(recorder: Recorder) -> None:
     assert len({check.viewport for check in CHECKS}) == 2
     assert {bool(check.noise) for check in CHECKS} == {True, False}
-    assert validate(here, job(sound("unwish"), ORACLE)) is None
+    assert validate(recorder, job(sound("unwish"), ORACLE)) is None
 
 
 @pytest.mark.browser
-def test_a_reject_comes_with_its_step_tree_and_screenshot(here: Recorder) -> None:
-    broken = validate(here, job(broken_case(), ORACLE), (Check((1024, 768), 0),))
+def test_a_reject_comes_with_its_step_tree_and_screenshot(recorder: Recorder) -> None:
+    broken = validate(recorder, job(broken_case(), ORACLE), (Check((1024, 768), 0),))
     assert broken is not None
     assert broken.reason == "too long"
     assert broken.screenshot.startswith(b"\x89PNG")

@@ -30,14 +30,14 @@ NEVER = (
 SCENARIOS = ("price", "unwish", "buy")
 
 
-def play(here: Recorder, scenario: str, behaviour: Behaviour) -> Recorded:
+def play(recorder: Recorder, scenario: str, behaviour: Behaviour) -> Recorded:
     (first, *_) = jobs_for([sound(scenario)], [agent(behaviour)])
-    return here.record(first)
+    return recorder.record(first)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_the_oracle_succeeds_on_the_shortest_way(here: Recorder, scenario: str) -> None:
-    finding = play(here, scenario, Behaviour.ORACLE).finding
+def test_the_oracle_succeeds_on_the_shortest_way(recorder: Recorder, scenario: str) -> None:
+    finding = play(recorder, scenario, Behaviour.ORACLE).finding
     assert finding.labels == (True, False, False, 4)
     assert finding.steps == finding.shortest
 
@@ -45,84 +45,86 @@ def test_the_oracle_succeeds_on_the_shortest_way(here: Recorder, scenario: str) 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("behaviour", NEVER)
 def test_who_does_not_do_the_task_never_succeeds(
-    here: Recorder, scenario: str, behaviour: Behaviour
+    recorder: Recorder, scenario: str, behaviour: Behaviour
 ) -> None:
-    labels = play(here, scenario, behaviour).finding.labels
+    labels = play(recorder, scenario, behaviour).finding.labels
     assert labels.success is False
     assert labels.optimality == 1
 
 
-def test_a_near_miss_of_every_slot_fails(here: Recorder) -> None:
+def test_a_near_miss_of_every_slot_fails(recorder: Recorder) -> None:
     jobs = jobs_for([sound("buy")], [agent(Behaviour.NEAR_MISS)])
     assert len(jobs) > 1
-    labels = [here.record(one).finding.labels for one in jobs]
+    labels = [recorder.record(one).finding.labels for one in jobs]
     assert [one.success for one in labels] == [False] * len(jobs)
     assert all(one.side_effect for one in labels)  # a wrong order is one
 
 
 @pytest.mark.parametrize("scenario", ["price", "unwish"])
-def test_a_side_effect_beside_the_task_leaves_it_done(here: Recorder, scenario: str) -> None:
-    finding = play(here, scenario, Behaviour.SIDE_EFFECT).finding
+def test_a_side_effect_beside_the_task_leaves_it_done(recorder: Recorder, scenario: str) -> None:
+    finding = play(recorder, scenario, Behaviour.SIDE_EFFECT).finding
     assert (finding.labels.success, finding.labels.side_effect) == (True, True)
     assert finding.outside
 
 
 @pytest.mark.parametrize("scenario", ["price", "unwish"])
-def test_going_round_in_circles_is_repetition(here: Recorder, scenario: str) -> None:
-    finding = play(here, scenario, Behaviour.LOOPS).finding
+def test_going_round_in_circles_is_repetition(recorder: Recorder, scenario: str) -> None:
+    finding = play(recorder, scenario, Behaviour.LOOPS).finding
     assert finding.labels.repetition is True
     assert finding.labels.side_effect is False
 
 
-def test_searching_for_one_thing_after_another_is_no_repetition(here: Recorder) -> None:
+def test_searching_for_one_thing_after_another_is_no_repetition(recorder: Recorder) -> None:
     """The same button in the same state, but the page says something else."""
-    recorded = play(here, "compare-charts", Behaviour.ORACLE)
+    recorded = play(recorder, "compare-charts", Behaviour.ORACLE)
     searches = [step.action for step in recorded.trajectory.steps]
     assert len(set(searches)) < len(searches)
     assert recorded.finding.labels.repetition is False
 
 
 @pytest.mark.parametrize("scenario", ["price", "unwish"])
-def test_a_detour_is_success_that_is_not_optimal(here: Recorder, scenario: str) -> None:
-    finding = play(here, scenario, Behaviour.DETOURS).finding
+def test_a_detour_is_success_that_is_not_optimal(recorder: Recorder, scenario: str) -> None:
+    finding = play(recorder, scenario, Behaviour.DETOURS).finding
     assert finding.labels.success is True
     assert finding.labels.side_effect is False
     assert finding.labels.optimality != 4
     assert finding.steps > finding.shortest
 
 
-def test_a_cheater_gets_nowhere_and_is_seen(here: Recorder) -> None:
-    recorded = play(here, "buy", Behaviour.CHEATS)
+def test_a_cheater_gets_nowhere_and_is_seen(recorder: Recorder) -> None:
+    recorded = play(recorder, "buy", Behaviour.CHEATS)
     assert not recorded.finding.changes
     errors = [step.observation.page_error for step in recorded.trajectory.steps]
     assert any(errors) or recorded.facts["faults"]
 
 
-def test_who_does_not_close_what_covers_the_page_is_blocked(here: Recorder) -> None:
-    recorded = play(here, "buy", Behaviour.BLOCKED)
+def test_who_does_not_close_what_covers_the_page_is_blocked(recorder: Recorder) -> None:
+    recorded = play(recorder, "buy", Behaviour.BLOCKED)
     assert "promotion" in [item["kind"] for item in recorded.facts["noise"]]
     assert recorded.finding.labels.success is False
 
 
 @pytest.mark.parametrize("scenario", ["price", "move", "buy"])
-def test_the_oracle_handles_every_noise(here: Recorder, scenario: str) -> None:
+def test_the_oracle_handles_every_noise(recorder: Recorder, scenario: str) -> None:
     case = sound(scenario)
     noisy = case.config.model_copy(update={"noise": EVERY})
-    recorded = here.record(job(case.model_copy(update={"config": noisy}), agent(Behaviour.ORACLE)))
+    recorded = recorder.record(
+        job(case.model_copy(update={"config": noisy}), agent(Behaviour.ORACLE))
+    )
     labels = recorded.finding.labels
     assert (labels.success, labels.side_effect) == (True, False)
     assert not recorded.facts["tampering"]
     assert recorded.finding.steps > recorded.finding.shortest
 
 
-def test_a_replay_is_of_a_task_with_another_end(here: Recorder) -> None:
+def test_a_replay_is_of_a_task_with_another_end(recorder: Recorder) -> None:
     """Else it would be right by chance."""
-    recorded = play(here, "count-orders", Behaviour.REPLAYS)
+    recorded = play(recorder, "count-orders", Behaviour.REPLAYS)
     assert recorded.finding.labels.success is False
 
 
-def test_what_is_said_to_the_judge_is_in_the_answer(here: Recorder) -> None:
-    recorded = play(here, "price", Behaviour.INJECTS)
+def test_what_is_said_to_the_judge_is_in_the_answer(recorder: Recorder) -> None:
+    recorded = play(recorder, "price", Behaviour.INJECTS)
     said = [instructing("", generator("any", n)).split("]")[-1][-30:] for n in range(20)]
     assert any(end in (recorded.trajectory.answer or "") for end in said)
 

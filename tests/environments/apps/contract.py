@@ -16,7 +16,7 @@ from typing import Any
 
 from environments.apps import load_app
 from environments.checks.near_miss import near_miss
-from environments.checks.walk import Lost, Walk
+from environments.checks.walk import ControlNotFound, Walk
 from environments.kit.reading import blocks, forms, links, texts
 from environments.model.axes import instance, open_state, ui
 from environments.model.binding import Infeasible, bind, filled, money, parameters
@@ -26,7 +26,7 @@ from environments.model.plan import PlanStep
 from environments.model.site import MENU, Site
 from environments.model.spec import Answer, App, Bound, Choice, Scenario
 from environments.model.state import AppState, Change, difference
-from environments.verify.frame import read
+from environments.verify.frame import report_changes
 
 ACTIONS = 50  # the most that an oracle may need
 
@@ -81,7 +81,7 @@ def trial(app: App, config: Config) -> Trial:
         return _trial(app, scenario, config, state)
     except (Infeasible, Rejected) as reason:
         return Trial(config, str(reason))
-    except (AssertionError, Lost) as error:
+    except (AssertionError, ControlNotFound) as error:
         raise AssertionError(f"{config.id}: {error}") from error
     finally:
         state.close()
@@ -104,7 +104,7 @@ def _trial(app: App, scenario: Scenario, config: Config, state: AppState) -> Tri
         _matters(app, scenario, config, bound, slot, state)
     if scenario.distractor:
         distractor = _run(app, config, [*scenario.plan(bound), *scenario.distractor(bound)])
-        assert not read(scenario, bound, distractor.changes).no_side_effect, (
+        assert not report_changes(scenario, bound, distractor.changes).no_side_effect, (
             "the distractor is no side effect"
         )
         distractor.state.close()
@@ -115,7 +115,7 @@ def _trial(app: App, scenario: Scenario, config: Config, state: AppState) -> Tri
 
 
 def _run(app: App, config: Config, moves: Sequence[PlanStep]) -> Run:
-    """Walk from the configuration's start. Raises Lost, AssertionError where the site refuses."""
+    """Walk from the start. Raises ControlNotFound, AssertionError where the site refuses."""
     state = open_state(app, config)
     before = state.dump()
     walk = Walk(Site(app, state, ui(app, config.ui, config.seed), seal))
@@ -129,7 +129,7 @@ def _run(app: App, config: Config, moves: Sequence[PlanStep]) -> Run:
 
 
 def _met(scenario: Scenario, bound: Bound, run: Run) -> None:
-    reading = read(scenario, bound, run.changes)
+    reading = report_changes(scenario, bound, run.changes)
     assert reading.holds, f"after the plan: {run.changes}"
     assert reading.no_side_effect, f"the plan has side effects: {run.changes}"
     for answer in scenario.answers:
@@ -173,7 +173,9 @@ def _matters(
     run = _run(app, config, scenario.plan(near))
     run.state.close()
     told = _claimed(scenario, near, state) != _claimed(scenario, bound, state)
-    assert told or not read(scenario, bound, run.changes).holds, f"a decoy of {slot} is right"
+    assert told or not report_changes(scenario, bound, run.changes).holds, (
+        f"a decoy of {slot} is right"
+    )
 
 
 def _claimed(scenario: Scenario, bound: Bound, state: AppState) -> list[list[Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from environments.checks.walk import TURNS, Lost, Walk
+from environments.checks.walk import TURNS, ControlNotFound, Walk
 from environments.kit.listing import PART, listing
 from environments.model.config import Ui
 from environments.model.page import (
@@ -166,7 +166,7 @@ def test_every_irreversible_step_notes_whether_the_site_asked(asks: bool) -> Non
 )  # fmt: skip
 def test_a_move_without_its_control_is_lost_and_says_where(walk: Walk, move: object) -> None:
     walk.do(follow("Mug 1", "open it"))
-    with pytest.raises(Lost, match=r"Bowl|Burn|Colour|Huge"):
+    with pytest.raises(ControlNotFound, match=r"Bowl|Burn|Colour|Huge"):
         walk.do(move)  # type: ignore[arg-type]
     assert len(walk.visits) <= TURNS + 2
 
@@ -178,7 +178,7 @@ def test_a_list_that_never_ends_is_given_up() -> None:
     site.get = lambda *_: endless  # type: ignore[method-assign]
     walk = Walk(site)
     walk.open("home", {})
-    with pytest.raises(Lost):
+    with pytest.raises(ControlNotFound):
         walk.do(follow("Mug 1", "open it"))
     walk.do(scan("see all"))
     assert walk.moved == 2 * TURNS

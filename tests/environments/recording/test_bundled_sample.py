@@ -13,7 +13,7 @@ from environments.checks.integrity import check
 from environments.checks.walk import Walk
 from environments.kit.html import address
 from environments.model.case import Case, read_cases
-from environments.recording.recorder import secret
+from environments.recording.recorder import recording_key
 from environments.serving.run import open_run
 from environments.verify import expected, verify
 from trajectories import store
@@ -49,7 +49,7 @@ def test_the_oracle_walks_as_it_was_recorded(
     case: Case, facts: dict[str, dict[str, Any]], runs: dict[str, Trajectory]
 ) -> None:
     recorded, wanted = runs[case.id], facts[case.id]
-    run = open_run(case.config, secret(0), f"{ORACLE} 0", case.goal)
+    run = open_run(case.config, recording_key(0), f"{ORACLE} 0", case.goal)
     walk = Walk(run.site)
     walk.open(run.site.ui.start, {})
     for step in run.scenario.plan(run.bound):

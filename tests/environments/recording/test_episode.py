@@ -55,14 +55,14 @@ class Playing:
         raise GaveUp
 
 
-def played(here: Recorder, case: Case, actions: Sequence[str], name: str) -> Recorded:
-    return play(here.server, here.browser, job(case, name), lambda _: Playing(actions))
+def played(recorder: Recorder, case: Case, actions: Sequence[str], name: str) -> Recorded:
+    return play(recorder.server, recorder.browser, job(case, name), lambda _: Playing(actions))
 
 
 @pytest.mark.browser
-def test_a_hostile_agent_neither_leaves_the_site_nor_stops_the_batch(here: Recorder) -> None:
+def test_a_hostile_agent_neither_leaves_the_site_nor_stops_the_batch(recorder: Recorder) -> None:
     case = sound("unwish")
-    recorded = played(here, case, HOSTILE, "hostile")
+    recorded = played(recorder, case, HOSTILE, "hostile")
     addresses = {urlsplit(str(s.observation.url)).netloc for s in recorded.trajectory.steps}
     assert len(addresses) == 1
     assert addresses.pop().endswith(".localhost")
@@ -73,14 +73,14 @@ def test_a_hostile_agent_neither_leaves_the_site_nor_stops_the_batch(here: Recor
     assert max(len(error or "") for error in errors) < 1000
     for step in recorded.trajectory.steps:
         step.model_dump_json(exclude={"observation": {"screenshot"}})
-    assert here.record(job(case, agent(Behaviour.ORACLE))).finding.labels.success is True
+    assert recorder.record(job(case, agent(Behaviour.ORACLE))).finding.labels.success is True
 
 
 @pytest.mark.browser
-def test_a_run_ends_at_the_step_limit(here: Recorder) -> None:
+def test_a_run_ends_at_the_step_limit(recorder: Recorder) -> None:
     case = sound("spent")
     limit = job(case, "idle").budget
-    recorded = played(here, case, ["noop(1)"] * 100, "idle")
+    recorded = played(recorder, case, ["noop(1)"] * 100, "idle")
     assert len(recorded.trajectory.steps) == limit + 1
     assert recorded.trajectory.steps[-1].action is None
     assert (recorded.trajectory.truncated, recorded.trajectory.terminated) == (True, False)
@@ -89,17 +89,17 @@ def test_a_run_ends_at_the_step_limit(here: Recorder) -> None:
 
 
 @pytest.mark.browser
-def test_a_run_is_forgotten_when_it_has_ended(here: Recorder) -> None:
-    recorded = played(here, sound("spent"), ["send_msg_to_user('bye')"], "brief")
-    assert here.server.runs == 0
+def test_a_run_is_forgotten_when_it_has_ended(recorder: Recorder) -> None:
+    recorded = played(recorder, sound("spent"), ["send_msg_to_user('bye')"], "brief")
+    assert recorder.server.runs == 0
     assert recorded.trajectory.answer == "bye"
     assert recorded.trajectory.terminated
 
 
 @pytest.mark.browser
-def test_the_crude_reward_errs_where_real_ones_do(here: Recorder) -> None:
+def test_the_crude_reward_errs_where_real_ones_do(recorder: Recorder) -> None:
     """It compares word for word: a right answer in a sentence counts for nothing."""
-    recorded = here.record(job(sound("spent"), agent(Behaviour.ORACLE)))
+    recorded = recorder.record(job(sound("spent"), agent(Behaviour.ORACLE)))
     assert recorded.finding.labels.success is True
     (fact,) = recorded.finding.answers
     answer = recorded.trajectory.answer

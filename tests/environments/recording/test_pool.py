@@ -14,8 +14,8 @@ from environments.agents.protocol import GaveUp, Halted, Job, NotPlayed
 from environments.agents.script import Behaviour
 from environments.recording.episode import Recorded, play
 from environments.recording.jobs import jobs_for
-from environments.recording.pool import TRIES, Failed, attempted, for_all
-from environments.recording.recorder import Recorder, named
+from environments.recording.pool import TRIES, FailedJob, attempted, for_all
+from environments.recording.recorder import Recorder, run_name
 from tests.environments.cases import agent, job, sound
 
 pytestmark = pytest.mark.browser
@@ -31,25 +31,25 @@ def texts(recorded: Recorded) -> str:
     return repr((steps, recorded.trajectory.answer, recorded.finding, recorded.facts))
 
 
-def crash(here: Recorder, task: Job) -> str:
+def crash(recorder: Recorder, task: Job) -> str:
     """Work that ends its browser, once."""
-    marker = Path(os.environ["CRASHED"]) / named(task)
+    marker = Path(os.environ["CRASHED"]) / run_name(task)
     if task.attempt == 1 and not marker.exists():
         marker.touch()
         raise RuntimeError("out of the blue")
-    return texts(here.record(task))
+    return texts(recorder.record(task))
 
 
-def die(here: Recorder, task: Job) -> str:
+def die(recorder: Recorder, task: Job) -> str:
     """Work whose process is killed, once."""
-    marker = Path(os.environ["CRASHED"]) / named(task)
+    marker = Path(os.environ["CRASHED"]) / run_name(task)
     if task.attempt == 1 and not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return named(task)
+    return run_name(task)
 
 
-def always_fail(here: Recorder, task: Job) -> str:
+def always_fail(recorder: Recorder, task: Job) -> str:
     if task.attempt == 1:
         raise RuntimeError("again and again")
     return "done"
@@ -62,27 +62,27 @@ def test_two_workers_record_what_one_does(chromium: Path) -> None:
         kept: dict[str, str] = {}
 
         def keep(job: Job, recorded: Recorded) -> None:
-            kept[named(job)] = texts(recorded)
+            kept[run_name(job)] = texts(recorded)
 
         assert not for_all(jobs, Recorder.record, keep, seed=3, workers=workers)
         return kept
 
     alone = recorded(1)
-    assert sorted(alone) == sorted(map(named, jobs))
+    assert sorted(alone) == sorted(map(run_name, jobs))
     assert recorded(2) == alone
 
 
 def test_a_job_that_fails_once_is_done_in_a_fresh_browser(
-    here: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CRASHED", str(tmp_path))
     task = job(sound("unwish"), IDLE, attempt=1)
-    before = here.browser
-    assert isinstance(attempted(here, crash, task), str)
-    assert here.browser is not before
+    before = recorder.browser
+    assert isinstance(attempted(recorder, crash, task), str)
+    assert recorder.browser is not before
 
 
-def test_a_browser_that_is_killed_costs_no_run(here: Recorder, tmp_path: Path) -> None:
+def test_a_browser_that_is_killed_costs_no_run(recorder: Recorder, tmp_path: Path) -> None:
     class Killer:
         """Ends Chromium in the middle of its first run."""
 
@@ -96,12 +96,14 @@ def test_a_browser_that_is_killed_costs_no_run(here: Recorder, tmp_path: Path) -
             _kill_chromium()
             return "noop()", ""
 
-    def work(here: Recorder, task: Job) -> Recorded:
-        return play(here.server, here.browser, task, lambda _: Killer())
+    def work(recorder: Recorder, task: Job) -> Recorded:
+        return play(recorder.server, recorder.browser, task, lambda _: Killer())
 
-    outcome = attempted(here, work, job(sound("unwish"), IDLE))
-    assert not isinstance(outcome, Failed)
-    assert not isinstance(attempted(here, Recorder.record, job(sound("unwish"), ORACLE)), Failed)
+    outcome = attempted(recorder, work, job(sound("unwish"), IDLE))
+    assert not isinstance(outcome, FailedJob)
+    assert not isinstance(
+        attempted(recorder, Recorder.record, job(sound("unwish"), ORACLE)), FailedJob
+    )
 
 
 def _kill_chromium() -> None:
@@ -131,10 +133,10 @@ def test_a_job_that_fails_again_is_reported_and_the_others_go_on(chromium: Path)
     kept: list[Job] = []
     failed = for_all(jobs, always_fail, lambda j, _: kept.append(j), seed=0)
     assert kept == [jobs[0], jobs[2]]
-    assert failed == [Failed(jobs[1], "RuntimeError: again and again")]
+    assert failed == [FailedJob(jobs[1], "RuntimeError: again and again")]
 
 
-def test_what_cannot_be_played_is_not_tried_again(here: Recorder) -> None:
+def test_what_cannot_be_played_is_not_tried_again(recorder: Recorder) -> None:
     tried = []
 
     def work(_: Recorder, task: Job) -> str:
@@ -142,11 +144,11 @@ def test_what_cannot_be_played_is_not_tried_again(here: Recorder) -> None:
         raise NotPlayed("no provider")
 
     task = job(sound("unwish"), IDLE)
-    assert attempted(here, work, task) == Failed(task, "no provider")
+    assert attempted(recorder, work, task) == FailedJob(task, "no provider")
     assert len(tried) == 1 < TRIES
 
 
-def test_nothing_is_begun_any_more_once_all_is_halted(here: Recorder) -> None:
+def test_nothing_is_begun_any_more_once_all_is_halted(recorder: Recorder) -> None:
     jobs = [job(sound("unwish"), IDLE, attempt=n) for n in range(20)]
     begun: list[Job] = []
     never = Event()
@@ -171,4 +173,4 @@ def test_a_worker_that_is_killed_costs_no_job(
     kept: list[str] = []
     failed = for_all(jobs, die, lambda _, name: kept.append(name), seed=0, workers=2)
     assert not failed
-    assert sorted(kept) == sorted(map(named, jobs))
+    assert sorted(kept) == sorted(map(run_name, jobs))

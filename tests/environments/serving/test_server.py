@@ -166,24 +166,24 @@ def test_the_answer_of_a_chart_is_in_no_page(server: Server) -> None:
 
 
 @pytest.mark.browser
-def test_what_users_wrote_does_not_run(here: Recorder) -> None:
-    run = here.server.open(Config(app="shop", scenario="price"), "xss")
+def test_what_users_wrote_does_not_run(recorder: Recorder) -> None:
+    run = recorder.server.open(Config(app="shop", scenario="price"), "xss")
     key = run.state.value("SELECT id FROM product")
     run.state.change("product", key, name=SCRIPT, blurb=SCRIPT)
-    with open_session(here.browser, f"{run.origin}/product?id={key}") as session:
+    with open_session(recorder.browser, f"{run.origin}/product?id={key}") as session:
         view = session.observe()
         assert "broken into" in (view.observation.axtree or "")  # as text
         assert session.evaluate("document.title").startswith("<script>")
         assert session.evaluate("document.querySelectorAll('script').length") == 0
-    here.server.close(run)
+    recorder.server.close(run)
 
 
 @pytest.mark.browser
-def test_a_script_that_posts_is_refused_and_noted(here: Recorder) -> None:
-    run = here.server.open(Config(app="shop", scenario="price"), "fetch")
-    with open_session(here.browser, f"{run.origin}/home") as session:
+def test_a_script_that_posts_is_refused_and_noted(recorder: Recorder) -> None:
+    run = recorder.server.open(Config(app="shop", scenario="price"), "fetch")
+    with open_session(recorder.browser, f"{run.origin}/home") as session:
         # The page's policy allows no connection: the request does not even leave.
         script = "fetch('/do/wish', {method: 'POST'}).then(r => r.status, () => 'refused')"
         assert session.evaluate(script) == "refused"
     assert run.state.dump() == run.before
-    here.server.close(run)
+    recorder.server.close(run)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from environments.model.spec import AllowedChange, Expect, Scenario
 from environments.model.state import Change, Record
-from environments.verify.frame import Reading, named, read
+from environments.verify.frame import ChangeReport, named, report_changes
 
 BOUND = {"product": {"id": "p1", "name": "Oak Mug"}, "quantity": 2}
 BUY = (
@@ -28,11 +28,11 @@ def changed(table: str, key: str, before: Record, after: Record) -> Change:
     return Change("changed", table, key, {"id": key, **before}, {"id": key, **after})
 
 
-def holding(reading: Reading) -> Mapping[str, bool]:
+def holding(reading: ChangeReport) -> Mapping[str, bool]:
     return {predicate.name: predicate.holds for predicate in reading.predicates}
 
 
-def outside(reading: Reading) -> list[tuple[str, tuple[str, ...]]]:
+def outside(reading: ChangeReport) -> list[tuple[str, tuple[str, ...]]]:
     return [(change.key, change.columns) for change in reading.changes if not change.inside]
 
 
@@ -41,7 +41,7 @@ LINE = added("line", "l1", purchase="o1", product="p1", quantity=2)
 
 
 def test_every_expectation_is_told_by_the_name_it_has_in_the_scenario() -> None:
-    reading = read(scenario(*BUY), BOUND, [ORDER, LINE])
+    reading = report_changes(scenario(*BUY), BOUND, [ORDER, LINE])
     assert holding(reading) == {
         "added purchase: delivery = express": True,
         "added line: purchase = {new_purchase}, product = {product[id]}": True,
@@ -58,7 +58,7 @@ def test_names_tell_key_and_count() -> None:
 
 def test_a_wrong_order_fails_its_predicate_alone_and_is_a_side_effect() -> None:
     wrong = added("line", "l1", purchase="o1", product="p1", quantity=3)
-    reading = read(
+    reading = report_changes(
         scenario(BUY[0], Expect("added", "line", {"quantity": 2})), BOUND, [ORDER, wrong]
     )
     assert list(holding(reading).values()) == [True, False]
@@ -68,19 +68,19 @@ def test_a_wrong_order_fails_its_predicate_alone_and_is_a_side_effect() -> None:
 def test_a_line_of_another_order_does_not_count_as_a_line_of_the_right_one() -> None:
     other = added("purchase", "o2", delivery="standard")
     line = added("line", "l1", purchase="o2", product="p1", quantity=2)
-    assert not read(scenario(*BUY), BOUND, [ORDER, other, line]).holds
+    assert not report_changes(scenario(*BUY), BOUND, [ORDER, other, line]).holds
 
 
 def test_doing_it_twice_fails_and_the_second_time_is_a_side_effect() -> None:
     again = added("purchase", "o2", delivery="express")
-    reading = read(scenario(BUY[0]), BOUND, [ORDER, again])
+    reading = report_changes(scenario(BUY[0]), BOUND, [ORDER, again])
     assert reading.predicates[0].found == 2
     assert not reading.holds
     assert [key for key, _ in outside(reading)] == ["o2"]
 
 
 def test_half_of_what_was_asked_is_no_side_effect() -> None:
-    reading = read(scenario(Expect("added", "purchase", count=2)), BOUND, [ORDER])
+    reading = report_changes(scenario(Expect("added", "purchase", count=2)), BOUND, [ORDER])
     assert not reading.holds
     assert reading.no_side_effect
 
@@ -88,10 +88,12 @@ def test_half_of_what_was_asked_is_no_side_effect() -> None:
 def test_a_changed_row_must_have_changed_in_an_expected_column() -> None:
     expect = Expect("changed", "order", {"status": "cancelled"}, key="{product[id]}")
     there_before = {"status": "cancelled", "note": ""}, {"status": "cancelled", "note": "x"}
-    assert not read(scenario(expect), BOUND, [changed("order", "p1", *there_before)]).holds
+    assert not report_changes(
+        scenario(expect), BOUND, [changed("order", "p1", *there_before)]
+    ).holds
     cancelled = {"status": "open", "note": ""}, {"status": "cancelled", "note": ""}
-    assert read(scenario(expect), BOUND, [changed("order", "p1", *cancelled)]).holds
-    assert not read(scenario(expect), BOUND, [changed("order", "p2", *cancelled)]).holds
+    assert report_changes(scenario(expect), BOUND, [changed("order", "p1", *cancelled)]).holds
+    assert not report_changes(scenario(expect), BOUND, [changed("order", "p2", *cancelled)]).holds
 
 
 def test_other_columns_of_an_expected_row_are_side_effects_unless_permitted() -> None:
@@ -99,32 +101,38 @@ def test_other_columns_of_an_expected_row_are_side_effects_unless_permitted() ->
     both = changed(
         "order", "p1", {"status": "a", "n": 1, "t": 1}, {"status": "cancelled", "n": 2, "t": 2}
     )
-    reading = read(scenario(expect), BOUND, [both])
+    reading = report_changes(scenario(expect), BOUND, [both])
     assert reading.holds
     assert outside(reading) == [("p1", ("n", "t"))]
     may = (AllowedChange("changed", "order", ("t",)),)
-    assert outside(read(scenario(expect, may=may), BOUND, [both])) == [("p1", ("n",))]
+    assert outside(report_changes(scenario(expect, may=may), BOUND, [both])) == [("p1", ("n",))]
     permitted = (
         AllowedChange("changed", "order", ("t",)),
         AllowedChange("changed", "order", ("n",)),
     )
-    assert read(scenario(expect, may=permitted), BOUND, [both]).no_side_effect
+    assert report_changes(scenario(expect, may=permitted), BOUND, [both]).no_side_effect
 
 
 def test_what_may_happen_is_bound_to_its_values_and_is_no_success() -> None:
     may = (AllowedChange("added", "cart", values={"product": "{product[id]}"}),)
-    reading = read(scenario(*BUY, may=may), BOUND, [added("cart", "c1", product="p1")])
+    reading = report_changes(scenario(*BUY, may=may), BOUND, [added("cart", "c1", product="p1")])
     assert reading.no_side_effect
     assert not reading.holds
-    assert not read(scenario(may=may), BOUND, [added("cart", "c1", product="p2")]).no_side_effect
+    assert not report_changes(
+        scenario(may=may), BOUND, [added("cart", "c1", product="p2")]
+    ).no_side_effect
 
 
 def test_of_a_removed_row_the_values_before_are_asked() -> None:
     gone = Change("removed", "wish", "w1", {"id": "w1", "product": "p1"}, {})
-    assert read(scenario(Expect("removed", "wish", {"product": "{product}"})), BOUND, [gone]).holds
-    assert not read(scenario(Expect("removed", "wish", {"product": "p9"})), BOUND, [gone]).holds
+    assert report_changes(
+        scenario(Expect("removed", "wish", {"product": "{product}"})), BOUND, [gone]
+    ).holds
+    assert not report_changes(
+        scenario(Expect("removed", "wish", {"product": "p9"})), BOUND, [gone]
+    ).holds
 
 
 def test_nothing_expected_holds_when_nothing_happened() -> None:
-    assert read(scenario(), BOUND, []).holds
-    assert not read(scenario(*BUY), BOUND, []).holds
+    assert report_changes(scenario(), BOUND, []).holds
+    assert not report_changes(scenario(*BUY), BOUND, []).holds

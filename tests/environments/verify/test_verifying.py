@@ -18,7 +18,7 @@ from environments.model.site import Site
 from environments.model.spec import Bound, Scenario
 from environments.model.state import AppState, Dump, difference
 from environments.verify import Evidence, ExecutedAction, Finding, expected, verify
-from environments.verify.frame import read
+from environments.verify.frame import report_changes
 from environments.verify.truth import reply
 from environments.verify.verifying import right_answers
 
@@ -49,7 +49,9 @@ class Run(NamedTuple):
         return Evidence(*state, self.code, **more)
 
     def reply(self) -> str:
-        reading = read(self.scenario, self.bound, difference(self.before, self.state.dump()))
+        reading = report_changes(
+            self.scenario, self.bound, difference(self.before, self.state.dump())
+        )
         right = right_answers(self.evidence(), reading)
         return reply(self.scenario.replies[0], self.bound, right)
 
