@@ -106,7 +106,7 @@ SCRIPT = """
 from hashlib import sha256
 from environments.apps import load_app
 from environments.kit.chart import draw
-from environments.kit.page import Chart
+from environments.model.page import Chart
 from environments.kit.style import style
 from environments.kit.theme import theme, wordings
 chart = Chart("Title", "pie", ("a", "b"), (1.0, 2.0))
