@@ -28,7 +28,8 @@ from environments.agents.scripted import Scripted
 from environments.apps import APPS, load_app
 from environments.checks.integrity import check
 from environments.chromium import Browser, find_chromium, launch, open_session
-from environments.kit.html import PageLayout, render
+from environments.kit.html import render
+from environments.kit.layout import PageLayout
 from environments.kit.theme import theme, wordings
 from environments.model.case import Case
 from environments.model.config import PROFILES, STATES, THEMES, Config

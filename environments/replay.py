@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 from rich.progress import track
@@ -24,9 +23,6 @@ from trajectories.atomic import write_bytes
 from trajectories.errors import UserError
 from trajectories.exits import DONE, Parser, user_errors
 from trajectories.terminal import terminal_console
-
-if TYPE_CHECKING:
-    pass
 
 
 @user_errors

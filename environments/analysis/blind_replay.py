@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rich.table import Table
 
@@ -15,9 +15,6 @@ from environments.model.case import Case
 from environments.recording.episode import play
 from environments.recording.recorder import Recorder
 from eval.stats.binomial import wilson
-
-if TYPE_CHECKING:
-    pass
 
 CONDITIONS: dict[str, tuple[Axis, ...]] = {
     "same run": (),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from environments.chromium.network import Trace
+from environments.chromium.scripts import FORGET, ONE_TAB
 from trajectories.terminal import one_line
 
 if TYPE_CHECKING:
@@ -25,25 +26,6 @@ MAX_COMPLAINTS = 100
 MAX_HOPS = 10  # documents that one action leads to: a page may load itself for ever
 
 T = TypeVar("T")
-
-# One tab: what would open a window opens here. The caret blinks, pictures must not.
-_ONE_TAB = """(() => {
-  window.open = (url) => { if (url) location.assign(url); return null; };
-  const here = (element) => element?.hasAttribute("target") && (element.target = "_self");
-  addEventListener("click", (event) => {
-    for (const element of event.composedPath())
-      if (element.matches?.("a, area")) here(element);
-  }, true);
-  addEventListener("submit", (event) => {
-    here(event.target);
-    event.submitter?.removeAttribute("formtarget");
-  }, true);
-  const sheet = new CSSStyleSheet();
-  sheet.replaceSync("* { caret-color: transparent !important }");
-  document.adoptedStyleSheets = [sheet];
-})()"""
-
-_FORGET = "() => { sessionStorage.clear(); localStorage.clear(); window.name = ''; }"
 
 
 class PageClosed(Exception):
@@ -152,7 +134,7 @@ class Tab:
 
     async def empty(self) -> None:
         """Forget the run: cookies, storage, history, whatever the page still does."""
-        await self.page.evaluate(_FORGET)
+        await self.page.evaluate(FORGET)
         await self.page.goto("about:blank", timeout=self.settings.patience * 1000)
         await self.context.clear_cookies()
         await self.cdp.send(
@@ -300,7 +282,7 @@ async def open_tab(chromium: Browser, settings: Settings) -> Tab:
         service_workers="block",
     )
     await context.clock.set_fixed_time(settings.now)
-    await context.add_init_script(_ONE_TAB)
+    await context.add_init_script(ONE_TAB)
     page = await context.new_page()
     tab = Tab(settings, context, page, await context.new_cdp_session(page))
     context.on("page", tab.on_page)

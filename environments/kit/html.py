@@ -7,14 +7,14 @@ Every control has the role that its kind has in HTML and the accessible name tha
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from urllib.parse import quote, urlencode
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote
 
 from environments.kit.arrange import arranged, navigation
 from environments.kit.chart import HEIGHT, WIDTH
+from environments.kit.layout import PageLayout, address
 from environments.kit.style import body_class, style
-from environments.kit.theme import Theme, name_of, printable
+from environments.kit.theme import name_of, printable
 from environments.model.page import (
     Block,
     Chart,
@@ -42,29 +42,6 @@ _POLICY = (
     "style-src 'unsafe-inline'; img-src 'self' file: data:; form-action 'none'; "
     "base-uri 'none'\">"
 )
-
-
-def address(page: str, args: Mapping[str, str]) -> str:
-    """Return the path of a page with its arguments."""
-    query = urlencode(args, errors="replace")
-    return f"/{quote(page, safe='', errors='replace')}" + (f"?{query}" if query else "")
-
-
-@dataclass(frozen=True)
-class PageLayout:
-    """What is around a page. ``nonce`` makes the single-use word of a form that changes the state,
-    ``chart`` the address of a picture, ``page`` that of a page with its arguments. A ``still``
-    document has no server: its forms are shown, disabled, and have nothing to send."""
-
-    title: str
-    navigation: tuple[Link, ...]
-    theme: Theme
-    words: Mapping[str, str]
-    nonce: Callable[[Form], str]
-    chart: Callable[[Chart], str]
-    noise: tuple[Overlay, ...] = ()
-    page: Callable[[str, Mapping[str, str]], str] = address
-    still: bool = False
 
 
 def render(page: Page, shell: PageLayout) -> str:

@@ -16,7 +16,8 @@ import numpy as np
 
 from environments.apps import APPS, load_app
 from environments.checks.integrity import check
-from environments.kit.html import PageLayout, render
+from environments.kit.html import render
+from environments.kit.layout import PageLayout
 from environments.kit.reading import charts, forms, links
 from environments.kit.theme import theme, wordings
 from environments.model.axes import generator, instance, open_state, profile, ui

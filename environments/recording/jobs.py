@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from environments.agents.protocol import Job
 from environments.agents.script import AGENTS, Behaviour
@@ -12,9 +11,6 @@ from environments.model.case import Case
 from environments.model.config import Config
 from environments.serving.noise import noise
 from trajectories.errors import UserError
-
-if TYPE_CHECKING:
-    pass
 
 
 def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) -> list[Job]:

@@ -18,7 +18,8 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from environments.kit.chart import draw
-from environments.kit.html import PageLayout, render
+from environments.kit.html import render
+from environments.kit.layout import PageLayout
 from environments.kit.theme import printable
 from environments.model.config import Config
 from environments.model.page import Chart, Form, Overlay, Page

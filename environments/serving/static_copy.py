@@ -14,7 +14,8 @@ from environments.apps import load_app
 from environments.checks import profiles
 from environments.checks.walk import ControlNotFound, Walk
 from environments.kit.chart import draw
-from environments.kit.html import PageLayout, render
+from environments.kit.html import render
+from environments.kit.layout import PageLayout
 from environments.kit.reading import links
 from environments.kit.theme import theme, wordings
 from environments.model.axes import instance, ui

@@ -12,7 +12,8 @@ import pytest
 
 from environments.apps import APPS, load_app
 from environments.kit.chart import draw
-from environments.kit.html import NONCE, PageLayout, render
+from environments.kit.html import NONCE, render
+from environments.kit.layout import PageLayout
 from environments.kit.reading import blocks, links
 from environments.kit.theme import Theme, theme, wordings
 from environments.model.axes import open_state

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from environments.kit.html import PageLayout, render
+from environments.kit.html import render
+from environments.kit.layout import PageLayout
 from environments.kit.theme import theme
 from environments.model.page import (
     DefinitionList,

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from environments.kit.html import NONCE, PageLayout, address, render
+from environments.kit.html import NONCE, render
+from environments.kit.layout import PageLayout, address
 from environments.kit.reading import blocks, forms, links
 from environments.kit.theme import Theme, name_of, printable, theme
 from environments.model.page import (

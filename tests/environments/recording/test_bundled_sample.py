@@ -11,7 +11,7 @@ from environments.agents.script import ORACLE
 from environments.apps import load_app
 from environments.checks.integrity import check
 from environments.checks.walk import Walk
-from environments.kit.html import address
+from environments.kit.layout import address
 from environments.model.case import Case, read_cases
 from environments.recording.recorder import recording_key
 from environments.serving.run import open_run

@@ -1,0 +1,33 @@
+"""What stands around a page: its application's title and navigation, the theme, and addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+from environments.kit.theme import Theme
+from environments.model.page import Chart, Form, Link, Overlay
+
+
+def address(page: str, args: Mapping[str, str]) -> str:
+    """Return the path of a page with its arguments."""
+    query = urlencode(args, errors="replace")
+    return f"/{quote(page, safe='', errors='replace')}" + (f"?{query}" if query else "")
+
+
+@dataclass(frozen=True)
+class PageLayout:
+    """What is around a page. ``nonce`` makes the single-use word of a form that changes the state,
+    ``chart`` the address of a picture, ``page`` that of a page with its arguments. A ``still``
+    document has no server: its forms are shown, disabled, and have nothing to send."""
+
+    title: str
+    navigation: tuple[Link, ...]
+    theme: Theme
+    words: Mapping[str, str]
+    nonce: Callable[[Form], str]
+    chart: Callable[[Chart], str]
+    noise: tuple[Overlay, ...] = ()
+    page: Callable[[str, Mapping[str, str]], str] = address
+    still: bool = False
