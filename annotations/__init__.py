@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from annotations.model import Annotation, Labels, Role, primary_labels
-from trajectories.errors import UserError
+from trajudge.annotations.model import Annotation, Labels, Role, primary_labels
+from trajudge.trajectories.errors import UserError
 
 __all__ = [
     "KINDS",
@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 KINDS = {
-    "agentrewardbench": "annotations.agentrewardbench",
-    "trajudge": "annotations.store",
+    "agentrewardbench": "trajudge.annotations.agentrewardbench",
+    "trajudge": "trajudge.annotations.store",
 }
 
 

@@ -10,10 +10,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from annotations.model import Annotation, Role
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey, canonical_task_id
-from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.annotations.model import Annotation, Role
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
+from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 Split = Literal["dev", "test"]
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from annotations.model import Annotation, Role
-from trajectories.model import Record
+from trajudge.annotations.model import Annotation, Role
+from trajudge.trajectories.model import Record
 
 Label = Literal["success", "side_effect", "repetition", "optimality"]
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from trajectories.model import Record, TrajectoryKey
+from trajudge.trajectories.model import Record, TrajectoryKey
 
 
 class Role(StrEnum):

@@ -13,12 +13,12 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from annotations.model import Annotation
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
-from trajectories.python_json import BOM
-from trajectories.safe_files import UnsafeFile, open_regular, read_regular
-from trajectories.validation import first_mistake
+from trajudge.annotations.model import Annotation
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.python_json import BOM
+from trajudge.trajectories.safe_files import UnsafeFile, open_regular, read_regular
+from trajudge.trajectories.validation import first_mistake
 
 KIND = "trajudge"
 VERSION = 1

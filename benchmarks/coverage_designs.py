@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from eval.observations import Observations, Verdicts
-from eval.reference import Reference
-from eval.sources import read_published_folder
-from eval.stats.cluster_bootstrap import sum_clusters
-from eval.stats.interval import Bools, Floats, Ints
-from eval.stats.score_metrics import score_statistic
-from eval.stats.verdict_intervals import verdict_columns
-from judges.model import Judgment
+from trajudge.eval.observations import Observations, Verdicts
+from trajudge.eval.reference import Reference
+from trajudge.eval.sources import read_published_folder
+from trajudge.eval.stats.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.eval.stats.score_metrics import score_statistic
+from trajudge.eval.stats.verdict_intervals import verdict_columns
+from trajudge.judges.model import Judgment
 
 Draw = Callable[[int, np.random.Generator], Floats]
 

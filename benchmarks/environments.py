@@ -22,22 +22,22 @@ from threading import Thread
 from typing import Any
 
 from benchmarks.usage import resident, spent
-from environments.agents.protocol import Job
-from environments.agents.script import AGENTS, Behaviour
-from environments.agents.scripted import Scripted
-from environments.apps import APPS, load_app
-from environments.checks.integrity import check
-from environments.chromium import Browser, find_chromium, launch, open_session
-from environments.kit.html import render
-from environments.kit.layout import PageLayout
-from environments.kit.theme import theme, wordings
-from environments.model.case import Case
-from environments.model.config import PROFILES, STATES, THEMES, Config
-from environments.model.page import ItemList, Link, Page, Row
-from environments.recording.episode import Recorded, play
-from environments.serving.server import Server, serve
-from environments.serving.static_copy import NotStatic, bundle
-from environments.serving.static_export import write_bundle
+from trajudge.environments.agents.protocol import Job
+from trajudge.environments.agents.script import AGENTS, Behaviour
+from trajudge.environments.agents.scripted import Scripted
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.checks.integrity import check
+from trajudge.environments.chromium import Browser, find_chromium, launch, open_session
+from trajudge.environments.kit.html import render
+from trajudge.environments.kit.layout import PageLayout
+from trajudge.environments.kit.theme import theme, wordings
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
+from trajudge.environments.model.page import ItemList, Link, Page, Row
+from trajudge.environments.recording.episode import Recorded, play
+from trajudge.environments.serving.server import Server, serve
+from trajudge.environments.serving.static_copy import NotStatic, bundle
+from trajudge.environments.serving.static_export import write_bundle
 
 ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 COPIED = 40  # pages of a static copy

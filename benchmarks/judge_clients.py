@@ -11,16 +11,16 @@ from typing import Any
 
 import orjson
 
-from eval.jobs import Job
-from eval.journal import Journal
-from eval.model_side import make_model_side
-from eval.options import parse
-from eval.runner import Halt, judge_all
-from eval.settings import JudgeConfig
-from judges.judging import judge_trajectory
-from judges.model import Judgment, Status
-from judges.registry import make_judge, needs_of
-from trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+from trajudge.eval.jobs import Job
+from trajudge.eval.journal import Journal
+from trajudge.eval.model_side import make_model_side
+from trajudge.eval.options import parse
+from trajudge.eval.runner import Halt, judge_all
+from trajudge.eval.settings import JudgeConfig
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Judgment, Status
+from trajudge.judges.registry import make_judge, needs_of
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 
 PROMPT_BYTES = 20_000
 ANSWER = (

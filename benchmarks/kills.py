@@ -25,12 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judges.adapters.base import Sent
-from judges.adapters.http import HttpAdapter
-from judges.engine import Budget, Cache, Engine, Gate, Retry
-from judges.model import Message, Request, Text
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from trajudge.judges.adapters.base import Sent
+from trajudge.judges.adapters.http import HttpAdapter
+from trajudge.judges.engine import Budget, Cache, Engine, Gate, Retry
+from trajudge.judges.model import Message, Request, Text
 
 ROOT = Path(__file__).parents[1]
 QUESTIONS = 16

@@ -40,8 +40,8 @@ def _orjson(root: Path) -> int:
 
 
 def _loader(root: Path) -> int:
-    from trajectories.loaders import agentrewardbench
-    from trajectories.model import Trajectory
+    from trajudge.trajectories.loaders import agentrewardbench
+    from trajudge.trajectories.model import Trajectory
 
     steps = 0
     for found in agentrewardbench.load(root):

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.load import _peak_mb
-from trajectories import store
-from trajectories.errors import UserError
-from trajectories.loaders import loader
-from trajectories.model import Trajectory, Unreadable
-from trajectories.sample import sample_path
+from trajudge.trajectories import store
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import loader
+from trajudge.trajectories.model import Trajectory, Unreadable
+from trajudge.trajectories.sample import sample_path
 
 SPARSE = 10 * 2**30
 _MARK = "@@deep@@"

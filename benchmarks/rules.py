@@ -83,11 +83,11 @@ def _imported(python: str, module: str) -> float:
 
 def ours(data: Path, mode: str) -> tuple[dict[str, float], list[object]]:
     """Our times, and the synthetic runs for the other side."""
-    from rules.values import Mode
-    from rules.verified.dataset import load_tasks
-    from rules.verified.evaluator import VerifiedEvaluator
-    from rules.verified.network.read import load_trace
-    from rules.verified.synthesis import synthesise
+    from trajudge.rules.values import Mode
+    from trajudge.rules.verified.dataset import load_tasks
+    from trajudge.rules.verified.evaluator import VerifiedEvaluator
+    from trajudge.rules.verified.network.read import load_trace
+    from trajudge.rules.verified.synthesis import synthesise
 
     tasks = load_tasks(data / "webarena-verified.json")
     demo = next(task for task in tasks if task.task_id == 108)
@@ -138,7 +138,7 @@ def large_har(data: Path) -> tuple[float, float, float]:
     """Megabytes, seconds and megabytes of peak memory for a HAR of 25 MB (Linux only)."""
     script = (
         "import re, sys, time; from pathlib import Path; "
-        "from rules.verified.network.read import load_trace; "
+        "from trajudge.rules.verified.network.read import load_trace; "
         "status = Path('/proc/self/status'); "
         "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', status.read_text())[1]) / 1024; "
         "t = time.perf_counter(); "
@@ -171,9 +171,9 @@ def _cpu() -> float:
 def scaling(data: Path, runs: int) -> list[tuple[int, float, float]]:
     """Runs a second over folders of the demo's files and processor seconds a run, by workers: the
     latter stay the same where other programs take the machine."""
-    from rules.verified.batch import Batch, judge_all
-    from rules.verified.dataset import load_tasks
-    from rules.verified.evaluator import VerifiedEvaluator
+    from trajudge.rules.verified.batch import Batch, judge_all
+    from trajudge.rules.verified.dataset import load_tasks
+    from trajudge.rules.verified.evaluator import VerifiedEvaluator
 
     tasks = {str(task.task_id): task for task in load_tasks(data / "webarena-verified.json")}
     ids = list(tasks)[:runs]

@@ -33,13 +33,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotations import Annotation, Labels
-from eval.garbage import collection_paused
-from eval.scores import Scores
-from eval.scoring import score
-from eval.sources import read_published_folder
-from eval.uncertainty import Bootstrap
-from trajectories.model import TrajectoryKey
+from trajudge.annotations import Annotation, Labels
+from trajudge.eval.garbage import collection_paused
+from trajudge.eval.scores import Scores
+from trajudge.eval.scoring import score
+from trajudge.eval.sources import read_published_folder
+from trajudge.eval.uncertainty import Bootstrap
+from trajudge.trajectories.model import TrajectoryKey
 
 AGENTS = tuple(f"agent-{number}" for number in range(4))
 BENCHMARKS = ("assistantbench", "visualwebarena", "webarena", "workarena")

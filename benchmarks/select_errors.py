@@ -19,9 +19,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from eval.select.rates import RateSums, binomial_p, p_values, rate_sums
-from eval.stats.cluster_bootstrap import Clusters
-from eval.stats.interval import Floats, Ints
+from trajudge.eval.select.rates import RateSums, binomial_p, p_values, rate_sums
+from trajudge.eval.stats.cluster_bootstrap import Clusters
+from trajudge.eval.stats.interval import Floats, Ints
 
 ALPHA, ALLOWED, BETTER = 0.05, 0.055, 0.1
 

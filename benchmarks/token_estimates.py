@@ -25,10 +25,10 @@ from typing import Any, cast
 import numpy as np
 import orjson
 
-from trajectories import store
-from trajectories.model import Trajectory
-from trajectories.sample import sample_path
-from trajectories.tokens import (
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.sample import sample_path
+from trajudge.trajectories.tokens import (
     ENCODINGS,
     WEIGHTS,
     Encoding,
@@ -92,8 +92,8 @@ def _real_data() -> Iterator[tuple[str, list[str]]]:
     folder = os.environ.get("TRAJUDGE_REAL_DATA")
     if not folder:
         return
-    from eval.source import open_spec
-    from trajectories.loaders import open_source
+    from trajudge.eval.source import open_spec
+    from trajudge.trajectories.loaders import open_source
 
     read = open_source(open_spec(f"browsergym:{folder}/browsergym"))
     seen = [s.observation for run in read if isinstance(run, Trajectory) for s in run.steps]

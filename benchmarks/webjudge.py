@@ -23,18 +23,18 @@ from pathlib import Path
 
 import numpy as np
 
-from eval.jobs import Job
-from eval.journal import Journal
-from eval.runner import Halt, judge_all
-from judges.adapters.openai import OpenAIAdapter
-from judges.engine import Asking, Budget, Cache, Engines, Gate, Retry
-from judges.judging import judge_trajectory
-from judges.model import Judgment, Status, Usage
-from judges.registry import make_judge, needs_of
 from tests.llm_server import spawned
-from trajectories.loaders import open_source
-from trajectories.model import ImageRef, Observation, Trajectory
-from trajectories.sample import sample_path
+from trajudge.eval.jobs import Job
+from trajudge.eval.journal import Journal
+from trajudge.eval.runner import Halt, judge_all
+from trajudge.judges.adapters.openai import OpenAIAdapter
+from trajudge.judges.engine import Asking, Budget, Cache, Engines, Gate, Retry
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Judgment, Status, Usage
+from trajudge.judges.registry import make_judge, needs_of
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import ImageRef, Observation, Trajectory
+from trajudge.trajectories.sample import sample_path
 
 LATENCY = 0.2
 STEPS = 10

@@ -15,14 +15,14 @@ from pathlib import Path
 import orjson
 from rich.progress import track
 
-from environments.analysis.pass_at_k import attempts, summary
-from environments.model.case import read_cases
-from environments.recording.recorder import open_recorder
-from eval.rendering import Table, render
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
-from trajectories.exits import DONE, Parser, user_errors
-from trajectories.terminal import terminal_console
+from trajudge.environments.analysis.pass_at_k import attempts, summary
+from trajudge.environments.model.case import read_cases
+from trajudge.environments.recording.recorder import open_recorder
+from trajudge.eval.rendering import Table, render
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE, Parser, user_errors
+from trajudge.trajectories.terminal import terminal_console
 
 
 @user_errors

@@ -18,12 +18,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from environments.model.case import read_cases
-from environments.serving.static_copy import PAGES
-from environments.serving.static_export import export, summary_table
-from trajectories.errors import UserError
-from trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajectories.terminal import terminal_console
+from trajudge.environments.model.case import read_cases
+from trajudge.environments.serving.static_copy import PAGES
+from trajudge.environments.serving.static_export import export, summary_table
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.terminal import terminal_console
 
 # --- on disk -------------------------------------------------------------------------------------
 

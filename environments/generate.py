@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from rich.progress import Progress
 
-from environments.stages import produce
-from environments.stages.options import read_options
-from environments.stages.planning import planned
-from environments.stages.report import remarks, summary, tables, write_report
-from trajectories.exits import DONE, FAILURES, user_errors
-from trajectories.terminal import one_line, terminal_console
+from trajudge.environments.stages import produce
+from trajudge.environments.stages.options import read_options
+from trajudge.environments.stages.planning import planned
+from trajudge.environments.stages.report import remarks, summary, tables, write_report
+from trajudge.trajectories.exits import DONE, FAILURES, user_errors
+from trajudge.trajectories.terminal import one_line, terminal_console
 
 
 @user_errors

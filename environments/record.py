@@ -14,13 +14,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from environments.agents.protocol import Halted
-from environments.agents.settings import model_side
-from environments.recording.campaign import Model, Plan, record, table
-from environments.recording.options import read_options
-from environments.recording.recorder import run_name
-from trajectories.exits import DONE, FAILURES, user_errors
-from trajectories.terminal import one_line, terminal_console
+from trajudge.environments.agents.protocol import Halted
+from trajudge.environments.agents.settings import model_side
+from trajudge.environments.recording.campaign import Model, Plan, record, table
+from trajudge.environments.recording.options import read_options
+from trajudge.environments.recording.recorder import run_name
+from trajudge.trajectories.exits import DONE, FAILURES, user_errors
+from trajudge.trajectories.terminal import one_line, terminal_console
 
 
 @user_errors

@@ -16,13 +16,13 @@ from pathlib import Path
 import orjson
 from rich.progress import track
 
-from environments.analysis.blind_replay import replay, summary, table
-from environments.model.case import read_cases
-from environments.recording.recorder import open_recorder
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
-from trajectories.exits import DONE, Parser, user_errors
-from trajectories.terminal import terminal_console
+from trajudge.environments.analysis.blind_replay import replay, summary, table
+from trajudge.environments.model.case import read_cases
+from trajudge.environments.recording.recorder import open_recorder
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE, Parser, user_errors
+from trajudge.trajectories.terminal import terminal_console
 
 
 @user_errors

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import orjson
 
-from environments.analysis.agent_results import results
-from environments.analysis.agent_tables import tables
-from environments.analysis.outcomes import read_outcomes
-from eval.rendering import render
-from trajectories.atomic import write_bytes
-from trajectories.exits import DONE, Parser, user_errors
-from trajectories.terminal import terminal_console
+from trajudge.environments.analysis.agent_results import results
+from trajudge.environments.analysis.agent_tables import tables
+from trajudge.environments.analysis.outcomes import read_outcomes
+from trajudge.eval.rendering import render
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.exits import DONE, Parser, user_errors
+from trajudge.trajectories.terminal import terminal_console
 
 
 @user_errors

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import orjson
 
-from environments.model.case import read_cases, write_cases
-from environments.recording.validation_run import summary, summary_table, validate_cases
-from trajectories.atomic import write_bytes
-from trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajectories.terminal import terminal_console
+from trajudge.environments.model.case import read_cases, write_cases
+from trajudge.environments.recording.validation_run import summary, summary_table, validate_cases
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.terminal import terminal_console
 
 
 @user_errors

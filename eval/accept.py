@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajectories.exits import DONE, FAILURES, user_errors
+from trajudge.trajectories.exits import DONE, FAILURES, user_errors
 
 if TYPE_CHECKING:
-    from eval.select.acceptance import Choice
-    from eval.select.decision import Decision
-    from eval.select.inputs import Inputs
+    from trajudge.eval.select.acceptance import Choice
+    from trajudge.eval.select.decision import Decision
+    from trajudge.eval.select.inputs import Inputs
 
 _DESCRIPTION = """\
 Apply a choice of judge and threshold: write the accepted trajectories as conversations for
@@ -84,9 +84,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Apply the choice and write; the exit code (1: nothing was accepted)."""
     options, rest = parser().parse_known_args(arguments)
-    from eval.select.acceptance import ACCEPTED, OK, apply, ruling, write_dataset  # noqa: PLC0415
-    from eval.select.applying import covered, new_agents  # noqa: PLC0415
-    from trajectories.loaders import open_source  # noqa: PLC0415
+    from trajudge.eval.select.acceptance import ACCEPTED, OK, apply, ruling, write_dataset  # noqa: PLC0415
+    from trajudge.eval.select.applying import covered, new_agents  # noqa: PLC0415
+    from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
 
     decision, choice = _choice(options)
     format_: dict[str, Any] = {"page": options.page} | _system(options.system)
@@ -110,11 +110,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _choice(options: argparse.Namespace) -> tuple[Decision | None, Choice]:
     """That of the command line, or of the decision."""
-    from eval.select.acceptance import Choice  # noqa: PLC0415
-    from eval.select.applying import choice_of  # noqa: PLC0415
-    from eval.select.output import read_decision  # noqa: PLC0415
-    from eval.select.plan import Rule  # noqa: PLC0415
-    from trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.select.acceptance import Choice  # noqa: PLC0415
+    from trajudge.eval.select.applying import choice_of  # noqa: PLC0415
+    from trajudge.eval.select.output import read_decision  # noqa: PLC0415
+    from trajudge.eval.select.plan import Rule  # noqa: PLC0415
+    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
 
     if (options.decision is None) == (options.judge is None):
         raise UserError("give either --decision DIR, or --judge NAME with --threshold T")
@@ -133,7 +133,7 @@ def _choice(options: argparse.Namespace) -> tuple[Decision | None, Choice]:
 
 
 def _system(file: Path | None) -> dict[str, str]:
-    from trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
 
     if file is None:
         return {}
@@ -147,8 +147,8 @@ def _judgments(
     options: argparse.Namespace, rest: list[str], choice: Choice
 ) -> tuple[Inputs, Choice]:
     """Those at hand; or the judge is asked now, and its run kept below ``--out``."""
-    from eval.select.inputs import read_inputs  # noqa: PLC0415
-    from trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.select.inputs import read_inputs  # noqa: PLC0415
+    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
 
     if options.run or options.judgments:
         if rest:
@@ -159,7 +159,7 @@ def _judgments(
             "no judgments to apply it to: give --run RUN or --judgments DIR, or --judge NAME with "
             "--data KIND:PATH to ask the judge now"
         )
-    from eval import judge  # noqa: PLC0415
+    from trajudge.eval import judge  # noqa: PLC0415
 
     run = options.out / "run"
     split = [] if "--split" in rest else ["--split", "all"]
@@ -178,9 +178,9 @@ def _judgments(
 
 def _data(options: argparse.Namespace) -> str:
     """What opens the trajectories: ``--data``, or what the first run was made from."""
-    from eval.run_folder import read_manifest  # noqa: PLC0415
-    from eval.source import open_spec  # noqa: PLC0415
-    from trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.run_folder import read_manifest  # noqa: PLC0415
+    from trajudge.eval.source import open_spec  # noqa: PLC0415
+    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
 
     if options.data:
         return open_spec(options.data)
@@ -202,9 +202,9 @@ def _summarise(
     """Write ``acceptance.json`` and say the same."""
     import orjson  # noqa: PLC0415
 
-    from eval.manifest import code_version  # noqa: PLC0415
-    from eval.select.acceptance import ACCEPTED, OK, REJECTED, SUMMARY  # noqa: PLC0415
-    from eval.select.files import write_whole  # noqa: PLC0415
+    from trajudge.eval.manifest import code_version  # noqa: PLC0415
+    from trajudge.eval.select.acceptance import ACCEPTED, OK, REJECTED, SUMMARY  # noqa: PLC0415
+    from trajudge.eval.select.files import write_whole  # noqa: PLC0415
 
     summary = {
         "judge": choice.name,

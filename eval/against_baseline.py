@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from eval.observations import Observations
-from eval.paired import paired_differences
-from eval.scores import ALL_AGENTS, RULE_BASED, Difference
-from eval.stats.comparison import holm
-from eval.success_rates import RateCells
+from trajudge.eval.observations import Observations
+from trajudge.eval.paired import paired_differences
+from trajudge.eval.scores import ALL_AGENTS, RULE_BASED, Difference
+from trajudge.eval.stats.comparison import holm
+from trajudge.eval.success_rates import RateCells
 
 
 def against_baseline(cells: Iterable[RateCells], *, exclude_missing: bool) -> list[Difference]:

@@ -6,17 +6,17 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval.model_side import ModelSide
-from eval.pricing import Prediction, priced
-from eval.runner import Halt, graceful_interrupt, judge_all
-from judges.adapters.errors import CallFailed
-from judges.model import Ask, Call, Message, Reply, Text
-from prompts.render import load_prompt
-from rules.naive_agents import TASK_TYPES, AuditedTask, NaiveAgent, NoAnswer
-from rules.output import progress_line
-from rules.suites import Audit
-from rules.verified.response import STATUSES
-from trajectories.errors import UserError
+from trajudge.eval.model_side import ModelSide
+from trajudge.eval.pricing import Prediction, priced
+from trajudge.eval.runner import Halt, graceful_interrupt, judge_all
+from trajudge.judges.adapters.errors import CallFailed
+from trajudge.judges.model import Ask, Call, Message, Reply, Text
+from trajudge.prompts.render import load_prompt
+from trajudge.rules.naive_agents import TASK_TYPES, AuditedTask, NaiveAgent, NoAnswer
+from trajudge.rules.output import progress_line
+from trajudge.rules.suites import Audit
+from trajudge.rules.verified.response import STATUSES
+from trajudge.trajectories.errors import UserError
 
 # Rules that read a response object; others read text.
 _RESPONSES = "verified"

@@ -12,13 +12,19 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from annotations.model import Labels
-from eval.figures import percent, with_limits
-from eval.observations import Observations
-from eval.rendering import Table
-from eval.stats.calibration import FittedMap, Method, Reliability, fit_calibration, reliability
-from trajectories.errors import UserError
-from trajectories.model import Record
+from trajudge.annotations.model import Labels
+from trajudge.eval.figures import percent, with_limits
+from trajudge.eval.observations import Observations
+from trajudge.eval.rendering import Table
+from trajudge.eval.stats.calibration import (
+    FittedMap,
+    Method,
+    Reliability,
+    fit_calibration,
+    reliability,
+)
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record
 
 _HEAD = ("scores", "bin", "n", "tasks", "mean score", "successful [95 %]")
 

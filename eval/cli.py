@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         sys.stderr.write(f"error: no command {name!r}: use one of {', '.join(COMMANDS)}\n")
         return 2
-    exit_code: int = import_module(COMMANDS[name][0]).main(rest)
+    exit_code: int = import_module(f"trajudge.{COMMANDS[name][0]}").main(rest)
     return exit_code
 
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eval.groups import Group, groups
-from eval.observations import Observations, Verdicts
-from eval.paired import COMPARED, paired_differences
-from eval.scores import (
+from trajudge.eval.groups import Group, groups
+from trajudge.eval.observations import Observations, Verdicts
+from trajudge.eval.paired import COMPARED, paired_differences
+from trajudge.eval.scores import (
     ALL_AGENTS,
     ALPHA,
     LABELS,
@@ -30,10 +30,10 @@ from eval.scores import (
     Ranking,
     Rate,
 )
-from eval.stats.comparison import holm, mcnemar, probability_of_improvement
-from eval.stats.confusion import METRICS, confusion_columns
-from eval.stats.interval import Bools, Floats
-from eval.uncertainty import Bootstrap, trajectories_of
+from trajudge.eval.stats.comparison import holm, mcnemar, probability_of_improvement
+from trajudge.eval.stats.confusion import METRICS, confusion_columns
+from trajudge.eval.stats.interval import Bools, Floats
+from trajudge.eval.uncertainty import Bootstrap, trajectories_of
 
 
 class _Arena(NamedTuple):

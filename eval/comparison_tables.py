@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from eval.figures import UNDEFINED, benchmark_name, probability, signed_cell
-from eval.rendering import Table
-from eval.scores import (
+from trajudge.eval.figures import UNDEFINED, benchmark_name, probability, signed_cell
+from trajudge.eval.rendering import Table
+from trajudge.eval.scores import (
     ALPHA,
     LABEL_TITLES,
     OVERALL,

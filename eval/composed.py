@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from judges.registry import find_judge, split_model
-from trajectories.errors import UserError
+from trajudge.judges.registry import find_judge, split_model
+from trajudge.trajectories.errors import UserError
 
 if TYPE_CHECKING:
-    from eval.model_side import ModelSide
-    from eval.settings import JudgeConfig
+    from trajudge.eval.model_side import ModelSide
+    from trajudge.eval.settings import JudgeConfig
 
 MEMBER = "member "
 """Before a model's name in ``ModelSide.others``: a model that a member asks."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from eval.groups import Group
-from eval.observations import STATUSES, Verdicts
-from eval.reference import UNKNOWN
-from eval.rungs import RUNGS, WHOLE
-from eval.scores import Coverage, Label
-from eval.stats.interval import Bools
+from trajudge.eval.groups import Group
+from trajudge.eval.observations import STATUSES, Verdicts
+from trajudge.eval.reference import UNKNOWN
+from trajudge.eval.rungs import RUNGS, WHOLE
+from trajudge.eval.scores import Coverage, Label
+from trajudge.eval.stats.interval import Bools
 
 
 def coverage_of(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from eval.held_out import Labelled
-from eval.manifest import RunManifest, code_version
-from eval.run_folder import (
+from trajudge.eval.held_out import Labelled
+from trajudge.eval.manifest import RunManifest, code_version
+from trajudge.eval.run_folder import (
     JUDGMENTS,
     write_judgments,
     write_labels,
@@ -19,10 +19,10 @@ from eval.run_folder import (
     write_rewards,
     writing,
 )
-from eval.source import find_source
-from judges.model import Judgment, Status
-from judges.telemetry_training import fit, folds_of
-from trajectories.errors import UserError
+from trajudge.eval.source import find_source
+from trajudge.judges.model import Judgment, Status
+from trajudge.judges.telemetry_training import fit, folds_of
+from trajudge.trajectories.errors import UserError
 
 JUDGE = "telemetry-cross-fitted"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from eval.run_folder import MANIFEST, read_manifest, write_manifest
-from judges.engine.sent import SentCall, SentCalls
+from trajudge.eval.run_folder import MANIFEST, read_manifest, write_manifest
+from trajudge.judges.engine.sent import SentCall, SentCalls
 
 # Whose version decides what is on the wire.
 _LIBRARIES = {"openai": "openai", "anthropic": "anthropic", "litellm": "litellm", "http": "aiohttp"}

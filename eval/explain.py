@@ -10,13 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from eval.mismatches import Explanation, Mismatch
-from eval.model_side import ModelSide
-from eval.rendering import Table
-from judges.adapters.errors import CallFailed
-from judges.engine.budget import BudgetSpent
-from judges.model import Ask, Message, Text
-from prompts.render import load_prompt
+from trajudge.eval.mismatches import Explanation, Mismatch
+from trajudge.eval.model_side import ModelSide
+from trajudge.eval.rendering import Table
+from trajudge.judges.adapters.errors import CallFailed
+from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.judges.model import Ask, Message, Text
+from trajudge.prompts.render import load_prompt
 
 KINDS = {
     "grounding_mismatch": "grounding mismatch",

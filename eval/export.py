@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 from pydantic import Field, JsonValue
 
-from eval.run_folder import writing
-from eval.surrogates import without_surrogates
-from judges.model import Call, Judgment, Status, Usage
-from trajectories.errors import UserError
-from trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.eval.run_folder import writing
+from trajudge.eval.surrogates import without_surrogates
+from trajudge.judges.model import Call, Judgment, Status, Usage
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 
 _OPTIMALITY = {
     1: "1. Complete Failure",

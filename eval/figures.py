@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from annotations.agentrewardbench import BENCHMARKS
-from eval.scores import ALL_AGENTS, OVERALL, Limits, Rate, Score, ScoreRate
+from trajudge.annotations.agentrewardbench import BENCHMARKS
+from trajudge.eval.scores import ALL_AGENTS, OVERALL, Limits, Rate, Score, ScoreRate
 
 UNDEFINED = "–"
 

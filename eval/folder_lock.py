@@ -14,10 +14,10 @@ from typing import Any
 
 import orjson
 
-from eval.run_folder import writing
-from trajectories.errors import UserError
-from trajectories.file_lock import lock, remove
-from trajectories.terminal import one_line
+from trajudge.eval.run_folder import writing
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.file_lock import lock, remove
+from trajudge.trajectories.terminal import one_line
 
 LOCK = "run.lock"
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eval.composed import member_fields, models_of
-from eval.judge_options import judge_options
-from eval.plan import Plan, make_plan
-from eval.settings import ROLES, CallConfig, DataConfig, JudgeConfig, RunConfig, RunRequest
-from judges.registry import find_judge
-from trajectories.errors import UserError
+from trajudge.eval.composed import member_fields, models_of
+from trajudge.eval.judge_options import judge_options
+from trajudge.eval.plan import Plan, make_plan
+from trajudge.eval.settings import ROLES, CallConfig, DataConfig, JudgeConfig, RunConfig, RunRequest
+from trajudge.judges.registry import find_judge
+from trajudge.trajectories.errors import UserError
 
 if TYPE_CHECKING:
-    from eval.model_side import ModelSide
+    from trajudge.eval.model_side import ModelSide
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _cell(request: RunRequest, config: JudgeConfig, is_one_of_many: bool) -> Cel
     data, calls, run = request.data, request.calls, request.run
     model = None
     if config.model is not None:
-        from eval.model_side import make_model_side  # noqa: PLC0415 - baselines need no model
+        from trajudge.eval.model_side import make_model_side  # noqa: PLC0415 - baselines need no model
 
         model = make_model_side(config, calls)
     plan = make_plan(

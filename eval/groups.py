@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotations.agentrewardbench import BENCHMARKS
-from eval.reference import Reference
-from eval.scores import ALL_AGENTS, OVERALL
-from eval.stats.interval import Bools
+from trajudge.annotations.agentrewardbench import BENCHMARKS
+from trajudge.eval.reference import Reference
+from trajudge.eval.scores import ALL_AGENTS, OVERALL
+from trajudge.eval.stats.interval import Bools
 
 
 class Group(NamedTuple):

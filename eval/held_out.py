@@ -9,16 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from annotations import primary_labels
-from annotations.agentrewardbench import BENCHMARKS, benchmark_of
-from eval.figures import benchmark_name
-from eval.source import find_source, open_spec
-from judges.telemetry import ended_by_environment, features
-from judges.telemetry_training import fit, folds_of
-from trajectories.errors import UserError
-from trajectories.loaders import open_source
-from trajectories.model import Trajectory
-from trajectories.needs import NOTHING
+from trajudge.annotations import primary_labels
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.eval.figures import benchmark_name
+from trajudge.eval.source import find_source, open_spec
+from trajudge.judges.telemetry import ended_by_environment, features
+from trajudge.judges.telemetry_training import fit, folds_of
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.needs import NOTHING
 
 _RESAMPLES = 100
 ENDED = "ended by environment"

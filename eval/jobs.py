@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from eval.journal import JobId
-from eval.plan import Plan
-from eval.source import open_spec
-from judges.model import Judgment, Status
-from trajectories.errors import UserError
-from trajectories.loaders import open_source
-from trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.eval.journal import JobId
+from trajudge.eval.plan import Plan
+from trajudge.eval.source import open_spec
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 
 
 class Job(NamedTuple):

@@ -13,11 +13,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from eval.ledger import CALLS, ledger_lines, with_seconds
-from eval.run_folder import JUDGMENTS, judgment_line, read_judgments, write_judgments, writing
-from judges.model import Judgment, Status
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.eval.ledger import CALLS, ledger_lines, with_seconds
+from trajudge.eval.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    read_judgments,
+    write_judgments,
+    writing,
+)
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 JobId = tuple[TrajectoryKey, int]
 

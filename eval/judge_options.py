@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from eval.composed import member_fields, member_options
-from judges.registry import Entry, check_representation, find_judge
-from trajectories.errors import UserError
+from trajudge.eval.composed import member_fields, member_options
+from trajudge.judges.registry import Entry, check_representation, find_judge
+from trajudge.trajectories.errors import UserError
 
 if TYPE_CHECKING:
-    from eval.model_side import ModelSide
-    from eval.settings import JudgeConfig
+    from trajudge.eval.model_side import ModelSide
+    from trajudge.eval.settings import JudgeConfig
 
 
 def judge_options(config: JudgeConfig, model: ModelSide | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from judges.model import Call, Judgment
+from trajudge.judges.model import Call, Judgment
 
 CALLS = "calls.jsonl"
 PAYMENTS = "payments.jsonl"
@@ -48,7 +48,7 @@ def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
 def spent_in(folder: Path, judgments: Iterable[Judgment]) -> dict[str, float]:
     """Dollars by request that a run has spent in all of its sessions: ``paid``, and where its
     sessions had a limit also what never came to a judgment."""
-    from judges.engine.payments import read_payments  # noqa: PLC0415 - scores need no engine
+    from trajudge.judges.engine.payments import read_payments  # noqa: PLC0415 - scores need no engine
 
     return paid(judgments) | read_payments(folder / PAYMENTS)
 

@@ -11,11 +11,11 @@ from typing import Any
 import orjson
 from pydantic import Field, JsonValue
 
-from eval.run_folder import JUDGMENTS, MANIFEST, read_manifest, write_manifest
-from judges.adapters.windows import Window
-from trajectories.added import added, stable_dump
-from trajectories.errors import UserError
-from trajectories.model import Record
+from trajudge.eval.run_folder import JUDGMENTS, MANIFEST, read_manifest, write_manifest
+from trajudge.judges.adapters.windows import Window
+from trajudge.trajectories.added import added, stable_dump
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record
 
 
 class RunManifest(Record):

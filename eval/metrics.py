@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajectories.model import Record
+from trajudge.trajectories.model import Record
 
 
 class Counts(Record):

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from annotations.model import Annotation, Labels
-from eval.observations import answered, one_per_trajectory
-from eval.source import open_spec
-from judges.model import Judgment
-from trajectories.errors import UserError
-from trajectories.loaders import open_source
-from trajectories.model import Record, Trajectory, TrajectoryKey
-from trajectories.needs import NOTHING
+from trajudge.annotations.model import Annotation, Labels
+from trajudge.eval.observations import answered, one_per_trajectory
+from trajudge.eval.source import open_spec
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.trajectories.needs import NOTHING
 
 LAST_STEPS = 3
 

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue
 
-from eval.composed import MEMBER, member_models
-from eval.settings import ROLES, CallConfig, JudgeConfig
-from eval.windows import find_window
-from judges.adapters.base import Adapter
-from judges.adapters.capabilities import Capability, capability
-from judges.adapters.prices import Prices, load_prices
-from judges.adapters.routing import make_adapter
-from judges.adapters.windows import Window
-from judges.engine import (
+from trajudge.eval.composed import MEMBER, member_models
+from trajudge.eval.settings import ROLES, CallConfig, JudgeConfig
+from trajudge.eval.windows import find_window
+from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.adapters.capabilities import Capability, capability
+from trajudge.judges.adapters.prices import Prices, load_prices
+from trajudge.judges.adapters.routing import make_adapter
+from trajudge.judges.adapters.windows import Window
+from trajudge.judges.engine import (
     Asking,
     Budget,
     Cache,
@@ -33,10 +33,10 @@ from judges.engine import (
     Payments,
     Retry,
 )
-from judges.model import Picture, Request, Text, Usage
-from judges.pictures import ImageLimits
-from judges.reader import Reader
-from trajectories.tokens import (
+from trajudge.judges.model import Picture, Request, Text, Usage
+from trajudge.judges.pictures import ImageLimits
+from trajudge.judges.reader import Reader
+from trajudge.trajectories.tokens import (
     ImagePricing,
     count_tokens,
     counting_for,

@@ -18,22 +18,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.options import call_config, call_options
-from trajectories.exits import DONE, FAILURES, INTERRUPTED, Parser, user_errors
-from trajectories.terminal import one_line
+from trajudge.eval.options import call_config, call_options
+from trajudge.trajectories.exits import DONE, FAILURES, INTERRUPTED, Parser, user_errors
+from trajudge.trajectories.terminal import one_line
 
 if TYPE_CHECKING:
-    from eval.asked import Asked
-    from eval.model_side import ModelSide
-    from rules.naive import Score
-    from rules.suites import Audit
+    from trajudge.eval.asked import Asked
+    from trajudge.eval.model_side import ModelSide
+    from trajudge.rules.naive import Score
+    from trajudge.rules.suites import Audit
 
 SUBSTRING = "response_substring"
 _SHOWN = 3
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    from rules.suites import audit_options  # noqa: PLC0415
+    from trajudge.rules.suites import audit_options  # noqa: PLC0415
 
     made = Parser(
         prog="python -m eval.naive",
@@ -54,11 +54,11 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Ask the model, score its answers; the exit code (``trajectories.exits``)."""
     options = _options(argv)
-    from eval.asked import predict  # noqa: PLC0415 - --help needs none of these
-    from eval.model_side import single_side  # noqa: PLC0415
-    from eval.pricing import confirm, described  # noqa: PLC0415
-    from rules.suites import opened  # noqa: PLC0415
-    from trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.asked import predict  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.model_side import single_side  # noqa: PLC0415
+    from trajudge.eval.pricing import confirm, described  # noqa: PLC0415
+    from trajudge.rules.suites import opened  # noqa: PLC0415
+    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
 
     if options.limit is not None and options.limit < 1:
         raise UserError(f"--limit {options.limit}: must be at least 1: leave it out for all tasks")
@@ -84,7 +84,7 @@ def _folder(model: str) -> Path:
 def _paid(manifest: Path) -> float:
     """What earlier sittings of this folder paid, in dollars: it counts for ``--max-cost``. Raises
     UserError for a damaged file."""
-    from rules.reading import decode, read_bytes  # noqa: PLC0415
+    from trajudge.rules.reading import decode, read_bytes  # noqa: PLC0415
 
     if not manifest.exists():
         return 0.0
@@ -93,10 +93,10 @@ def _paid(manifest: Path) -> float:
 
 
 def _ask_and_score(audit: Audit, side: ModelSide, out: Path) -> int:
-    from eval.asked import ask_all  # noqa: PLC0415
-    from eval.runner import Interrupted, run_interruptible  # noqa: PLC0415
-    from rules.naive import compare  # noqa: PLC0415
-    from rules.output import write_json  # noqa: PLC0415
+    from trajudge.eval.asked import ask_all  # noqa: PLC0415
+    from trajudge.eval.runner import Interrupted, run_interruptible  # noqa: PLC0415
+    from trajudge.rules.naive import compare  # noqa: PLC0415
+    from trajudge.rules.output import write_json  # noqa: PLC0415
 
     asked = run_interruptible(ask_all(audit, side, _paid(out / "manifest.json")))
     write_json(out / "answers.json", asked.answers)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from eval.figures import benchmark_name
-from eval.scores import ALL_AGENTS, LABEL_TITLES, OVERALL, Score, Scores
-from trajectories.terminal import one_line
+from trajudge.eval.figures import benchmark_name
+from trajudge.eval.scores import ALL_AGENTS, LABEL_TITLES, OVERALL, Score, Scores
+from trajudge.trajectories.terminal import one_line
 
 FEW_POSITIVES = 20
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from annotations.model import Labels
-from eval.protocol import MISSING
-from eval.reference import UNKNOWN, Reference
-from eval.rungs import furthest_rung
-from eval.scores import LABELS, Label, Missing
-from eval.stats.interval import Bools, Floats, Ints
-from judges.model import Judgment, Status
-from trajectories.model import TrajectoryKey
+from trajudge.annotations.model import Labels
+from trajudge.eval.protocol import MISSING
+from trajudge.eval.reference import UNKNOWN, Reference
+from trajudge.eval.rungs import furthest_rung
+from trajudge.eval.scores import LABELS, Label, Missing
+from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import TrajectoryKey
 
 STATUSES = tuple(Status)
 # There was a reply, without the verdict: AgentRewardBench counts the missing tag as 0.

@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajectories.errors import UserError
-from trajectories.exits import Parser
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import Parser
 
 if TYPE_CHECKING:
-    from eval.settings import CallConfig, RunRequest
-    from trajectories.model import Record
+    from trajudge.eval.settings import CallConfig, RunRequest
+    from trajudge.trajectories.model import Record
 
 DESCRIPTION = """\
 Ask a judge whether web agents succeeded, caused side effects or went round in circles, and
@@ -213,13 +213,13 @@ def parse(argv: Sequence[str]) -> RunRequest:
 
 def _request(options: argparse.Namespace) -> RunRequest:
     """The typed settings of parsed options."""
-    from eval.settings import (  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.settings import (  # noqa: PLC0415 - --help needs none of these
         DataConfig,
         JudgeConfig,
         RunConfig,
         RunRequest,
     )
-    from judges.options import named_options  # noqa: PLC0415
+    from trajudge.judges.options import named_options  # noqa: PLC0415
 
     judge = {
         **settings_of(options, JudgeConfig),
@@ -240,7 +240,7 @@ def _request(options: argparse.Namespace) -> RunRequest:
 
 def call_config(options: argparse.Namespace) -> CallConfig:
     """The calls' settings, for every command that has ``call_options``."""
-    from eval.settings import CallConfig  # noqa: PLC0415
+    from trajudge.eval.settings import CallConfig  # noqa: PLC0415
 
     return CallConfig(**settings_of(options, CallConfig))
 

@@ -3,8 +3,8 @@ first, and the precision on every benchmark beside it."""
 
 from __future__ import annotations
 
-from eval.figures import UNDEFINED, benchmark_name, cell, percent, precision_cell
-from eval.scores import ALL_AGENTS, OVERALL, Score, Scores
+from trajudge.eval.figures import UNDEFINED, benchmark_name, cell, percent, precision_cell
+from trajudge.eval.scores import ALL_AGENTS, OVERALL, Score, Scores
 
 _HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n")
 

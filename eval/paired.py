@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eval.observations import Observations
-from eval.scores import Rate
-from eval.stats.cluster_bootstrap import sum_clusters
-from eval.stats.clustered_differences import clustered_differences
-from eval.stats.interval import Floats
-from eval.stats.verdict_intervals import PARTS, verdict_columns
+from trajudge.eval.observations import Observations
+from trajudge.eval.scores import Rate
+from trajudge.eval.stats.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.clustered_differences import clustered_differences
+from trajudge.eval.stats.interval import Floats
+from trajudge.eval.stats.verdict_intervals import PARTS, verdict_columns
 
 COMPARED: tuple[Rate, ...] = ("precision", "recall", "f1")
 UNDEFINED = "one of the two is undefined: a denominator is zero"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from eval.categories import CATEGORIES, Representation, category
-from eval.figures import (
+from trajudge.eval.categories import CATEGORIES, Representation, category
+from trajudge.eval.figures import (
     UNDEFINED,
     agent_name,
     benchmark_name,
@@ -17,9 +17,9 @@ from eval.figures import (
     precision_cell,
     with_limits,
 )
-from eval.overview import overview
-from eval.rendering import Table
-from eval.scores import (
+from trajudge.eval.overview import overview
+from trajudge.eval.rendering import Table
+from trajudge.eval.scores import (
     ALL_AGENTS,
     LABEL_TITLES,
     LABELS,
@@ -29,7 +29,7 @@ from eval.scores import (
     Scores,
     SuccessRate,
 )
-from trajectories.errors import UserError
+from trajudge.trajectories.errors import UserError
 
 PAPER_TABLES = (1, 2, 3, 6, 7, 8)
 _RATES = ("precision [95 %]", "recall", "F1")

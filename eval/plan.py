@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from annotations import Annotation, Labels, primary_labels
-from annotations.agentrewardbench import benchmark_of
-from eval.manifest import RunManifest, code_version, default_folder
-from eval.selection import Filters, select
-from eval.settings import DataConfig, JudgeConfig, RunConfig
-from eval.source import Source, find_source, open_spec
-from judges.model import Judge
-from judges.registry import find_judge, make_judge, needs_of
-from judges.training_set import key_hash, training_hashes
-from trajectories.added import stable_dump
-from trajectories.errors import UserError
-from trajectories.loaders import open_source
-from trajectories.model import TrajectoryKey
-from trajectories.needs import Needs
+from trajudge.annotations import Annotation, Labels, primary_labels
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.manifest import RunManifest, code_version, default_folder
+from trajudge.eval.selection import Filters, select
+from trajudge.eval.settings import DataConfig, JudgeConfig, RunConfig
+from trajudge.eval.source import Source, find_source, open_spec
+from trajudge.judges.model import Judge
+from trajudge.judges.registry import find_judge, make_judge, needs_of
+from trajudge.judges.training_set import key_hash, training_hashes
+from trajudge.trajectories.added import stable_dump
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.needs import Needs
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _trained_on(judge_id: str, judge: Judge, keys: Sequence[TrajectoryKey]) -> l
 
 
 def _card(judge: str) -> dict[str, Any]:
-    from judges.cards import card_of  # noqa: PLC0415 - brings the templates' library
+    from trajudge.judges.cards import card_of  # noqa: PLC0415 - brings the templates' library
 
     card = card_of(judge, find_judge(judge))
     return card.model_dump(mode="json") if card else {}

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eval.figures import benchmark_name
-from eval.observations import Observations
-from eval.scores import ALL_AGENTS, OVERALL, Limits, Score, Scores
-from eval.stats.clustered_rates import rates_by_cluster
-from eval.stats.profiles import performance_profile
-from trajectories.errors import MissingExtra, UserError
+from trajudge.eval.figures import benchmark_name
+from trajudge.eval.observations import Observations
+from trajudge.eval.scores import ALL_AGENTS, OVERALL, Limits, Score, Scores
+from trajudge.eval.stats.clustered_rates import rates_by_cluster
+from trajudge.eval.stats.profiles import performance_profile
+from trajudge.trajectories.errors import MissingExtra, UserError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

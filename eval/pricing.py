@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eval.grid import Cell
-from eval.jobs import Job, Reading, jobs_of
-from eval.model_side import ModelSide
-from eval.plan import Plan
-from eval.windows import guesses
-from judges.judging import judge_trajectory
-from judges.model import Call, Usage
-from trajectories.errors import UserError
-from trajectories.exits import DONE
-from trajectories.model import Trajectory
-from trajectories.terminal import one_line
-from trajectories.tokens import counting_for, encoding_of
+from trajudge.eval.grid import Cell
+from trajudge.eval.jobs import Job, Reading, jobs_of
+from trajudge.eval.model_side import ModelSide
+from trajudge.eval.plan import Plan
+from trajudge.eval.windows import guesses
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Call, Usage
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.terminal import one_line
+from trajudge.trajectories.tokens import counting_for, encoding_of
 
 ASK_ABOVE = 1.0
 SAMPLED = 40

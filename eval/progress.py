@@ -14,8 +14,8 @@ from typing import TextIO
 from rich.live import Live
 from rich.text import Text
 
-from judges.model import Judgment, Status
-from trajectories.terminal import one_line, terminal_console
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.terminal import one_line, terminal_console
 
 PLAIN_EVERY = 10.0
 PLAIN_AT_LEAST = 1.0  # seconds between two plain lines, whatever happens

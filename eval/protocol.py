@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.metrics import Counts
-from trajectories.model import Record
+from trajudge.eval.metrics import Counts
+from trajudge.trajectories.model import Record
 
 MISSING = -1
 

@@ -13,14 +13,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eval.published_file import Answer, JudgmentFile
-from eval.published_index import JudgmentIndex, read_unindexed
-from judges.model import Call, Judgment, Status, Usage, Verdict
-from judges.parsing import ParseFailure, parse_status_line, parse_tags
-from trajectories.errors import UserError
-from trajectories.loaders.agentrewardbench_text import is_judgment
-from trajectories.model import TrajectoryKey
-from trajectories.safe_files import DataFolder
+from trajudge.eval.published_file import Answer, JudgmentFile
+from trajudge.eval.published_index import JudgmentIndex, read_unindexed
+from trajudge.judges.model import Call, Judgment, Status, Usage, Verdict
+from trajudge.judges.parsing import ParseFailure, parse_status_line, parse_tags
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders.agentrewardbench_text import is_judgment
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.safe_files import DataFolder
 
 # A browser that downloads a file twice writes "name(1).json".
 _DUPLICATE = re.compile(r"\(\d+\)$")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from trajectories import python_json
+from trajudge.trajectories import python_json
 
 _MAX_BYTES = 200_000_000
 # Most of a file is the chat messages, which lie between what is needed: enough of its two ends.

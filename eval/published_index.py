@@ -20,8 +20,8 @@ from pathlib import Path
 
 import msgspec
 
-from eval.published_file import JudgmentFile, read_file
-from trajectories.safe_files import DataFolder
+from trajudge.eval.published_file import JudgmentFile, read_file
+from trajudge.trajectories.safe_files import DataFolder
 
 NAME = ".index.msgpack"
 # A pipe among the files must not be waited for.

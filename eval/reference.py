@@ -9,11 +9,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from annotations.agentrewardbench import benchmark_of
-from annotations.model import Annotation, Labels
-from eval.scores import LABELS, Label
-from eval.stats.interval import Bools, Floats, Ints
-from trajectories.model import TrajectoryKey
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.annotations.model import Annotation, Labels
+from trajudge.eval.scores import LABELS, Label
+from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.trajectories.model import TrajectoryKey
 
 UNKNOWN = -1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from judges.composed import SECOND_ASKED
-from judges.model import Judgment, Status
-from trajectories.model import TrajectoryKey
+from trajudge.judges.composed import SECOND_ASKED
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import TrajectoryKey
 
 
 def remarks(judgments: Sequence[Judgment], trajectories: int) -> list[str]:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from trajectories.tables import Column, terminal_table
-from trajectories.terminal import one_line
+from trajudge.trajectories.tables import Column, terminal_table
+from trajudge.trajectories.terminal import one_line
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

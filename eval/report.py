@@ -6,15 +6,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eval.grid import Cell
-from eval.results import results_csv, results_json
-from eval.run_folder import writing
-from eval.scores import Missing, Scores
-from eval.scoring import score
-from eval.tables import plain, renderable
-from judges.model import Judgment
-from trajectories.model import TrajectoryKey
-from trajectories.terminal import terminal_console
+from trajudge.eval.grid import Cell
+from trajudge.eval.results import results_csv, results_json
+from trajudge.eval.run_folder import writing
+from trajudge.eval.scores import Missing, Scores
+from trajudge.eval.scoring import score
+from trajudge.eval.tables import plain, renderable
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.terminal import terminal_console
 
 
 def write_results(
@@ -53,11 +53,11 @@ def show(scores: Scores, seconds: float, *, has_labels: bool) -> None:
 
 
 def _export(cell: Cell, folder: Path, judgments: Sequence[Judgment]) -> None:
-    from eval.export import ExportSettings, export  # noqa: PLC0415
-    from eval.source import open_spec  # noqa: PLC0415
-    from trajectories.loaders import open_source  # noqa: PLC0415
-    from trajectories.model import Trajectory  # noqa: PLC0415
-    from trajectories.needs import NOTHING  # noqa: PLC0415
+    from trajudge.eval.export import ExportSettings, export  # noqa: PLC0415
+    from trajudge.eval.source import open_spec  # noqa: PLC0415
+    from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
+    from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
+    from trajudge.trajectories.needs import NOTHING  # noqa: PLC0415
 
     plan = cell.plan
     keys = set(plan.keys)

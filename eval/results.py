@@ -6,7 +6,7 @@ import csv
 from io import StringIO
 from typing import Any
 
-from eval.scores import RATES, SCORE_RATES, Score, Scores
+from trajudge.eval.scores import RATES, SCORE_RATES, Score, Scores
 
 _NUMBERS = ("n", "tasks", "positives", "missing", "unsure", "without_reward", "scored")
 COLUMNS = (

@@ -17,15 +17,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from judges.model import Ask, Skipped, Verdict
-from trajectories.errors import UserError
-from trajectories.model import Record, Trajectory, TrajectoryKey
-from trajectories.needs import Needs
+from trajudge.judges.model import Ask, Skipped, Verdict
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.trajectories.needs import Needs
 
 if TYPE_CHECKING:
-    from rules.verdict import Verdict as Found
-    from rules.verified.network.sites import Hosts
-    from rules.verified.runs import RunFiles
+    from trajudge.rules.verdict import Verdict as Found
+    from trajudge.rules.verified.network.sites import Hosts
+    from trajudge.rules.verified.runs import RunFiles
 
 # How loaders name the tasks: webarena.108, browsergym/webarena.108, webarena_verified.108.
 _NUMBERED = re.compile(r"(?:.*[^a-z])?webarena(?:[._-]?verified)?[./_-](\d+)", re.IGNORECASE)
@@ -63,9 +63,9 @@ class Verified:
     """WebArena Verified's rules. Raises UserError for files that cannot be read."""
 
     def __init__(self, options: VerifiedOptions) -> None:
-        from rules.values import Mode  # noqa: PLC0415 - only this judge reads rules
-        from rules.verified.dataset import load_tasks  # noqa: PLC0415
-        from rules.verified.evaluator import VerifiedEvaluator  # noqa: PLC0415
+        from trajudge.rules.values import Mode  # noqa: PLC0415 - only this judge reads rules
+        from trajudge.rules.verified.dataset import load_tasks  # noqa: PLC0415
+        from trajudge.rules.verified.evaluator import VerifiedEvaluator  # noqa: PLC0415
 
         if not options.traces.is_dir():
             raise UserError(
@@ -79,8 +79,8 @@ class Verified:
 
     async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
         """Raises Skipped."""
-        from rules.verified.runs import read_trace  # noqa: PLC0415
-        from rules.verified.state import run_states  # noqa: PLC0415
+        from trajudge.rules.verified.runs import read_trace  # noqa: PLC0415
+        from trajudge.rules.verified.state import run_states  # noqa: PLC0415
 
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
         files = self._files(trajectory, str(task.task_id))
@@ -93,7 +93,7 @@ class Verified:
 
     def _files(self, trajectory: Trajectory, task_id: str) -> RunFiles:
         """The files of this very run. Raises Skipped."""
-        from rules.verified.runs import run_files  # noqa: PLC0415
+        from trajudge.rules.verified.runs import run_files  # noqa: PLC0415
 
         try:
             files = run_files(self._folder(trajectory.key.agent, task_id), task_id)
@@ -116,7 +116,7 @@ class WebArena:
     """WebArena's original rules. Raises UserError for files that cannot be read."""
 
     def __init__(self, options: WebArenaOptions) -> None:
-        from rules.webarena import WebArenaEvaluator, load_tasks  # noqa: PLC0415
+        from trajudge.rules.webarena import WebArenaEvaluator, load_tasks  # noqa: PLC0415
 
         self.tasks = {str(task.task_id): task for task in load_tasks(options.tasks)}
         self.prompt_hash = _digest(options.tasks)
@@ -125,7 +125,7 @@ class WebArena:
 
     async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
         """Raises Skipped."""
-        from rules.webarena import Trace  # noqa: PLC0415
+        from trajudge.rules.webarena import Trace  # noqa: PLC0415
 
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
         trace = Trace(url=trajectory.final.url)
@@ -146,8 +146,8 @@ def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
 
 def _is_answer(file: Path, answer: str | None) -> bool:
     """Whether the run's file says what the trajectory says, layout and field names aside."""
-    from rules.verified.response import Oversized, Response, read_response  # noqa: PLC0415
-    from rules.verified.runs import read_answer  # noqa: PLC0415
+    from trajudge.rules.verified.response import Oversized, Response, read_response  # noqa: PLC0415
+    from trajudge.rules.verified.runs import read_answer  # noqa: PLC0415
 
     try:
         said = read_answer(file)
@@ -171,7 +171,7 @@ def _verdict(found: Found) -> Verdict:
 
 
 def _hosts(config: Path | None) -> Hosts:
-    from rules.verified.network.sites import load_hosts  # noqa: PLC0415
+    from trajudge.rules.verified.network.sites import load_hosts  # noqa: PLC0415
 
     return load_hosts(config) if config else {}
 
@@ -179,7 +179,7 @@ def _hosts(config: Path | None) -> Hosts:
 def _digest(tasks: Path) -> str:
     """What a run is identified by, as others are by their prompts: another task file, another
     judge. A folder of task files counts by its files."""
-    from rules.reading import read_bytes  # noqa: PLC0415
+    from trajudge.rules.reading import read_bytes  # noqa: PLC0415
 
     files = sorted(tasks.glob("*.json")) if tasks.is_dir() else [tasks]
     return sha256(b"".join(sha256(read_bytes(file)).digest() for file in files)).hexdigest()

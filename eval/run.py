@@ -7,30 +7,30 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from eval.effective import EffectiveParameters, earlier_sent, merged
-from eval.folder_lock import locked_folder
-from eval.grid import Cell
-from eval.jobs import Job, Reading, jobs_of, skipped
-from eval.journal import Journal, keys_in_order
-from eval.ledger import PAYMENTS, spent_in
-from eval.manifest import open_folder
-from eval.progress import Progress, telling
-from eval.report import write_results
-from eval.run_folder import REWARDS, read_rewards, write_labels, write_rewards
-from eval.run_log import run_log
-from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all, run_interruptible
-from eval.windows import guesses
-from judges.engine import Payments
-from judges.judging import RecordingAsk, judge_trajectory
-from judges.model import Judgment, Reply, Status
-from trajectories.exits import DONE, FAILURES, INTERRUPTED
-from trajectories.model import TrajectoryKey, Unreadable
-from trajectories.terminal import one_line
-from trajectories.tokens import counting_for, encoding_of
+from trajudge.eval.effective import EffectiveParameters, earlier_sent, merged
+from trajudge.eval.folder_lock import locked_folder
+from trajudge.eval.grid import Cell
+from trajudge.eval.jobs import Job, Reading, jobs_of, skipped
+from trajudge.eval.journal import Journal, keys_in_order
+from trajudge.eval.ledger import PAYMENTS, spent_in
+from trajudge.eval.manifest import open_folder
+from trajudge.eval.progress import Progress, telling
+from trajudge.eval.report import write_results
+from trajudge.eval.run_folder import REWARDS, read_rewards, write_labels, write_rewards
+from trajudge.eval.run_log import run_log
+from trajudge.eval.runner import Halt, Interrupted, graceful_interrupt, judge_all, run_interruptible
+from trajudge.eval.windows import guesses
+from trajudge.judges.engine import Payments
+from trajudge.judges.judging import RecordingAsk, judge_trajectory
+from trajudge.judges.model import Judgment, Reply, Status
+from trajudge.trajectories.exits import DONE, FAILURES, INTERRUPTED
+from trajudge.trajectories.model import TrajectoryKey, Unreadable
+from trajudge.trajectories.terminal import one_line
+from trajudge.trajectories.tokens import counting_for, encoding_of
 
 if TYPE_CHECKING:
-    from eval.scoring import Scores
-    from judges.engine import Engines
+    from trajudge.eval.scoring import Scores
+    from trajudge.judges.engine import Engines
 
 log = logging.getLogger(__name__)
 

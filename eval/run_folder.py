@@ -15,14 +15,14 @@ import orjson
 from pydantic import JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from annotations import store
-from annotations.model import Annotation, Labels, primary_labels
-from eval.surrogates import without_surrogates
-from judges.model import Judgment
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
-from trajectories.model import Record, TrajectoryKey
-from trajectories.validation import first_mistake
+from trajudge.annotations import store
+from trajudge.annotations.model import Annotation, Labels, primary_labels
+from trajudge.eval.surrogates import without_surrogates
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record, TrajectoryKey
+from trajudge.trajectories.validation import first_mistake
 
 MANIFEST = "manifest.json"
 JUDGMENTS = "judgments.jsonl"

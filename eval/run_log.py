@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from trajectories.terminal import one_line
+from trajudge.trajectories.terminal import one_line
 
 LOG = "run.log"
 SOURCES = ("eval", "judges")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from judges.model import Call
-from trajectories.ladder import Rung
+from trajudge.judges.model import Call
+from trajudge.trajectories.ladder import Rung
 
 WHOLE = Rung.FULL.label
 RUNGS = (*(rung.label for rung in Rung), "fewer", "other")

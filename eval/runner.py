@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from judges.engine.budget import BudgetSpent
-from trajectories.exits import INTERRUPTED
+from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.trajectories.exits import INTERRUPTED
 
 J = TypeVar("J")
 R = TypeVar("R")

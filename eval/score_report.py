@@ -6,18 +6,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eval.garbage import collection_paused
-from eval.observations import Observations, observe, one_per_trajectory
-from eval.rendering import Table
-from eval.scores import Missing, Scores
-from eval.scoring import score
-from eval.settings import ScoreConfig
-from eval.sources import Source, combine, read_published_folder, read_run
-from eval.training import included, without_training
-from eval.uncertainty import Bootstrap
-from trajectories.errors import UserError
-from trajectories.exits import DONE
-from trajectories.terminal import one_line, terminal_console
+from trajudge.eval.garbage import collection_paused
+from trajudge.eval.observations import Observations, observe, one_per_trajectory
+from trajudge.eval.rendering import Table
+from trajudge.eval.scores import Missing, Scores
+from trajudge.eval.scoring import score
+from trajudge.eval.settings import ScoreConfig
+from trajudge.eval.sources import Source, combine, read_published_folder, read_run
+from trajudge.eval.training import included, without_training
+from trajudge.eval.uncertainty import Bootstrap
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE
+from trajudge.trajectories.terminal import one_line, terminal_console
 
 
 def report(config: ScoreConfig) -> int:
@@ -44,7 +44,7 @@ def _report(config: ScoreConfig) -> int:
         training=source.training,
     )
     if config.submission:
-        from eval.submission import write_submission  # noqa: PLC0415 - only where it is asked for
+        from trajudge.eval.submission import write_submission  # noqa: PLC0415 - only where it is asked for
 
         write_submission(config.submission, scores, source.judgments, source.labels, config.split)
     if config.plots:
@@ -69,7 +69,7 @@ def read_sources(config: ScoreConfig) -> Source:
     for note in combined.notes:
         sys.stderr.write(f"note: {one_line(note)}\n")
     if config.annotations:
-        from annotations import open_annotations, primary_labels  # noqa: PLC0415
+        from trajudge.annotations import open_annotations, primary_labels  # noqa: PLC0415
 
         combined.labels = primary_labels(open_annotations(config.annotations))
     if config.split != "all":
@@ -92,14 +92,14 @@ def _policy(config: ScoreConfig, protocols: set[str]) -> Missing:
 
 def _print(config: ScoreConfig, scores: Scores, source: Source, kinds: Sequence[Table]) -> None:
     if config.csv or config.json_output:
-        from eval.results import results_csv, results_json  # noqa: PLC0415
+        from trajudge.eval.results import results_csv, results_json  # noqa: PLC0415
 
         sys.stdout.write(results_csv(scores) if config.csv else results_json(scores))
         return
-    from eval.notes import notes  # noqa: PLC0415
-    from eval.paper_tables import paper_table  # noqa: PLC0415
-    from eval.rendering import render, rich_table  # noqa: PLC0415
-    from eval.tables import tables  # noqa: PLC0415
+    from trajudge.eval.notes import notes  # noqa: PLC0415
+    from trajudge.eval.paper_tables import paper_table  # noqa: PLC0415
+    from trajudge.eval.rendering import render, rich_table  # noqa: PLC0415
+    from trajudge.eval.tables import tables  # noqa: PLC0415
 
     numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]
@@ -117,7 +117,7 @@ def _print(config: ScoreConfig, scores: Scores, source: Source, kinds: Sequence[
 
 
 def _plots(folder: Path, source: Source, scores: Scores) -> None:
-    from eval.plots import write_plots  # noqa: PLC0415
+    from trajudge.eval.plots import write_plots  # noqa: PLC0415
 
     detailed = score(
         source.judgments,
@@ -154,7 +154,7 @@ def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[
         if config.calibration_out is not None:
             raise UserError("--calibration-out needs --calibration isotonic or platt")
         return []
-    from eval.calibration import (  # noqa: PLC0415 - only where it is asked for
+    from trajudge.eval.calibration import (  # noqa: PLC0415 - only where it is asked for
         calibrate,
         calibration_tables,
         write_calibrations,
@@ -168,7 +168,7 @@ def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[
 
 def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
     """Write the wrong verdicts; the table of their kinds, where they were sorted."""
-    from eval.mismatches import find_mismatches, write_mismatches  # noqa: PLC0415
+    from trajudge.eval.mismatches import find_mismatches, write_mismatches  # noqa: PLC0415
 
     held_out = without_training(source.judgments, source.training)
     cases, absent = find_mismatches(held_out, source.labels, list(config.data) or source.data)
@@ -181,8 +181,8 @@ def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
     if not config.explain:
         sys.stderr.write(f"{len(cases)} wrong verdicts are in {file}\n")
         return []
-    from eval.explain import explain, kinds_table  # noqa: PLC0415
-    from eval.model_side import single_side  # noqa: PLC0415
+    from trajudge.eval.explain import explain, kinds_table  # noqa: PLC0415
+    from trajudge.eval.model_side import single_side  # noqa: PLC0415
 
     explained = explain(cases, single_side(config.explain, config.calls))
     write_mismatches(file, explained)

@@ -6,9 +6,9 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from eval.metrics import Counts
-from judges.model import Status, Usage
-from trajectories.model import Record
+from trajudge.eval.metrics import Counts
+from trajudge.judges.model import Status, Usage
+from trajudge.trajectories.model import Record
 
 Label = Literal["success", "side_effect", "repetition"]
 Missing = Literal["negative", "exclude", "agentrewardbench"]

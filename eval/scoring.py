@@ -11,25 +11,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotations.model import Labels
-from eval.against_baseline import against_baseline
-from eval.comparing import compare
-from eval.coverage import coverage_of, unsure
-from eval.garbage import collection_paused
-from eval.groups import groups
-from eval.metrics import accuracy, f1, kappa, mcc, npv, precision, recall, tnr
-from eval.observations import Observations, Verdicts, one_per_trajectory
-from eval.protocol import ProtocolCounts, protocol_counts, protocol_rates
-from eval.reference import Reference
-from eval.remarks import remarks
-from eval.scores import ALL_AGENTS, OVERALL, RULE_BASED, Coverage, Label, Missing, Score, Scores
-from eval.spending import spending
-from eval.stats.interval import Bools
-from eval.success_rates import RateCells, success_rates
-from eval.training import on_training_set, without_training
-from eval.uncertainty import Bootstrap, Scored, with_intervals
-from judges.model import Judgment
-from trajectories.model import TrajectoryKey
+from trajudge.annotations.model import Labels
+from trajudge.eval.against_baseline import against_baseline
+from trajudge.eval.comparing import compare
+from trajudge.eval.coverage import coverage_of, unsure
+from trajudge.eval.garbage import collection_paused
+from trajudge.eval.groups import groups
+from trajudge.eval.metrics import accuracy, f1, kappa, mcc, npv, precision, recall, tnr
+from trajudge.eval.observations import Observations, Verdicts, one_per_trajectory
+from trajudge.eval.protocol import ProtocolCounts, protocol_counts, protocol_rates
+from trajudge.eval.reference import Reference
+from trajudge.eval.remarks import remarks
+from trajudge.eval.scores import (
+    ALL_AGENTS,
+    OVERALL,
+    RULE_BASED,
+    Coverage,
+    Label,
+    Missing,
+    Score,
+    Scores,
+)
+from trajudge.eval.spending import spending
+from trajudge.eval.stats.interval import Bools
+from trajudge.eval.success_rates import RateCells, success_rates
+from trajudge.eval.training import on_training_set, without_training
+from trajudge.eval.uncertainty import Bootstrap, Scored, with_intervals
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.model import TrajectoryKey
 
 __all__ = ["OVERALL", "Label", "Missing", "Score", "Scores", "one_per_trajectory", "score"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 
 @dataclass(frozen=True)

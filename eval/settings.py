@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trajectories.model import Record
+from trajudge.trajectories.model import Record
 
 AdapterName = Literal["openai", "anthropic", "litellm", "http", "scripted"]
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]

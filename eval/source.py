@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from annotations import Annotation, agentrewardbench, open_annotations
-from trajectories.errors import UserError
-from trajectories.loaders import parse_source
+from trajudge.annotations import Annotation, agentrewardbench, open_annotations
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import parse_source
 
 SAMPLE = "sample"
 NO_SPLITS = (
@@ -39,7 +39,7 @@ def find_source(data: str | None, annotations: str | None) -> Source:
         data, note = _default_data()
     sample = data == SAMPLE
     if sample:
-        from trajectories.sample import sample_path  # noqa: PLC0415 - only where it is used
+        from trajudge.trajectories.sample import sample_path  # noqa: PLC0415 - only where it is used
 
         data = f"trajudge:{sample_path()}"
     labels = annotations or _labels_of(data)
@@ -59,13 +59,13 @@ def open_spec(spec: str) -> str:
     """What ``open_source`` takes for a Source's ``spec``: the sample lies where it is installed."""
     if spec != SAMPLE:
         return spec
-    from trajectories.sample import sample_path  # noqa: PLC0415
+    from trajudge.trajectories.sample import sample_path  # noqa: PLC0415
 
     return f"trajudge:{sample_path()}"
 
 
 def _default_data() -> tuple[str, str]:
-    from trajectories.fetch import local_copy  # noqa: PLC0415
+    from trajudge.trajectories.fetch import local_copy  # noqa: PLC0415
 
     copy = local_copy()
     if copy is not None:
@@ -91,7 +91,7 @@ def _labels_of(data: str) -> str | None:
         open_annotations(agentrewardbench.KIND)
     except UserError as error:
         if path is None:
-            from trajectories.fetch import annotation_table  # noqa: PLC0415 - only where it is used
+            from trajudge.trajectories.fetch import annotation_table  # noqa: PLC0415 - only where it is used
 
             return f"{agentrewardbench.KIND}:{annotation_table()}"
         raise UserError(

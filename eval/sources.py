@@ -7,18 +7,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from annotations import Annotation, Labels, agentrewardbench, open_annotations, primary_labels
-from eval.garbage import collection_paused
-from eval.ledger import with_seconds
-from eval.published import judgments_folder, read_published
-from eval.published_index import JudgmentIndex
-from eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest, read_rewards
-from eval.training import trained_on
-from eval.windows import guesses, recorded_windows
-from judges.model import Judgment
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
-from trajectories.safe_files import DataFolder
+from trajudge.annotations import (
+    Annotation,
+    Labels,
+    agentrewardbench,
+    open_annotations,
+    primary_labels,
+)
+from trajudge.eval.garbage import collection_paused
+from trajudge.eval.ledger import with_seconds
+from trajudge.eval.published import judgments_folder, read_published
+from trajudge.eval.published_index import JudgmentIndex
+from trajudge.eval.run_folder import (
+    MANIFEST,
+    read_judgments,
+    read_labels,
+    read_manifest,
+    read_rewards,
+)
+from trajudge.eval.training import trained_on
+from trajudge.eval.windows import guesses, recorded_windows
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.safe_files import DataFolder
 
 _REPRESENTATIONS = {
     "both": (True, True),

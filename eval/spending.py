@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from eval.scores import Spending, StageLedger
-from judges.model import USAGE_FIELDS, Call, Judgment, Usage
+from trajudge.eval.scores import Spending, StageLedger
+from trajudge.judges.model import USAGE_FIELDS, Call, Judgment, Usage
 
 
 def spending(judge: str, judgments: Iterable[Judgment]) -> Spending:

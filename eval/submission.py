@@ -13,17 +13,17 @@ from typing import Any
 
 import orjson
 
-from annotations.agentrewardbench import BENCHMARKS
-from annotations.model import Annotation, Labels
-from eval.groups import groups
-from eval.manifest import code_version
-from eval.observations import Verdicts, one_per_trajectory
-from eval.protocol import percent
-from eval.reference import Reference
-from eval.run_folder import judgment_line
-from eval.scores import ALL_AGENTS, OVERALL, Label, Missing, Score, Scores
-from judges.model import Judgment
-from trajectories.errors import UserError
+from trajudge.annotations.agentrewardbench import BENCHMARKS
+from trajudge.annotations.model import Annotation, Labels
+from trajudge.eval.groups import groups
+from trajudge.eval.manifest import code_version
+from trajudge.eval.observations import Verdicts, one_per_trajectory
+from trajudge.eval.protocol import percent
+from trajudge.eval.reference import Reference
+from trajudge.eval.run_folder import judgment_line
+from trajudge.eval.scores import ALL_AGENTS, OVERALL, Label, Missing, Score, Scores
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.errors import UserError
 
 FORMAT = "trajudge-submission"
 VERSION = 1

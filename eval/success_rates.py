@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.groups import Group
-from eval.observations import Observations
-from eval.protocol import success_rate
-from eval.scores import Missing, SuccessRate
-from eval.stats.clustered_rates import rates_by_cluster
+from trajudge.eval.groups import Group
+from trajudge.eval.observations import Observations
+from trajudge.eval.protocol import success_rate
+from trajudge.eval.scores import Missing, SuccessRate
+from trajudge.eval.stats.clustered_rates import rates_by_cluster
 
 
 class RateCells(NamedTuple):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from eval.comparison_tables import comparison_tables
-from eval.figures import (
+from trajudge.eval.comparison_tables import comparison_tables
+from trajudge.eval.figures import (
     UNDEFINED,
     agent_name,
     benchmark_name,
@@ -20,10 +20,10 @@ from eval.figures import (
     precision_cell,
     signed_cell,
 )
-from eval.notes import is_labelled, notes, shown_benchmarks
-from eval.overview import overview
-from eval.rendering import Table, render, rich_table
-from eval.scores import (
+from trajudge.eval.notes import is_labelled, notes, shown_benchmarks
+from trajudge.eval.overview import overview
+from trajudge.eval.rendering import Table, render, rich_table
+from trajudge.eval.scores import (
     ALL_AGENTS,
     LABEL_TITLES,
     LABELS,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from judges.model import Judgment
-from judges.training_set import key_hash
-from trajectories.model import TrajectoryKey
+from trajudge.judges.model import Judgment
+from trajudge.judges.training_set import key_hash
+from trajudge.trajectories.model import TrajectoryKey
 
 Training = Mapping[str, Collection[TrajectoryKey]]
 """Judge -> the trajectories that it was trained on."""

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eval.observations import Observations
-from eval.scores import RATES, SCORE_RATES, Limits, Rate, Score, ScoreRate
-from eval.stats.cluster_bootstrap import sum_clusters
-from eval.stats.clustered_rates import ONE_TASK
-from eval.stats.clustered_scores import BIASED, clustered_scores
-from eval.stats.score_metrics import score_columns
-from eval.stats.verdict_intervals import NOTHING_VARIES, verdict_columns, verdict_intervals
+from trajudge.eval.observations import Observations
+from trajudge.eval.scores import RATES, SCORE_RATES, Limits, Rate, Score, ScoreRate
+from trajudge.eval.stats.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.clustered_rates import ONE_TASK
+from trajudge.eval.stats.clustered_scores import BIASED, clustered_scores
+from trajudge.eval.stats.score_metrics import score_columns
+from trajudge.eval.stats.verdict_intervals import NOTHING_VARIES, verdict_columns, verdict_intervals
 
 
 class Scored(NamedTuple):

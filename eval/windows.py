@@ -12,13 +12,13 @@ from pathlib import Path
 
 import orjson
 
-from eval.settings import CallConfig
-from judges.adapters.base import Adapter, TellsWindow
-from judges.adapters.capabilities import capability, is_known
-from judges.adapters.errors import Unreachable
-from judges.adapters.windows import Window
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
+from trajudge.eval.settings import CallConfig
+from trajudge.judges.adapters.base import Adapter, TellsWindow
+from trajudge.judges.adapters.capabilities import capability, is_known
+from trajudge.judges.adapters.errors import Unreachable
+from trajudge.judges.adapters.windows import Window
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
 
 FILE = "windows.json"
 

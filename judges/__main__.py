@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from trajectories.exits import DONE, user_errors
+from trajudge.trajectories.exits import DONE, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,11 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "list":
         _list()
         return DONE
-    from judges.options import named_options  # noqa: PLC0415 - --help needs none of these
-    from judges.show import described  # noqa: PLC0415
-    from trajectories.loaders import open_source  # noqa: PLC0415
-    from trajectories.model import Trajectory  # noqa: PLC0415
-    from trajectories.sample import sample_path  # noqa: PLC0415
+    from trajudge.judges.options import named_options  # noqa: PLC0415 - --help needs none of these
+    from trajudge.judges.show import described  # noqa: PLC0415
+    from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
+    from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
+    from trajudge.trajectories.sample import sample_path  # noqa: PLC0415
 
     read = open_source(f"trajudge:{sample_path()}")
     sample = next(item for item in read if isinstance(item, Trajectory))
@@ -40,13 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list() -> None:
-    from judges.show import HEAD, rows  # noqa: PLC0415
+    from trajudge.judges.show import HEAD, rows  # noqa: PLC0415
 
     if not sys.stdout.isatty():
         sys.stdout.writelines("\t".join(row) + "\n" for row in (HEAD, *rows()))
         return
-    from trajectories.tables import Column, terminal_table  # noqa: PLC0415
-    from trajectories.terminal import terminal_console  # noqa: PLC0415
+    from trajudge.trajectories.tables import Column, terminal_table  # noqa: PLC0415
+    from trajudge.trajectories.terminal import terminal_console  # noqa: PLC0415
 
     columns = [Column(name, folded=True) for name in HEAD]
     terminal_console().print(terminal_table(None, columns, rows()))

@@ -6,17 +6,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from judges.fitting import ask_of_steps, conversation, words
-from judges.model import Ask, Message, Picture, Text, Verdict
-from judges.parsing import parse_status_line
-from judges.pictures import ImageLimits, picture
-from judges.reader import Reader
-from judges.reading import about, read, read_whole, some_text
-from prompts.render import Prompt, load_prompt
-from trajectories.ladder import View
-from trajectories.model import Observation, Record, Trajectory
-from trajectories.needs import FINAL, Needs
-from trajectories.represent import final_screenshot
+from trajudge.judges.fitting import ask_of_steps, conversation, words
+from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
+from trajudge.judges.parsing import parse_status_line
+from trajudge.judges.pictures import ImageLimits, picture
+from trajudge.judges.reader import Reader
+from trajudge.judges.reading import about, read, read_whole, some_text
+from trajudge.prompts.render import Prompt, load_prompt
+from trajudge.trajectories.ladder import View
+from trajudge.trajectories.model import Observation, Record, Trajectory
+from trajudge.trajectories.needs import FINAL, Needs
+from trajudge.trajectories.represent import final_screenshot
 
 ASSUMED_CAPTION = "The page shows a list of results, its filters and a confirmation. " * 12
 

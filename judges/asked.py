@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from judges.model import Message, Reply
+from trajudge.judges.model import Message, Reply
 
 
 class Asked(NamedTuple):

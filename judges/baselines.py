@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from judges.model import Ask, Judge, Skipped, Verdict
-from trajectories.model import Record, Trajectory
-from trajectories.needs import Needs
+from trajudge.judges.model import Ask, Judge, Skipped, Verdict
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import Needs
 
 
 class RuleBasedOptions(Record):

@@ -10,16 +10,16 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, JsonValue, field_validator
 
-from judges import training_set
-from judges.adapters.errors import CallFailed
-from judges.asked import Asked, Asker
-from judges.judging import FAILURES
-from judges.model import Ask, Judge, Reply, Verdict
-from judges.parsing import ParseFailure
-from judges.reading import about, together
-from judges.registry import make_judge, needs_of
-from trajectories.model import Record, Trajectory
-from trajectories.needs import Needs, union
+from trajudge.judges import training_set
+from trajudge.judges.adapters.errors import CallFailed
+from trajudge.judges.asked import Asked, Asker
+from trajudge.judges.judging import FAILURES
+from trajudge.judges.model import Ask, Judge, Reply, Verdict
+from trajudge.judges.parsing import ParseFailure
+from trajudge.judges.reading import about, together
+from trajudge.judges.registry import make_judge, needs_of
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import Needs, union
 
 SECOND_ASKED = "second_asked"
 """In a cascade's ``scores``: 1 if the second member was asked, else 0."""

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from judges.adapters.errors import ContextOverflow
-from judges.adapters.overflow import too_long
-from judges.model import Ask, Message, Part, Picture, Reply, Text
-from judges.pictures import ImageLimits, picture_tokens
-from trajectories.ladder import MAX_OVERFLOWS, SHRINK, Ladder, Rung, View
-from trajectories.model import Trajectory
-from trajectories.represent import Representation
-from trajectories.tokens import count_tokens
+from trajudge.judges.adapters.errors import ContextOverflow
+from trajudge.judges.adapters.overflow import too_long
+from trajudge.judges.model import Ask, Message, Part, Picture, Reply, Text
+from trajudge.judges.pictures import ImageLimits, picture_tokens
+from trajudge.trajectories.ladder import MAX_OVERFLOWS, SHRINK, Ladder, Rung, View
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.tokens import count_tokens
 
 # Below what a server says that it takes: the share of texts that our count gets wrong differs.
 CLOSE = 0.92

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from judges.fitting import NOTHING, conversation, prompt_tokens
-from judges.model import Message, Part, Picture, Text
-from prompts.published import load_published
-from prompts.render import load_prompt
-from trajectories.ladder import View
-from trajectories.represent import Representation
-from trajectories.tokens import count_tokens
+from trajudge.judges.fitting import NOTHING, conversation, prompt_tokens
+from trajudge.judges.model import Message, Part, Picture, Text
+from trajudge.prompts.published import load_published
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import View
+from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.tokens import count_tokens
 
 
 class Form(Protocol):

@@ -7,15 +7,15 @@ from functools import partial
 
 from pydantic import Field
 
-from judges.fitting import NOTHING, Fitted, ask_down, conversation, prompt_tokens, words
-from judges.model import Ask, Message, Text, Verdict
-from judges.parsing import parse_grade_line
-from judges.reading import read
-from prompts.render import load_prompt
-from trajectories.ladder import Ladder, View, cut_middle
-from trajectories.model import Record, Trajectory
-from trajectories.needs import Needs, last
-from trajectories.represent import MissingObservation, Representation
+from trajudge.judges.fitting import NOTHING, Fitted, ask_down, conversation, prompt_tokens, words
+from trajudge.judges.model import Ask, Message, Text, Verdict
+from trajudge.judges.parsing import parse_grade_line
+from trajudge.judges.reading import read
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import Ladder, View, cut_middle
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import Needs, last
+from trajudge.trajectories.represent import MissingObservation, Representation
 
 _SCORES = ("success", "efficiency", "self-correction")
 _PAGE_OVERHEAD, _SMALLEST_PAGE = 40, 60

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from judges.parsing import ParseFailure, without_thinking
+from trajudge.judges.parsing import ParseFailure, without_thinking
 
 FALLBACK = "JSON with comments or trailing commas"
 # An opening brace in prose closes nowhere: so many of them are stepped over.

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from judges.adapters.errors import CallFailed, ContextOverflow, Refused
-from judges.model import Ask, Call, Judge, Judgment, Skipped, Status, Verdict
-from judges.parsing import ParseFailure
-from judges.reading import Unread
-from trajectories.errors import ImageUnreadable
-from trajectories.model import Trajectory
-from trajectories.needs import EVERYTHING, Needs, check_pictures, needed_pictures
-from trajectories.represent import MissingObservation
+from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
+from trajudge.judges.model import Ask, Call, Judge, Judgment, Skipped, Status, Verdict
+from trajudge.judges.parsing import ParseFailure
+from trajudge.judges.reading import Unread
+from trajudge.trajectories.errors import ImageUnreadable
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.needs import EVERYTHING, Needs, check_pictures, needed_pictures
+from trajudge.trajectories.represent import MissingObservation
 
 
 class RecordingAsk(Ask, Protocol):

@@ -8,16 +8,16 @@ from typing import Any
 
 from pydantic import Field
 
-from judges.adapters.errors import BadRequest, ContextOverflow, Refused
-from judges.fitting import NOTHING, conversation, prompt_tokens, told_budget, words
-from judges.model import Ask, Message, Picture, Reply, Text, Verdict
-from judges.parsing import ParseFailure, normalise
-from judges.pictures import ImageLimits, picture
-from prompts.render import load_prompt
-from trajectories.ladder import View, views
-from trajectories.model import Record, Trajectory
-from trajectories.needs import Needs, page_needs
-from trajectories.represent import Representation, final_screenshot
+from trajudge.judges.adapters.errors import BadRequest, ContextOverflow, Refused
+from trajudge.judges.fitting import NOTHING, conversation, prompt_tokens, told_budget, words
+from trajudge.judges.model import Ask, Message, Picture, Reply, Text, Verdict
+from trajudge.judges.parsing import ParseFailure, normalise
+from trajudge.judges.pictures import ImageLimits, picture
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import View, views
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import Needs, page_needs
+from trajudge.trajectories.represent import Representation, final_screenshot
 
 # The most that OpenAI gives; a quote or a blank may come before the word.
 _ALTERNATIVES, _REPLY_TOKENS = 20, 4

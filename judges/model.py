@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import orjson
 from pydantic import Field, JsonValue
 
-from trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 
 
 class Status(StrEnum):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from judges.fitting import (
+from trajudge.judges.fitting import (
     Fitted,
     ask_down,
     ask_of_steps,
@@ -16,15 +16,15 @@ from judges.fitting import (
     prompt_tokens,
     words,
 )
-from judges.model import Ask, Message, Text, Verdict
-from judges.parsing import parse_grade_line
-from judges.reader import Reader
-from judges.reading import about, read, read_whole, some_text, together
-from judges.trees import check_trees, two_trees
-from prompts.render import load_prompt
-from trajectories.ladder import Rung, View, cut_middle
-from trajectories.model import Record, Step, Trajectory
-from trajectories.needs import ALL, Needs
+from trajudge.judges.model import Ask, Message, Text, Verdict
+from trajudge.judges.parsing import parse_grade_line
+from trajudge.judges.reader import Reader
+from trajudge.judges.reading import about, read, read_whole, some_text, together
+from trajudge.judges.trees import check_trees, two_trees
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import Rung, View, cut_middle
+from trajudge.trajectories.model import Record, Step, Trajectory
+from trajudge.trajectories.needs import ALL, Needs
 
 SUCCESS = 4
 ACTION_TOKENS = 400

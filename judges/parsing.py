@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import NamedTuple, TypeVar
 
-from judges.model import Verdict
+from trajudge.judges.model import Verdict
 
 
 class ParseFailure(Exception):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import field_serializer
 
-from judges.model import Picture
-from trajectories.images import load_picture
-from trajectories.model import ImageRef, Record
-from trajectories.tokens import ImagePricing, image_tokens
+from trajudge.judges.model import Picture
+from trajudge.trajectories.images import load_picture
+from trajudge.trajectories.model import ImageRef, Record
+from trajudge.trajectories.tokens import ImagePricing, image_tokens
 
 
 class ImageLimits(Record):

@@ -17,11 +17,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from trajectories.errors import UserError
-from trajectories.needs import Needs
+from trajudge.judges.old_names import understood
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.needs import Needs
 
 if TYPE_CHECKING:
-    from judges.registry import Entry
+    from trajudge.judges.registry import Entry
 
 GROUP = "trajudge.judges"
 # What a mistake in a file raises while the file is loaded.
@@ -93,7 +94,8 @@ def _from_file(path: Path) -> ModuleType:
         module = util.module_from_spec(spec)
         sys.modules[name] = module
         try:
-            spec.loader.exec_module(module)
+            with understood(path):
+                spec.loader.exec_module(module)
         except _BROKEN as error:
             del sys.modules[name]
             raise UserError(f"--judge {path}: cannot be loaded ({error}): mend the file") from error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from judges.pictures import ImageLimits
-from trajectories.model import Record
+from trajudge.judges.pictures import ImageLimits
+from trajudge.trajectories.model import Record
 
 
 class Reader(Record):

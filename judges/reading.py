@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from judges.adapters.errors import CallFailed, Refused
-from judges.model import Reply
-from judges.parsing import ParseFailure, without_thinking
+from trajudge.judges.adapters.errors import CallFailed, Refused
+from trajudge.judges.model import Reply
+from trajudge.judges.parsing import ParseFailure, without_thinking
 
 T = TypeVar("T")
 

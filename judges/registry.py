@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from judges import plugins
-from judges.model import Judge
-from judges.options import read_options
-from judges.plugins import check_needs
-from judges.reader import Reader
-from trajectories.errors import UserError
-from trajectories.model import Record
-from trajectories.needs import EVERYTHING, Needs
+from trajudge.judges import plugins
+from trajudge.judges.model import Judge
+from trajudge.judges.options import read_options
+from trajudge.judges.plugins import check_needs
+from trajudge.judges.reader import Reader
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.needs import EVERYTHING, Needs
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Entry:
 
 JUDGES: Mapping[str, Entry] = {
     "simplified": Entry(
-        module="judges.simplified",
+        module="trajudge.judges.simplified",
         judge="Simplified",
         options="SimplifiedOptions",
         needs_model=True,
@@ -80,7 +80,7 @@ JUDGES: Mapping[str, Entry] = {
         representations=("axtree", "screenshot", "both", "none"),
     ),
     "aer-c": Entry(
-        module="judges.aer",
+        module="trajudge.judges.aer",
         judge="AerC",
         options="AerCOptions",
         needs_model=True,
@@ -92,7 +92,7 @@ JUDGES: Mapping[str, Entry] = {
         pictures="captioner",
     ),
     "aer-v": Entry(
-        module="judges.aer",
+        module="trajudge.judges.aer",
         judge="AerV",
         options="AerVOptions",
         needs_model=True,
@@ -103,7 +103,7 @@ JUDGES: Mapping[str, Entry] = {
         pictures="judge",
     ),
     "nnetnav": Entry(
-        module="judges.nnetnav",
+        module="trajudge.judges.nnetnav",
         judge="Nnetnav",
         options="NnetnavOptions",
         needs_model=True,
@@ -113,7 +113,7 @@ JUDGES: Mapping[str, Entry] = {
         models=("describer",),
     ),
     "webvoyager": Entry(
-        module="judges.webvoyager",
+        module="trajudge.judges.webvoyager",
         judge="WebVoyager",
         options="WebVoyagerOptions",
         needs_model=True,
@@ -123,7 +123,7 @@ JUDGES: Mapping[str, Entry] = {
         pictures="judge",
     ),
     "webjudge": Entry(
-        module="judges.webjudge",
+        module="trajudge.judges.webjudge",
         judge="WebJudge",
         options="WebJudgeOptions",
         needs_model=True,
@@ -133,7 +133,7 @@ JUDGES: Mapping[str, Entry] = {
         pictures="judge",
     ),
     "insta": Entry(
-        module="judges.insta",
+        module="trajudge.judges.insta",
         judge="Insta",
         options="InstaOptions",
         needs_model=True,
@@ -142,7 +142,7 @@ JUDGES: Mapping[str, Entry] = {
         representations=("axtree",),
     ),
     "logprob": Entry(
-        module="judges.logprob",
+        module="trajudge.judges.logprob",
         judge="Logprob",
         options="LogprobOptions",
         needs_model=True,
@@ -152,7 +152,7 @@ JUDGES: Mapping[str, Entry] = {
         representations=("axtree", "screenshot", "both", "none"),
     ),
     "rubric": Entry(
-        module="judges.rubric",
+        module="trajudge.judges.rubric",
         judge="Rubric",
         options="RubricOptions",
         needs_model=True,
@@ -161,7 +161,7 @@ JUDGES: Mapping[str, Entry] = {
         representations=("screenshot", "none"),
     ),
     "panel": Entry(
-        module="judges.composed",
+        module="trajudge.judges.composed",
         judge="Panel",
         options="PanelOptions",
         needs_model=False,
@@ -170,7 +170,7 @@ JUDGES: Mapping[str, Entry] = {
         composed=True,
     ),
     "cascade": Entry(
-        module="judges.composed",
+        module="trajudge.judges.composed",
         judge="Cascade",
         options="CascadeOptions",
         needs_model=False,
@@ -179,14 +179,14 @@ JUDGES: Mapping[str, Entry] = {
         composed=True,
     ),
     "rule-based": Entry(
-        module="judges.baselines",
+        module="trajudge.judges.baselines",
         judge="rule_based",
         options="RuleBasedOptions",
         needs_model=False,
         summary="the benchmark's own reward, above 0.5",
     ),
     "heuristic": Entry(
-        module="judges.baselines",
+        module="trajudge.judges.baselines",
         judge="heuristic",
         options="HeuristicOptions",
         needs_model=False,
@@ -194,7 +194,7 @@ JUDGES: Mapping[str, Entry] = {
     ),
     # Of a package that this one may not import: only their names are here.
     "rules:verified": Entry(
-        module="eval.rules_judge",
+        module="trajudge.eval.rules_judge",
         judge="Verified",
         options="VerifiedOptions",
         needs_model=False,
@@ -202,14 +202,14 @@ JUDGES: Mapping[str, Entry] = {
         id_options=("mode",),
     ),
     "rules:webarena": Entry(
-        module="eval.rules_judge",
+        module="trajudge.eval.rules_judge",
         judge="WebArena",
         options="WebArenaOptions",
         needs_model=False,
         summary="WebArena's original rules on the answer and the last page's address",
     ),
     "telemetry": Entry(
-        module="judges.telemetry",
+        module="trajudge.judges.telemetry",
         judge="Telemetry",
         options="TelemetryOptions",
         needs_model=False,

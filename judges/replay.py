@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 
-from judges.adapters.errors import ContextOverflow, Refused
-from judges.asked import Asked, Asker
-from judges.model import Call, Judgment, Reply
+from trajudge.judges.adapters.errors import ContextOverflow, Refused
+from trajudge.judges.asked import Asked, Asker
+from trajudge.judges.model import Call, Judgment, Reply
 
 ReplyOf = Callable[[str], Reply | None]
 """The whole reply to a request by its hash, None where it is not kept."""

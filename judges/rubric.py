@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from judges.fitting import (
+from trajudge.judges.fitting import (
     NOTHING,
     Fitted,
     ask_down,
@@ -18,10 +18,10 @@ from judges.fitting import (
     prompt_tokens,
     words,
 )
-from judges.model import Ask, Message, Picture, Text, Verdict
-from judges.pictures import ImageLimits, picture
-from judges.reading import about, read, read_whole, together
-from judges.rubric_replies import (
+from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
+from trajudge.judges.pictures import ImageLimits, picture
+from trajudge.judges.reading import about, read, read_whole, together
+from trajudge.judges.rubric_replies import (
     ASSUMED_CRITERIA,
     Criterion,
     assumed_relevance,
@@ -29,12 +29,12 @@ from judges.rubric_replies import (
     parse_findings,
     parse_relevance,
 )
-from judges.screenshots import Shot, first_that_fit, recorded
-from prompts.render import load_prompt
-from trajectories.ladder import Ladder, View, cut_middle
-from trajectories.model import Record, Trajectory
-from trajectories.needs import ALL, Needs
-from trajectories.represent import Representation
+from trajudge.judges.screenshots import Shot, first_that_fit, recorded
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import Ladder, View, cut_middle
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import ALL, Needs
+from trajudge.trajectories.represent import Representation
 
 _PICTURES_SHARE = 0.75
 

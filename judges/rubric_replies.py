@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from judges.json_replies import flag, number_in, parse_json
-from judges.model import Verdict
-from judges.parsing import ParseFailure
+from trajudge.judges.json_replies import flag, number_in, parse_json
+from trajudge.judges.model import Verdict
+from trajudge.judges.parsing import ParseFailure
 
 _MOST_CRITERIA = 10
 _LONGEST_CRITERION = 500

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from judges.model import Picture
-from judges.pictures import ImageLimits, picture, picture_tokens
-from trajectories.model import ImageRef, Trajectory
-from trajectories.needs import spread
-from trajectories.represent import MissingObservation, final_screenshot
+from trajudge.judges.model import Picture
+from trajudge.judges.pictures import ImageLimits, picture, picture_tokens
+from trajudge.trajectories.model import ImageRef, Trajectory
+from trajudge.trajectories.needs import spread
+from trajudge.trajectories.represent import MissingObservation, final_screenshot
 
 
 class Shot(NamedTuple):

@@ -10,16 +10,16 @@ from typing import Any
 
 import yaml
 
-from judges.asked import Asked, Asker
-from judges.cards import card_of
-from judges.judging import FAILURES
-from judges.model import Judge, Message, Picture, Reply
-from judges.options import read_options
-from judges.plugins import installed
-from judges.registry import JUDGES, Entry, find_judge, make_judge, needs_of
-from prompts.cards import Card
-from trajectories.model import Trajectory
-from trajectories.needs import Needs
+from trajudge.judges.asked import Asked, Asker
+from trajudge.judges.cards import card_of
+from trajudge.judges.judging import FAILURES
+from trajudge.judges.model import Judge, Message, Picture, Reply
+from trajudge.judges.options import read_options
+from trajudge.judges.plugins import installed
+from trajudge.judges.registry import JUDGES, Entry, find_judge, make_judge, needs_of
+from trajudge.prompts.cards import Card
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.needs import Needs
 
 Row = tuple[str, str, str, str, str]
 HEAD: Row = ("judge", "sees", "calls", "answers", "paper")

@@ -6,19 +6,19 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from judges.adapters.errors import ContextOverflow
-from judges.fitting import told_budget
-from judges.forms import Form, OwnForm, PublishedForm
-from judges.json_replies import answer_schema, flag, parse_json, whole_number_in
-from judges.model import Ask, Verdict
-from judges.parsing import parse_tags
-from judges.pictures import ImageLimits, picture, picture_tokens
-from judges.reading import read
-from judges.screenshots import Shot, evenly_spaced
-from trajectories.ladder import views
-from trajectories.model import Record, Trajectory
-from trajectories.needs import Needs, Shown, page_needs
-from trajectories.represent import Representation
+from trajudge.judges.adapters.errors import ContextOverflow
+from trajudge.judges.fitting import told_budget
+from trajudge.judges.forms import Form, OwnForm, PublishedForm
+from trajudge.judges.json_replies import answer_schema, flag, parse_json, whole_number_in
+from trajudge.judges.model import Ask, Verdict
+from trajudge.judges.parsing import parse_tags
+from trajudge.judges.pictures import ImageLimits, picture, picture_tokens
+from trajudge.judges.reading import read
+from trajudge.judges.screenshots import Shot, evenly_spaced
+from trajudge.trajectories.ladder import views
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import Needs, Shown, page_needs
+from trajudge.trajectories.represent import Representation
 
 
 class SimplifiedOptions(Record):

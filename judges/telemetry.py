@@ -18,12 +18,12 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError, model_validator
 
-from judges.model import Ask, Skipped, Verdict
-from trajectories.actions import message_to_user
-from trajectories.added import added
-from trajectories.errors import UserError
-from trajectories.model import Record, Trajectory
-from trajectories.needs import Needs
+from trajudge.judges.model import Ask, Skipped, Verdict
+from trajudge.trajectories.actions import message_to_user
+from trajudge.trajectories.added import added
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import Needs
 
 # Named one by one: whatever else a loader keeps among the telemetry cannot come in.
 _TELEMETRY = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from judges.telemetry import FEATURES, TelemetryModel
+from trajudge.judges.telemetry import FEATURES, TelemetryModel
 
 _LEAST_ACCEPTED = 10
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import orjson
 
-from trajectories.model import TrajectoryKey
+from trajudge.trajectories.model import TrajectoryKey
 
 _LENGTH = 32
 

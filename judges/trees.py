@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trajectories.ladder import MARKER_TOKENS, Rung, cut_middle
-from trajectories.model import Observation, Trajectory
-from trajectories.represent import MissingObservation
-from trajectories.tokens import count_tokens, most_tokens
+from trajudge.trajectories.ladder import MARKER_TOKENS, Rung, cut_middle
+from trajudge.trajectories.model import Observation, Trajectory
+from trajudge.trajectories.represent import MissingObservation
+from trajudge.trajectories.tokens import count_tokens, most_tokens
 
 
 class TwoTrees(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from judges.fitting import (
+from trajudge.judges.fitting import (
     NOTHING,
     Fitted,
     ask_down,
@@ -18,17 +18,17 @@ from judges.fitting import (
     prompt_tokens,
     words,
 )
-from judges.model import Ask, Message, Picture, Text, Verdict
-from judges.parsing import parse_grade_line, parse_status_line
-from judges.pictures import ImageLimits, picture
-from judges.reading import about, read, read_whole, some_text, together
-from judges.screenshots import Shot, first_that_fit, recorded
-from prompts.render import load_prompt
-from trajectories.ladder import Ladder, View, cut_middle
-from trajectories.model import Record, Trajectory
-from trajectories.needs import ALL, Needs
-from trajectories.represent import Representation
-from trajectories.tokens import count_tokens
+from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
+from trajudge.judges.parsing import parse_grade_line, parse_status_line
+from trajudge.judges.pictures import ImageLimits, picture
+from trajudge.judges.reading import about, read, read_whole, some_text, together
+from trajudge.judges.screenshots import Shot, first_that_fit, recorded
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import Ladder, View, cut_middle
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import ALL, Needs
+from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.tokens import count_tokens
 
 # Of the verdict's prompt: what pictures with their notes may take; the rest is for the history.
 PICTURES_SHARE = 0.6

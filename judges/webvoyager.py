@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from judges.fitting import Fitted, ask_down, conversation, cut_or_full, prompt_tokens
-from judges.model import Ask, Message, Picture, Text, Verdict
-from judges.parsing import parse_status_line
-from judges.pictures import ImageLimits
-from judges.reading import read
-from judges.screenshots import first_that_fit, recorded
-from prompts.render import load_prompt
-from trajectories.ladder import cut_middle
-from trajectories.model import Record, Trajectory
-from trajectories.needs import Needs, last
+from trajudge.judges.fitting import Fitted, ask_down, conversation, cut_or_full, prompt_tokens
+from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
+from trajudge.judges.parsing import parse_status_line
+from trajudge.judges.pictures import ImageLimits
+from trajudge.judges.reading import read
+from trajudge.judges.screenshots import first_that_fit, recorded
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import cut_middle
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import Needs, last
 
 
 class WebVoyagerOptions(Record):

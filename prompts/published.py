@@ -18,9 +18,9 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from prompts.render import TAG, sendable
-from prompts.untrusted import VERSION, neutralise
-from trajectories.errors import UserError
+from trajudge.prompts.render import TAG, sendable
+from trajudge.prompts.untrusted import VERSION, neutralise
+from trajudge.trajectories.errors import UserError
 
 PACKAGE = "agent_reward_bench"
 INSTALL = "pip install --no-deps agent-reward-bench"

@@ -16,8 +16,8 @@ from importlib import resources
 from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from prompts.cards import Card, read_card
-from prompts.untrusted import VERSION, neutralise
+from trajudge.prompts.cards import Card, read_card
+from trajudge.prompts.untrusted import VERSION, neutralise
 
 TAG = re.compile(r"</?([a-z_]+)")
 _UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -63,7 +63,7 @@ class Prompt:
 @cache
 def load_prompt(name: str) -> Prompt:
     """The prompt folder ``name`` of this package. Raises FileNotFoundError if there is none."""
-    folder = resources.files("prompts").joinpath(name)
+    folder = resources.files("trajudge.prompts").joinpath(name)
     files = {
         entry.name: entry.read_text(encoding="utf-8")
         for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)

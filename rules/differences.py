@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rules.values import differences as values
-from rules.verified import differences as verified
-from rules.verified.network.sites import DEFAULT_PORTS, named
+from trajudge.rules.values import differences as values
+from trajudge.rules.verified import differences as verified
+from trajudge.rules.verified.network.sites import DEFAULT_PORTS, named
 
 PATH = Path(__file__).with_name("DIFFERENCES.md")
 

@@ -20,23 +20,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from rules import webarena
-from rules.hosts import add_host_options, hosts_of
-from rules.output import first, progress_line, show, write_json
-from rules.suites import KINDS, detected, suite
-from rules.values import Mode
-from rules.verdict import Outcome
-from rules.verified.backend import State, captured
-from rules.verified.batch import SECONDS, Batch, judge_all
-from rules.verified.dataset import Task, load_subset, load_tasks
-from rules.verified.evaluator import VerifiedEvaluator
-from rules.verified.results import TaskResult, explored, result_of
-from rules.verified.runs import found_runs, load_steps
-from rules.verified.state import load_probes
-from rules.verified.summary import Macro, Summary, summarise
-from trajectories.errors import UserError
-from trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajectories.terminal import one_line
+from trajudge.rules import webarena
+from trajudge.rules.hosts import add_host_options, hosts_of
+from trajudge.rules.output import first, progress_line, show, write_json
+from trajudge.rules.suites import KINDS, detected, suite
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.backend import State, captured
+from trajudge.rules.verified.batch import SECONDS, Batch, judge_all
+from trajudge.rules.verified.dataset import Task, load_subset, load_tasks
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.results import TaskResult, explored, result_of
+from trajudge.rules.verified.runs import found_runs, load_steps
+from trajudge.rules.verified.state import load_probes
+from trajudge.rules.verified.summary import Macro, Summary, summarise
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.terminal import one_line
 
 ORIGINAL = "original"
 _COLUMNS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rules.verified.network.sites import Hosts, load_hosts, parse_host
+from trajudge.rules.verified.network.sites import Hosts, load_hosts, parse_host
 
 
 def add_host_options(parser: argparse.ArgumentParser) -> None:

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Any
 
-from rules.errors import BadPattern, TooLarge, TooSlow
+from trajudge.rules.errors import BadPattern, TooLarge, TooSlow
 
 SCALAR_CHARS = 500
 """Longest text of a number, price, date, duration, distance, point, name or address."""

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rules.findings import Count, Finding, counts
-from rules.output import brief, first, show, text_of, write_csv, write_json
-from rules.suites import KINDS, Suite, detected, suite
-from trajectories.errors import UserError
-from trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajectories.terminal import one_line
+from trajudge.rules.findings import Count, Finding, counts
+from trajudge.rules.output import brief, first, show, text_of, write_csv, write_json
+from trajudge.rules.suites import KINDS, Suite, detected, suite
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.terminal import one_line
 
 COLUMNS = ("task_id", "category", "field", "value", "problem", "mend")
 

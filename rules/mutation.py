@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from rules.intervals import wilson
-from rules.verdict import Evaluator, Outcome, shown
+from trajudge.rules.intervals import wilson
+from trajudge.rules.verdict import Evaluator, Outcome, shown
 
 Expected = Literal["pass", "fail"]
 ORIGINAL = "original"

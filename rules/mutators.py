@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from rules.mutation import Case, Mutator, Variant
-from rules.naive_agents import TASK_TYPES
-from rules.verified.response import STATUSES
+from trajudge.rules.mutation import Case, Mutator, Variant
+from trajudge.rules.naive_agents import TASK_TYPES
+from trajudge.rules.verified.response import STATUSES
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]{0,30}(?:\.\d{1,30})?")
 _OPPOSITES = {"yes": "no", "no": "yes", "true": "false", "false": "true"}

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from rules.verified.response import STATUSES
-from trajectories.errors import UserError
+from trajudge.rules.verified.response import STATUSES
+from trajudge.trajectories.errors import UserError
 
 TASK_TYPES = ("RETRIEVE", "MUTATE", "NAVIGATE")
 PATTERNS = (".*", "^.*$", "^[\\s\\S]*$", "*")

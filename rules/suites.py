@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from rules.findings import Finding
-from rules.naive_agents import NaiveAgent
-from rules.reading import decode, read_bytes
-from rules.verdict import Evaluator
-from trajectories.errors import UserError
-from trajectories.safe_files import DataFolder
+from trajudge.rules.findings import Finding
+from trajudge.rules.naive_agents import NaiveAgent
+from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.verdict import Evaluator
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.safe_files import DataFolder
 
 if TYPE_CHECKING:
-    from rules.mutation import Trials
-    from rules.verified.network.sites import Hosts
+    from trajudge.rules.mutation import Trials
+    from trajudge.rules.verified.network.sites import Hosts
 
 KINDS: Mapping[str, str] = {
-    "webarena": "rules.webarena.suite",
-    "verified": "rules.verified.suite",
+    "webarena": "trajudge.rules.webarena.suite",
+    "verified": "trajudge.rules.verified.suite",
 }
 
 

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from rules.mutation import Case, Mutator, Variant
-from rules.webarena.model import Trace
+from trajudge.rules.mutation import Case, Mutator, Variant
+from trajudge.rules.webarena.model import Trace
 
 OTHER_HOST = "elsewhere.invalid"
 _ASSET = {

@@ -19,7 +19,6 @@ ALLOWED = {
     "judges": {"trajectories", "prompts"},
     "rules": {"trajectories"},
     "environments": {"trajectories", "annotations", "prompts", "rules", "judges", "eval"},
-    "proxy": set[str](),
     "eval": {"trajectories", "annotations", "prompts", "judges", "rules"},
 }
 HEAVY = {"openai", "anthropic", "litellm", "datasets", "huggingface_hub", "sklearn", "playwright"}
@@ -30,16 +29,31 @@ def modules(package: str) -> Iterator[Path]:
 
 
 def imported(tree: ast.Module, *, top_level_only: bool = False) -> set[str]:
-    """First segments of the absolute imports of a module."""
+    """The absolute imports of a module: a room's for ours, else the first segment."""
     nodes = tree.body if top_level_only else list(ast.walk(tree))
     names = set()
     for node in nodes:
         if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: imports are absolute"
-            names.add(str(node.module).split(".")[0])
-    return names
+            names.add(str(node.module))
+    ours = {name.split(".")[1] for name in names if name.startswith("trajudge.")}
+    others = {name.split(".")[0] for name in names} - {"trajudge"}
+    assert not others & ALLOWED.keys(), f"import trajudge.{min(others & ALLOWED.keys())} instead"
+    return ours | others
+
+
+@pytest.mark.parametrize("package", [*ALLOWED, "tests", "benchmarks"])
+def test_our_rooms_have_one_import_name(package: str) -> None:
+    """A bare ``import judges`` would load a second copy, or a stranger's package."""
+    for module in modules(package):
+        imported(ast.parse(module.read_text()))
+
+
+@pytest.mark.parametrize("room", sorted(ALLOWED))
+def test_the_package_links_to_every_room(room: str) -> None:
+    assert (ROOT / "trajudge" / room).readlink() == Path("..") / room
 
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))

@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trajectories.errors import ImageUnreadable, MissingExtra, UserError
-    from trajectories.model import (
+    from trajudge.trajectories.errors import ImageUnreadable, MissingExtra, UserError
+    from trajudge.trajectories.model import (
         ImageRef,
         Observation,
         Step,
@@ -40,5 +40,5 @@ def __getattr__(name: str) -> object:
     """The public names, imported when first used: ``--help`` needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module 'trajectories' has no attribute {name!r}")
-    module = "trajectories.errors" if name in _ERRORS else "trajectories.model"
+    module = "trajudge.trajectories.errors" if name in _ERRORS else "trajudge.trajectories.model"
     return getattr(import_module(module), name)

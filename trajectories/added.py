@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
-from trajectories.model import Record
+from trajudge.trajectories.model import Record
 
 _MARK = "added"
 

@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose complaint is one sentence (UserError), not the usage of every option."""
 
     def error(self, message: str) -> NoReturn:
-        from trajectories.errors import UserError  # noqa: PLC0415 - --help needs none of it
+        from trajudge.trajectories.errors import UserError  # noqa: PLC0415 - --help needs none of it
 
         raise UserError(f"{message}: see  {self.prog} --help")
 
@@ -38,8 +38,8 @@ def user_errors(command: Callable[P, int]) -> Callable[P, int]:
             return INTERRUPTED
         except Exception as error:
             # Imported late: a command's --help must not wait for the data model.
-            from trajectories.errors import UserError  # noqa: PLC0415
-            from trajectories.terminal import one_line  # noqa: PLC0415
+            from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+            from trajudge.trajectories.terminal import one_line  # noqa: PLC0415
 
             if not isinstance(error, UserError):
                 raise

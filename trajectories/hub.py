@@ -15,8 +15,8 @@ from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
-from trajectories.errors import UserError
-from trajectories.hub_client import FileUnavailable, HubClient, Listed
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.hub_client import FileUnavailable, HubClient, Listed
 
 T = TypeVar("T")
 _RECORD = ".trajudge"

@@ -21,7 +21,7 @@ from tenacity import (
     wait_exponential,
 )
 
-from trajectories.errors import UserError
+from trajudge.trajectories.errors import UserError
 
 T = TypeVar("T")
 _ATTEMPTS = 5

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trajectories.errors import ImageUnreadable
+from trajudge.trajectories.errors import ImageUnreadable
 
 LFS_POINTER = b"version https://git-lfs"
 _MAGIC = {

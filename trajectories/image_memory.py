@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import Condition
 from typing import TYPE_CHECKING
 
-from trajectories.errors import ImageUnreadable
+from trajudge.trajectories.errors import ImageUnreadable
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -17,10 +17,10 @@ from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajectories.errors import ImageUnreadable
-from trajectories.image_header import Header, not_an_image, read_header
-from trajectories.image_memory import GATE, needed
-from trajectories.model import ImageRef
+from trajudge.trajectories.errors import ImageUnreadable
+from trajudge.trajectories.image_header import Header, not_an_image, read_header
+from trajudge.trajectories.image_memory import GATE, needed
+from trajudge.trajectories.model import ImageRef
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from trajectories.errors import UserError
-from trajectories.python_json import BOM
-from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.python_json import BOM
+from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 MAX_LINE_BYTES = 128 * 2**20
 # How much of a line that is too long is passed over to find the next one: a sparse file is zeros

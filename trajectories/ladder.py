@@ -22,9 +22,9 @@ from functools import cached_property
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-from trajectories.model import Trajectory
-from trajectories.represent import Representation, StepLine, final_axtrees, step_lines
-from trajectories.tokens import count_tokens, fits, most_tokens
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.represent import Representation, StepLine, final_axtrees, step_lines
+from trajudge.trajectories.tokens import count_tokens, fits, most_tokens
 
 # Words and tags that a template puts around a step, its number included.
 STEP_OVERHEAD = 50

@@ -10,8 +10,8 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from trajectories.hub import HubCopy
-from trajectories.terminal import terminal_console
+from trajudge.trajectories.hub import HubCopy
+from trajudge.trajectories.terminal import terminal_console
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from trajectories.model import ImageRef, Trajectory
+from trajudge.trajectories.model import ImageRef, Trajectory
 
 
 class MissingObservation(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from trajectories.terminal import one_line
+from trajudge.trajectories.terminal import one_line
 
 if TYPE_CHECKING:
     from rich.table import Table

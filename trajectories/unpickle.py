@@ -22,8 +22,8 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from trajectories.inert import BadPickle, Record, UnsafePickle, called, instance, named
-from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.trajectories.inert import BadPickle, Record, UnsafePickle, called, instance, named
+from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 MAX_BYTES = 128 * 2**20
 MAX_OPCODES = 5_000_000

@@ -12,24 +12,24 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from environments.agents.model_client import AgentModelClient
-from environments.agents.protocol import GaveUp, Job, NotPlayed
-from environments.chromium.action_syntax import SIGNATURES, BadAction, Parameter, parse
-from judges.adapters.errors import ContextOverflow, Refused
-from judges.fitting import told_budget
-from judges.model import Message, Picture, Reply, Text
-from judges.parsing import without_thinking
-from judges.pictures import picture, picture_tokens
-from prompts.render import Prompt, load_prompt
-from trajectories.errors import ImageUnreadable
-from trajectories.ladder import View as Shown
-from trajectories.ladder import views
-from trajectories.model import Step, Trajectory
-from trajectories.represent import Representation
-from trajectories.tokens import count_tokens
+from trajudge.environments.agents.model_client import AgentModelClient
+from trajudge.environments.agents.protocol import GaveUp, Job, NotPlayed
+from trajudge.environments.chromium.action_syntax import SIGNATURES, BadAction, Parameter, parse
+from trajudge.judges.adapters.errors import ContextOverflow, Refused
+from trajudge.judges.fitting import told_budget
+from trajudge.judges.model import Message, Picture, Reply, Text
+from trajudge.judges.parsing import without_thinking
+from trajudge.judges.pictures import picture, picture_tokens
+from trajudge.prompts.render import Prompt, load_prompt
+from trajudge.trajectories.errors import ImageUnreadable
+from trajudge.trajectories.ladder import View as Shown
+from trajudge.trajectories.ladder import views
+from trajudge.trajectories.model import Step, Trajectory
+from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.tokens import count_tokens
 
 if TYPE_CHECKING:
-    from environments.chromium import View
+    from trajudge.environments.chromium import View
 
 UNREADABLE = 3  # replies in a row without an action, after which a run ends
 MAX_CONTROLS = 150  # named beside a screenshot

@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from environments.agents.protocol import Halted, NotPlayed
-from judges.adapters.errors import CallFailed, ContextOverflow, Refused
-from judges.engine import Asking, BudgetSpent
-from judges.model import Message, Reply
-from trajectories.errors import UserError
-from trajectories.represent import Representation
+from trajudge.environments.agents.protocol import Halted, NotPlayed
+from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
+from trajudge.judges.engine import Asking, BudgetSpent
+from trajudge.judges.model import Message, Reply
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.represent import Representation
 
 if TYPE_CHECKING:
-    from eval.model_side import ModelSide
-    from judges.engine import Engines
+    from trajudge.eval.model_side import ModelSide
+    from trajudge.judges.engine import Engines
 
 
 class AgentModelClient:

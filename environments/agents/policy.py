@@ -11,15 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from environments.agents.script import Behaviour, Intent, Raw, Say
-from environments.checks.walk import onwards
-from environments.chromium.action_syntax import write
-from environments.kit.theme import name_of
-from environments.model.page import Label
-from environments.model.plan import PlanStep
+from trajudge.environments.agents.script import Behaviour, Intent, Raw, Say
+from trajudge.environments.checks.walk import onwards
+from trajudge.environments.chromium.action_syntax import write
+from trajudge.environments.kit.theme import name_of
+from trajudge.environments.model.page import Label
+from trajudge.environments.model.plan import PlanStep
 
 if TYPE_CHECKING:
-    from environments.chromium import Element, View
+    from trajudge.environments.chromium import Element, View
 
 RETRIES = 3
 PATIENCE = 5  # tries of an agent that does not see what covers the page

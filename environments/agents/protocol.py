@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from environments.agents.script import STEP_LIMIT, miss_name
-from environments.model.config import Config
-from trajectories.model import Record, TrajectoryKey
+from trajudge.environments.agents.script import STEP_LIMIT, miss_name
+from trajudge.environments.model.config import Config
+from trajudge.trajectories.model import Record, TrajectoryKey
 
 if TYPE_CHECKING:
-    from environments.chromium import View
+    from trajudge.environments.chromium import View
 
 
 class Job(Record):

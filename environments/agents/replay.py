@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from environments.agents.protocol import GaveUp
+from trajudge.environments.agents.protocol import GaveUp
 
 if TYPE_CHECKING:
-    from environments.chromium import View
+    from trajudge.environments.chromium import View
 
 REPLAYER = "replay"
 

@@ -12,9 +12,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from environments.model.page import Link
-from environments.model.plan import PlanStep, follow
-from environments.model.spec import Scenario
+from trajudge.environments.model.page import Link
+from trajudge.environments.model.plan import PlanStep, follow
+from trajudge.environments.model.spec import Scenario
 
 STEP_LIMIT = 50
 

@@ -7,21 +7,21 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from environments.agents.phrases import ending, idle, instructing, partial, reasoning
-from environments.agents.policy import Policy
-from environments.agents.protocol import NotPlayed
-from environments.agents.script import AGENTS, Behaviour, Raw, Say, Task, script
-from environments.checks.near_miss import near_miss
-from environments.chromium.action_syntax import write
-from environments.model.axes import generator
-from environments.model.spec import Answer, Bound
-from environments.verify.frame import report_changes
-from environments.verify.truth import reply
-from environments.verify.verifying import right_answers
+from trajudge.environments.agents.phrases import ending, idle, instructing, partial, reasoning
+from trajudge.environments.agents.policy import Policy
+from trajudge.environments.agents.protocol import NotPlayed
+from trajudge.environments.agents.script import AGENTS, Behaviour, Raw, Say, Task, script
+from trajudge.environments.checks.near_miss import near_miss
+from trajudge.environments.chromium.action_syntax import write
+from trajudge.environments.model.axes import generator
+from trajudge.environments.model.spec import Answer, Bound
+from trajudge.environments.verify.frame import report_changes
+from trajudge.environments.verify.truth import reply
+from trajudge.environments.verify.verifying import right_answers
 
 if TYPE_CHECKING:
-    from environments.chromium import View
-    from environments.serving.run import Run
+    from trajudge.environments.chromium import View
+    from trajudge.environments.serving.run import Run
 
 SLIP = 0.2  # how often a run holds one action that fails
 

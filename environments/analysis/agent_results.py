@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from environments.analysis.outcomes import AXES, DIMENSIONS, Outcome, tree
-from environments.model.case import Case
-from eval.stats.binomial import wilson
-from eval.stats.hierarchical import hierarchical_bootstrap
-from eval.stats.sensitivity import mad_decomposition
+from trajudge.environments.analysis.outcomes import AXES, DIMENSIONS, Outcome, tree
+from trajudge.environments.model.case import Case
+from trajudge.eval.stats.binomial import wilson
+from trajudge.eval.stats.hierarchical import hierarchical_bootstrap
+from trajudge.eval.stats.sensitivity import mad_decomposition
 
 
 def summary(agent: str, found: Sequence[Outcome], seed: int) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from environments.analysis.agent_results import NONE, groups, percent
-from eval.rendering import Table
+from trajudge.environments.analysis.agent_results import NONE, groups, percent
+from trajudge.eval.rendering import Table
 
 
 def tables(content: dict[str, Any]) -> list[Table]:

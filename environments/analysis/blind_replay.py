@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from environments.agents.protocol import Job
-from environments.agents.replay import REPLAYER, Replay
-from environments.agents.script import ORACLE
-from environments.checks.variation import AXES, Axis, axis_neighbours
-from environments.model.case import Case
-from environments.recording.episode import play
-from environments.recording.recorder import Recorder
-from eval.stats.binomial import wilson
+from trajudge.environments.agents.protocol import Job
+from trajudge.environments.agents.replay import REPLAYER, Replay
+from trajudge.environments.agents.script import ORACLE
+from trajudge.environments.checks.variation import AXES, Axis, axis_neighbours
+from trajudge.environments.model.case import Case
+from trajudge.environments.recording.episode import play
+from trajudge.environments.recording.recorder import Recorder
+from trajudge.eval.stats.binomial import wilson
 
 CONDITIONS: dict[str, tuple[Axis, ...]] = {
     "same run": (),

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotations import store as annotation_store
-from environments.model.case import Case, read_cases
-from eval.stats.tree import Tree, tree_from_rollouts
-from trajectories import store
-from trajectories.errors import UserError
-from trajectories.model import Trajectory
+from trajudge.annotations import store as annotation_store
+from trajudge.environments.model.case import Case, read_cases
+from trajudge.eval.stats.tree import Tree, tree_from_rollouts
+from trajudge.trajectories import store
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Trajectory
 
 AXES = ("instance", "profile", "theme", "ui")
 

@@ -12,8 +12,8 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
-from environments.model.spec import App, Domain
-from trajectories.errors import UserError
+from trajudge.environments.model.spec import App, Domain
+from trajudge.trajectories.errors import UserError
 
 # id -> domain; the modules are read when first used.
 APPS: dict[str, Domain] = {

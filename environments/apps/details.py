@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from functools import wraps
 
-from environments.model.page import (
+from trajudge.environments.model.page import (
     Block,
     DefinitionList,
     Field,
@@ -18,8 +18,8 @@ from environments.model.page import (
     Section,
     Word,
 )
-from environments.model.site import missing
-from environments.model.spec import PageMaker, View
+from trajudge.environments.model.site import missing
+from trajudge.environments.model.spec import PageMaker, View
 
 
 def detail(table: str = "", *, sql: str = "") -> Callable[[Callable[..., Page]], PageMaker]:

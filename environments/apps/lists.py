@@ -8,10 +8,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from environments.kit.listing import listing
-from environments.model.page import Block, Field, Form, ItemList, Link, Option, Page, Row, Word
-from environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
-from environments.model.spec import View
+from trajudge.environments.kit.listing import listing
+from trajudge.environments.model.page import (
+    Block,
+    Field,
+    Form,
+    ItemList,
+    Link,
+    Option,
+    Page,
+    Row,
+    Word,
+)
+from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
+from trajudge.environments.model.spec import View
 
 CONFIRM = press(Word("confirm"), "confirm it")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 
-from environments.model.spec import FormSubmission, Operation, Rejected, Success
+from trajudge.environments.model.spec import FormSubmission, Operation, Rejected, Success
 
 
 def asks(

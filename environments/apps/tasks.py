@@ -7,8 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from environments.model.plan import PlanStep
-from environments.model.spec import AllowedChange, Answer, AnswerKind, Bound, Expect, Scenario, Slot
+from trajudge.environments.model.plan import PlanStep
+from trajudge.environments.model.spec import (
+    AllowedChange,
+    Answer,
+    AnswerKind,
+    Bound,
+    Expect,
+    Scenario,
+    Slot,
+)
 
 Plan = Callable[[Bound], Sequence[PlanStep]]
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from environments.checks.walk import Walk
-from environments.kit.reading import options, texts
-from environments.model.spec import Derive, Scenario
+from trajudge.environments.checks.walk import Walk
+from trajudge.environments.kit.reading import options, texts
+from trajudge.environments.model.spec import Derive, Scenario
 
 DIMENSIONS = (
     "depth",

@@ -12,27 +12,27 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from environments.checks import profiles
-from environments.checks.difficulty import level, measure, vector
-from environments.checks.near_miss import near_miss
-from environments.checks.profiles import ReplayableState
-from environments.checks.walk import ControlNotFound, Walk
-from environments.kit.listing import PART
-from environments.kit.reading import charts, texts
-from environments.kit.words import WORDS
-from environments.model.axes import instance, ui
-from environments.model.binding import Infeasible, bind, filled, parameters
-from environments.model.case import Case
-from environments.model.config import Config
-from environments.model.operation_codes import operation_code
-from environments.model.page import Notice, Word
-from environments.model.site import Site
-from environments.model.spec import Answer, App, Bound, Scenario
-from environments.model.wording import worded
-from environments.verify.answers import answered
-from environments.verify.frame import ChangeReport, report_changes
-from environments.verify.truth import ExpectedAnswer, code_answer, query_answer, reply
-from trajectories.model import Record
+from trajudge.environments.checks import profiles
+from trajudge.environments.checks.difficulty import level, measure, vector
+from trajudge.environments.checks.near_miss import near_miss
+from trajudge.environments.checks.profiles import ReplayableState
+from trajudge.environments.checks.walk import ControlNotFound, Walk
+from trajudge.environments.kit.listing import PART
+from trajudge.environments.kit.reading import charts, texts
+from trajudge.environments.kit.words import WORDS
+from trajudge.environments.model.axes import instance, ui
+from trajudge.environments.model.binding import Infeasible, bind, filled, parameters
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.operation_codes import operation_code
+from trajudge.environments.model.page import Notice, Word
+from trajudge.environments.model.site import Site
+from trajudge.environments.model.spec import Answer, App, Bound, Scenario
+from trajudge.environments.model.wording import worded
+from trajudge.environments.verify.answers import answered
+from trajudge.environments.verify.frame import ChangeReport, report_changes
+from trajudge.environments.verify.truth import ExpectedAnswer, code_answer, query_answer, reply
+from trajudge.trajectories.model import Record
 
 MOST_ACTIONS = 50
 CONSTANTS = (None, "", "yes", "no", "0", "1", "N/A")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from environments.model.binding import Infeasible, decoyed, parameters, typed
-from environments.model.spec import Bound, Scenario
-from environments.model.state import AppState
-from environments.verify.truth import column
+from trajudge.environments.model.binding import Infeasible, decoyed, parameters, typed
+from trajudge.environments.model.spec import Bound, Scenario
+from trajudge.environments.model.state import AppState
+from trajudge.environments.verify.truth import column
 
 TRIED = 60  # decoys of a slot
 

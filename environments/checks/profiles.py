@@ -11,12 +11,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from environments.model.axes import profile
-from environments.model.binding import parameters
-from environments.model.config import Config
-from environments.model.spec import Answer, App, Bound, Scenario
-from environments.model.state import AppState, Change, Record, Value, difference
-from environments.verify.truth import column, written
+from trajudge.environments.model.axes import profile
+from trajudge.environments.model.binding import parameters
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.spec import Answer, App, Bound, Scenario
+from trajudge.environments.model.state import AppState, Change, Record, Value, difference
+from trajudge.environments.verify.truth import column, written
 
 ROWS = 8  # fewer rows may be in order by chance
 REMEMBERED = 20_000  # results of queries, a profile

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from environments.apps import load_app
-from environments.checks.integrity import check
-from environments.checks.near_miss import Outcome, outcome
-from environments.checks.profiles import replayable_state
-from environments.model.axes import instance
-from environments.model.binding import bind
-from environments.model.case import Case
-from environments.model.config import PROFILES, STATES, THEMES, Config
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.integrity import check
+from trajudge.environments.checks.near_miss import Outcome, outcome
+from trajudge.environments.checks.profiles import replayable_state
+from trajudge.environments.model.axes import instance
+from trajudge.environments.model.binding import bind
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
 
 Axis = Literal["instance", "profile", "theme", "ui"]
 AXES: tuple[Axis, ...] = ("instance", "profile", "theme", "ui")

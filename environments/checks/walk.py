@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from environments.kit.reading import beside, forms, links, options
-from environments.model.page import Field, Form, Label, Link, Page, Word
-from environments.model.plan import PlanStep
-from environments.model.site import CONFIRMED, Redirect, Site, refused
-from environments.model.spec import Rejected
+from trajudge.environments.kit.reading import beside, forms, links, options
+from trajudge.environments.model.page import Field, Form, Label, Link, Page, Word
+from trajudge.environments.model.plan import PlanStep
+from trajudge.environments.model.site import CONFIRMED, Redirect, Site, refused
+from trajudge.environments.model.spec import Rejected
 
 TURNS = 60  # links followed to find one control before it counts as absent
 Control = TypeVar("Control")

@@ -5,10 +5,10 @@ is there; ``observation`` reads the page; ``actions`` does what an agent asks fo
 the trace; ``session`` is what a recorder uses: ``observe``, ``act``, ``har``.
 """
 
-from environments.chromium.axtree import Element
-from environments.chromium.browser import Browser, find_chromium, launch
-from environments.chromium.observation import MarkMode
-from environments.chromium.session import NOW, VIEWPORT, Session, View, open_session
+from trajudge.environments.chromium.axtree import Element
+from trajudge.environments.chromium.browser import Browser, find_chromium, launch
+from trajudge.environments.chromium.observation import MarkMode
+from trajudge.environments.chromium.session import NOW, VIEWPORT, Session, View, open_session
 
 __all__ = [
     "NOW",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from environments.chromium.action_syntax import Action, Argument
-from environments.chromium.observation import Bids
-from environments.chromium.tab import ACTION_PATIENCE, Tab, inside
+from trajudge.environments.chromium.action_syntax import Action, Argument
+from trajudge.environments.chromium.observation import Bids
+from trajudge.environments.chromium.tab import ACTION_PATIENCE, Tab, inside
 
 if TYPE_CHECKING:
     from playwright.async_api import ElementHandle

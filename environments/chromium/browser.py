@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from environments.chromium.tab import Settings, Tab, open_tab
-from trajectories.errors import MissingExtra, UserError
+from trajudge.environments.chromium.tab import Settings, Tab, open_tab
+from trajudge.trajectories.errors import MissingExtra, UserError
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from PIL import Image
 
-from environments.chromium.axtree import Mark
+from trajudge.environments.chromium.axtree import Mark
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from environments.chromium.axtree import Mark, Node
+from trajudge.environments.chromium.axtree import Mark, Node
 
 _BID = re.compile(r"browsergym_id_(\S+) ?")
 _UNSEEN_ROLES = frozenset({"LineBreak", "InlineTextBox"})

@@ -10,16 +10,22 @@ from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from environments.chromium.action_syntax import BadAction, parse
-from environments.chromium.actions import ActionRefused, do
-from environments.chromium.axtree import Element, read
-from environments.chromium.browser import Browser
-from environments.chromium.observation import Bids, MarkMode, PageSnapshot, compress_png, snapshot
-from environments.chromium.parity import browsergym_text
-from environments.chromium.tab import ACTION_PATIENCE, PageClosed, Settings, Tab, inside
-from trajectories.errors import UserError
-from trajectories.model import ImageRef, Observation
-from trajectories.terminal import one_line
+from trajudge.environments.chromium.action_syntax import BadAction, parse
+from trajudge.environments.chromium.actions import ActionRefused, do
+from trajudge.environments.chromium.axtree import Element, read
+from trajudge.environments.chromium.browser import Browser
+from trajudge.environments.chromium.observation import (
+    Bids,
+    MarkMode,
+    PageSnapshot,
+    compress_png,
+    snapshot,
+)
+from trajudge.environments.chromium.parity import browsergym_text
+from trajudge.environments.chromium.tab import ACTION_PATIENCE, PageClosed, Settings, Tab, inside
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import ImageRef, Observation
+from trajudge.trajectories.terminal import one_line
 
 NOW = "2026-03-02T10:00:00Z"
 VIEWPORT = (1024, 768)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from environments.chromium.network import Trace
-from environments.chromium.scripts import FORGET, ONE_TAB
-from trajectories.terminal import one_line
+from trajudge.environments.chromium.network import Trace
+from trajudge.environments.chromium.scripts import FORGET, ONE_TAB
+from trajudge.trajectories.terminal import one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, CDPSession, ConsoleMessage, Page

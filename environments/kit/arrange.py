@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from environments.kit.reading import forms, links
-from environments.kit.theme import Kind, Theme
-from environments.model.page import Block, Chart, DefinitionList, Form, Link, Page, Section
+from trajudge.environments.kit.reading import forms, links
+from trajudge.environments.kit.theme import Kind, Theme
+from trajudge.environments.model.page import Block, Chart, DefinitionList, Form, Link, Page, Section
 
 _KINDS: dict[type, Kind] = {DefinitionList: "facts", Form: "form", Chart: "chart"}
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from PIL import Image, ImageDraw, ImageFont
 
-from environments.kit.theme import Theme
-from environments.model.page import Chart
+from trajudge.environments.kit.theme import Theme
+from trajudge.environments.model.page import Chart
 
 WIDTH, HEIGHT = 540, 360  # small enough to be read on a telephone
 _RIGHT, _TOP, _BOTTOM = WIDTH - 16, 52, HEIGHT - 66

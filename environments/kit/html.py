@@ -10,12 +10,12 @@ import html
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
-from environments.kit.arrange import arranged, navigation
-from environments.kit.chart import HEIGHT, WIDTH
-from environments.kit.layout import PageLayout, address
-from environments.kit.style import body_class, style
-from environments.kit.theme import name_of, printable
-from environments.model.page import (
+from trajudge.environments.kit.arrange import arranged, navigation
+from trajudge.environments.kit.chart import HEIGHT, WIDTH
+from trajudge.environments.kit.layout import PageLayout, address
+from trajudge.environments.kit.style import body_class, style
+from trajudge.environments.kit.theme import name_of, printable
+from trajudge.environments.model.page import (
     Block,
     Chart,
     DefinitionList,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from environments.kit.theme import Theme
-from environments.model.page import Chart, Form, Link, Overlay
+from trajudge.environments.kit.theme import Theme
+from trajudge.environments.model.page import Chart, Form, Link, Overlay
 
 
 def address(page: str, args: Mapping[str, str]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.model.page import Block, ItemList, Label, Link, Row, Word
-from environments.model.spec import View
+from trajudge.environments.model.page import Block, ItemList, Label, Link, Row, Word
+from trajudge.environments.model.spec import View
 
 PART = "part"  # the query argument that counts the pages of a list from 0
 

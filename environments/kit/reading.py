@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from environments.model.page import (
+from trajudge.environments.model.page import (
     Block,
     Chart,
     DefinitionList,

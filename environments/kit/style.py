@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from environments.kit.theme import Density, Font, Theme
+from trajudge.environments.kit.theme import Density, Font, Theme
 
 _SHEET = Path(__file__).with_name("style.css").read_text()
 _FONTS: dict[Font, str] = {

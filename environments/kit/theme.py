@@ -13,11 +13,11 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal, TypeVar
 
-from environments.kit.palettes import PALETTES, Palette
-from environments.kit.words import WORDS
-from environments.model.axes import generator
-from environments.model.page import Label, Word
-from environments.model.spec import App
+from trajudge.environments.kit.palettes import PALETTES, Palette
+from trajudge.environments.kit.words import WORDS
+from trajudge.environments.model.axes import generator
+from trajudge.environments.model.page import Label, Word
+from trajudge.environments.model.spec import App
 
 ItemsAs = Literal["table", "cards", "lines"]
 Nav = Literal["top", "bottom", "side"]

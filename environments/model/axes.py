@@ -15,9 +15,9 @@ from hashlib import sha256
 
 import numpy as np
 
-from environments.model.config import PAGE_SIZES, Config, Ui
-from environments.model.spec import App
-from environments.model.state import AppState
+from trajudge.environments.model.config import PAGE_SIZES, Config, Ui
+from trajudge.environments.model.spec import App
+from trajudge.environments.model.state import AppState
 
 
 def generator(axis: str, *parts: str | int) -> np.random.Generator:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from environments.model.spec import Bound, Choice, Derive, Number, Pick, Scenario, Slot
-from environments.model.state import AppState
+from trajudge.environments.model.spec import Bound, Choice, Derive, Number, Pick, Scenario, Slot
+from trajudge.environments.model.state import AppState
 
 _PLACE = re.compile(r"\{(\w+)(?:\[(\w+)\])?(?::(\w+))?\}")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from environments.model.config import Config
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
-from trajectories.model import Record
+from trajudge.environments.model.config import Config
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record
 
 Vector = tuple[int, int, int, int, int, int, int]
 

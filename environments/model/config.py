@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from trajectories.model import Record
+from trajudge.trajectories.model import Record
 
 PROFILES = 12
 THEMES = 12

@@ -12,7 +12,7 @@ from base64 import b32encode
 from collections.abc import Mapping
 from hashlib import sha256
 
-from environments.model.state import Value
+from trajudge.environments.model.state import Value
 
 LENGTH = 10
 

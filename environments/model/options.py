@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from trajectories.errors import UserError
-from trajectories.model import Record
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record
 
 R = TypeVar("R", bound=Record)
 

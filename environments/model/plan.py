@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from environments.model.page import Label, Word
+from trajudge.environments.model.page import Label, Word
 
 Do = Literal["follow", "press", "enter", "choose", "tick", "scan"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from environments.model.config import Ui
-from environments.model.page import Form, Link, Notice, Page, Text, Word
-from environments.model.spec import App, FormSubmission, Rejected, Success, View
-from environments.model.state import AppState
+from trajudge.environments.model.config import Ui
+from trajudge.environments.model.page import Form, Link, Notice, Page, Text, Word
+from trajudge.environments.model.spec import App, FormSubmission, Rejected, Success, View
+from trajudge.environments.model.state import AppState
 
 CONFIRMED = "_confirmed"
 MENU = "menu"

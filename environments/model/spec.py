@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from environments.model.config import Ui
-from environments.model.page import Link, Page
-from environments.model.plan import PlanStep
-from environments.model.schema import Table
-from environments.model.state import AppState, Rows
+from trajudge.environments.model.config import Ui
+from trajudge.environments.model.page import Link, Page
+from trajudge.environments.model.plan import PlanStep
+from trajudge.environments.model.schema import Table
+from trajudge.environments.model.state import AppState, Rows
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from environments.model.schema import Table
+from trajudge.environments.model.schema import Table
 
 T = TypeVar("T")
 Value = str | int

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from environments.model.axes import generator
-from environments.model.binding import filled
-from environments.model.config import Config
-from environments.model.spec import Bound, Scenario
+from trajudge.environments.model.axes import generator
+from trajudge.environments.model.binding import filled
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.spec import Bound, Scenario
 
 
 def worded(scenario: Scenario, config: Config, bound: Bound) -> str:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import orjson
 
-from environments.prism.own import own_report
-from environments.prism.report import Graded, Report, grade, read_report, satisfied
-from eval.rendering import Table, render
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
-from trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajectories.terminal import terminal_console
+from trajudge.environments.prism.own import own_report
+from trajudge.environments.prism.report import Graded, Report, grade, read_report, satisfied
+from trajudge.eval.rendering import Table, render
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.terminal import terminal_console
 
 
 def _table(name: str, graded: Sequence[Graded]) -> Table:

@@ -14,20 +14,20 @@ from itertools import islice
 
 import numpy as np
 
-from environments.apps import APPS, load_app
-from environments.checks.integrity import check
-from environments.kit.html import render
-from environments.kit.layout import PageLayout
-from environments.kit.reading import charts, forms, links
-from environments.kit.theme import theme, wordings
-from environments.model.axes import generator, instance, open_state, profile, ui
-from environments.model.case import Case
-from environments.model.config import PROFILES, STATES, THEMES, Config
-from environments.model.page import Field, Page, Word
-from environments.model.site import Site
-from environments.model.spec import App
-from environments.model.state import digest
-from environments.prism.report import (
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.checks.integrity import check
+from trajudge.environments.kit.html import render
+from trajudge.environments.kit.layout import PageLayout
+from trajudge.environments.kit.reading import charts, forms, links
+from trajudge.environments.kit.theme import theme, wordings
+from trajudge.environments.model.axes import generator, instance, open_state, profile, ui
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
+from trajudge.environments.model.page import Field, Page, Word
+from trajudge.environments.model.site import Site
+from trajudge.environments.model.spec import App
+from trajudge.environments.model.state import digest
+from trajudge.environments.prism.report import (
     Integrity,
     Multifactorial,
     Privileged,
@@ -35,7 +35,7 @@ from environments.prism.report import (
     Report,
     Sandboxed,
 )
-from environments.serving.noise import KINDS, noise
+from trajudge.environments.serving.noise import KINDS, noise
 
 MOST_PAGES = 150
 Place = tuple[str, tuple[tuple[str, str], ...]]  # a page and its arguments

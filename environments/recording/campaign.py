@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.progress import Progress
 from rich.table import Table
 
-from environments.agents.model import ModelAgent
-from environments.agents.model_client import open_model_client
-from environments.agents.protocol import Job
-from environments.agents.script import AGENTS, behaviour_of
-from environments.model.case import read_cases
-from environments.recording.episode import Recorded, play
-from environments.recording.jobs import jobs_for
-from environments.recording.journal import COUNTED, Journal, assemble
-from environments.recording.pool import FailedJob, for_all
-from environments.recording.recorder import Recorder, run_name
-from prompts.render import load_prompt
-from trajectories.errors import UserError
-from trajectories.represent import Representation
-from trajectories.terminal import terminal_console
+from trajudge.environments.agents.model import ModelAgent
+from trajudge.environments.agents.model_client import open_model_client
+from trajudge.environments.agents.protocol import Job
+from trajudge.environments.agents.script import AGENTS, behaviour_of
+from trajudge.environments.model.case import read_cases
+from trajudge.environments.recording.episode import Recorded, play
+from trajudge.environments.recording.jobs import jobs_for
+from trajudge.environments.recording.journal import COUNTED, Journal, assemble
+from trajudge.environments.recording.pool import FailedJob, for_all
+from trajudge.environments.recording.recorder import Recorder, run_name
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.terminal import terminal_console
 
 if TYPE_CHECKING:
-    from eval.model_side import ModelSide
+    from trajudge.eval.model_side import ModelSide
 
 Counts = Mapping[str, Mapping[str, int]]
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from environments.agents.protocol import Agent, GaveUp, Job
-from environments.chromium import open_session
-from environments.chromium.action_syntax import BadAction, parse
-from environments.verify import Evidence, ExecutedAction, Finding, expected, verify
-from prompts.render import sendable
-from trajectories.model import Step, Trajectory
+from trajudge.environments.agents.protocol import Agent, GaveUp, Job
+from trajudge.environments.chromium import open_session
+from trajudge.environments.chromium.action_syntax import BadAction, parse
+from trajudge.environments.verify import Evidence, ExecutedAction, Finding, expected, verify
+from trajudge.prompts.render import sendable
+from trajudge.trajectories.model import Step, Trajectory
 
 if TYPE_CHECKING:
-    from environments.chromium import Browser, Session, View
-    from environments.serving.run import Run
-    from environments.serving.server import Server
+    from trajudge.environments.chromium import Browser, Session, View
+    from trajudge.environments.serving.run import Run
+    from trajudge.environments.serving.server import Server
 
 
 Viewport = tuple[int, int]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.agents.protocol import Job
-from environments.agents.script import AGENTS, Behaviour
-from environments.apps import load_app
-from environments.model.case import Case
-from environments.model.config import Config
-from environments.serving.noise import noise
-from trajectories.errors import UserError
+from trajudge.environments.agents.protocol import Job
+from trajudge.environments.agents.script import AGENTS, Behaviour
+from trajudge.environments.apps import load_app
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import Config
+from trajudge.environments.serving.noise import noise
+from trajudge.trajectories.errors import UserError
 
 
 def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) -> list[Job]:

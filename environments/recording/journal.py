@@ -16,13 +16,13 @@ from typing import Any
 
 import orjson
 
-from annotations import store as annotation_store
-from annotations.model import Annotation
-from environments.recording.episode import Recorded
-from trajectories import store
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
-from trajectories.model import ImageRef, Step, Trajectory
+from trajudge.annotations import store as annotation_store
+from trajudge.annotations.model import Annotation
+from trajudge.environments.recording.episode import Recorded
+from trajudge.trajectories import store
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import ImageRef, Step, Trajectory
 
 ANNOTATOR = "final-state"
 RUNS = "runs.jsonl"

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from environments.agents.script import AGENTS
-from environments.agents.settings import ModelSettings, model_settings
-from environments.recording.jobs import chosen
-from trajectories.errors import UserError
-from trajectories.exits import Parser
-from trajectories.represent import Representation
+from trajudge.environments.agents.script import AGENTS
+from trajudge.environments.agents.settings import ModelSettings, model_settings
+from trajudge.environments.recording.jobs import chosen
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import Parser
+from trajudge.trajectories.represent import Representation
 
 # Options of eval.judge that say how a model is reached.
 CALLS = {

@@ -8,16 +8,16 @@ from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from environments.agents.protocol import Job, NotPlayed
-from environments.agents.script import AGENTS, ORACLE, Behaviour
-from environments.agents.scripted import Scripted
-from environments.checks.variation import changed_case
-from environments.chromium import launch
-from environments.recording.episode import Recorded, play
-from environments.serving.server import Server, serve
+from trajudge.environments.agents.protocol import Job, NotPlayed
+from trajudge.environments.agents.script import AGENTS, ORACLE, Behaviour
+from trajudge.environments.agents.scripted import Scripted
+from trajudge.environments.checks.variation import changed_case
+from trajudge.environments.chromium import launch
+from trajudge.environments.recording.episode import Recorded, play
+from trajudge.environments.serving.server import Server, serve
 
 if TYPE_CHECKING:
-    from environments.chromium import Browser
+    from trajudge.environments.chromium import Browser
 
 
 def run_name(job: Job) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from environments.agents.protocol import Job
-from environments.agents.script import ORACLE
-from environments.agents.scripted import Scripted
-from environments.recording.episode import Recorded, Viewport, play
-from environments.recording.recorder import Recorder
-from environments.serving.run import Run
-from trajectories.model import Record
+from trajudge.environments.agents.protocol import Job
+from trajudge.environments.agents.script import ORACLE
+from trajudge.environments.agents.scripted import Scripted
+from trajudge.environments.recording.episode import Recorded, Viewport, play
+from trajudge.environments.recording.recorder import Recorder
+from trajudge.environments.serving.run import Run
+from trajudge.trajectories.model import Record
 
 DESKTOP: Viewport = (1280, 720)
 PHONE: Viewport = (390, 844)

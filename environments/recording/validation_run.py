@@ -12,14 +12,14 @@ import orjson
 from rich.progress import Progress
 from rich.table import Table
 
-from environments.agents.protocol import Job
-from environments.agents.script import ORACLE
-from environments.model.case import Case
-from environments.recording.pool import for_all
-from environments.recording.validation import ALL_CHECKS, CHECKS, Broken, validate
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
-from trajectories.terminal import terminal_console
+from trajudge.environments.agents.protocol import Job
+from trajudge.environments.agents.script import ORACLE
+from trajudge.environments.model.case import Case
+from trajudge.environments.recording.pool import for_all
+from trajudge.environments.recording.validation import ALL_CHECKS, CHECKS, Broken, validate
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.terminal import terminal_console
 
 CHECKED = "checked.jsonl"
 

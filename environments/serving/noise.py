@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
-from environments.model.axes import generator
-from environments.model.config import Config
-from environments.model.page import Overlay, Word
+from trajudge.environments.model.axes import generator
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.page import Overlay, Word
 
 NoiseKind = Literal["cookies", "promotion", "latency", "inline-error"]
 KINDS: tuple[NoiseKind, ...] = ("cookies", "promotion", "latency", "inline-error")

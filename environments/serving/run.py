@@ -8,19 +8,19 @@ from hashlib import sha256
 from threading import Lock
 from typing import Literal, NamedTuple
 
-from environments.apps import load_app
-from environments.kit.theme import theme, wordings
-from environments.model.axes import instance, open_state, ui
-from environments.model.binding import bind
-from environments.model.config import Config
-from environments.model.operation_codes import operation_code, run_key
-from environments.model.page import Chart, Form
-from environments.model.site import Site
-from environments.model.spec import App, Bound, Scenario
-from environments.model.state import AppState, Dump
-from environments.model.wording import worded
-from environments.serving.noise import noise
-from environments.verify import Evidence, ExecutedAction
+from trajudge.environments.apps import load_app
+from trajudge.environments.kit.theme import theme, wordings
+from trajudge.environments.model.axes import instance, open_state, ui
+from trajudge.environments.model.binding import bind
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.operation_codes import operation_code, run_key
+from trajudge.environments.model.page import Chart, Form
+from trajudge.environments.model.site import Site
+from trajudge.environments.model.spec import App, Bound, Scenario
+from trajudge.environments.model.state import AppState, Dump
+from trajudge.environments.model.wording import worded
+from trajudge.environments.serving.noise import noise
+from trajudge.environments.verify import Evidence, ExecutedAction
 
 ISSUED = 4000  # forms whose nonces are remembered; an older page's form counts as stale
 

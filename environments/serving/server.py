@@ -17,16 +17,16 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from environments.kit.chart import draw
-from environments.kit.html import render
-from environments.kit.layout import PageLayout
-from environments.kit.theme import printable
-from environments.model.config import Config
-from environments.model.page import Chart, Form, Overlay, Page
-from environments.model.site import CONFIRMED, Redirect, refused
-from environments.model.spec import Rejected
-from environments.serving.noise import overlays
-from environments.serving.run import IssuedForm, Run, open_run
+from trajudge.environments.kit.chart import draw
+from trajudge.environments.kit.html import render
+from trajudge.environments.kit.layout import PageLayout
+from trajudge.environments.kit.theme import printable
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.page import Chart, Form, Overlay, Page
+from trajudge.environments.model.site import CONFIRMED, Redirect, refused
+from trajudge.environments.model.spec import Rejected
+from trajudge.environments.serving.noise import overlays
+from trajudge.environments.serving.run import IssuedForm, Run, open_run
 
 BODY = 64 * 1024
 NONCE = "_nonce"

@@ -10,23 +10,23 @@ from typing import Any
 
 import orjson
 
-from environments.apps import load_app
-from environments.checks import profiles
-from environments.checks.walk import ControlNotFound, Walk
-from environments.kit.chart import draw
-from environments.kit.html import render
-from environments.kit.layout import PageLayout
-from environments.kit.reading import links
-from environments.kit.theme import theme, wordings
-from environments.model.axes import instance, ui
-from environments.model.binding import Infeasible, bind
-from environments.model.case import Case
-from environments.model.config import Config
-from environments.model.page import Chart, Page, Text
-from environments.model.site import Site
-from environments.model.spec import TODAY, App, Bound, Scenario
-from trajectories.errors import UserError
-from trajectories.terminal import one_line
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks import profiles
+from trajudge.environments.checks.walk import ControlNotFound, Walk
+from trajudge.environments.kit.chart import draw
+from trajudge.environments.kit.html import render
+from trajudge.environments.kit.layout import PageLayout
+from trajudge.environments.kit.reading import links
+from trajudge.environments.kit.theme import theme, wordings
+from trajudge.environments.model.axes import instance, ui
+from trajudge.environments.model.binding import Infeasible, bind
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.page import Chart, Page, Text
+from trajudge.environments.model.site import Site
+from trajudge.environments.model.spec import TODAY, App, Bound, Scenario
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.terminal import one_line
 
 PAGES = 600  # of a bundle; links beyond them lead to a page that says so
 

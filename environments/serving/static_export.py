@@ -9,10 +9,10 @@ from pathlib import Path
 import orjson
 from rich.table import Table
 
-from environments.model.case import Case
-from environments.serving.static_copy import PAGES, NotStatic, bundle
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
+from trajudge.environments.model.case import Case
+from trajudge.environments.serving.static_copy import PAGES, NotStatic, bundle
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
 
 
 def write_bundle(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -8,10 +8,10 @@ reason; ground truth and verification are never a model's. Without one the templ
 
 from __future__ import annotations
 
-from environments.stages.model import Plan, Produced, Proposal, Specification
-from environments.stages.pipeline import produce
-from environments.stages.plan import plan
-from environments.stages.validate import Valid, Validate
+from trajudge.environments.stages.model import Plan, Produced, Proposal, Specification
+from trajudge.environments.stages.pipeline import produce
+from trajudge.environments.stages.plan import plan
+from trajudge.environments.stages.validate import Valid, Validate
 
 __all__ = [
     "Plan",

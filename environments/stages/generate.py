@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from environments.apps import load_app
-from environments.checks.integrity import Reject, check
-from environments.model.case import Case
-from environments.model.config import PROFILES, STATES, THEMES, Config
-from environments.stages.model import Template
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.integrity import Reject, check
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
+from trajudge.environments.stages.model import Template
 
 INSTANCES = 10_000
 

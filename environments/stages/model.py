@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from environments.model.case import Case, Vector
-from trajectories.model import Record
+from trajudge.environments.model.case import Case, Vector
+from trajudge.trajectories.model import Record
 
 Template = tuple[str, str]  # application and scenario
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from environments.agents.settings import ModelSettings, model_settings
-from environments.apps import APPS
-from environments.checks.difficulty import DIMENSIONS
-from environments.model.case import Vector
-from environments.model.options import checked
-from environments.stages.model import Specification
-from trajectories.errors import UserError
-from trajectories.exits import Parser
+from trajudge.environments.agents.settings import ModelSettings, model_settings
+from trajudge.environments.apps import APPS
+from trajudge.environments.checks.difficulty import DIMENSIONS
+from trajudge.environments.model.case import Vector
+from trajudge.environments.model.options import checked
+from trajudge.environments.stages.model import Specification
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import Parser
 
 
 class GenerateOptions(NamedTuple):

@@ -6,13 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from environments.checks.integrity import Reject
-from environments.model.axes import generator
-from environments.model.case import Case
-from environments.stages.generate import generate
-from environments.stages.model import Plan, Produced, Specification, Tally, Template
-from environments.stages.refine import refine
-from environments.stages.validate import Validate
+from trajudge.environments.checks.integrity import Reject
+from trajudge.environments.model.axes import generator
+from trajudge.environments.model.case import Case
+from trajudge.environments.stages.generate import generate
+from trajudge.environments.stages.model import Plan, Produced, Specification, Tally, Template
+from trajudge.environments.stages.refine import refine
+from trajudge.environments.stages.validate import Validate
 
 DRY = 240  # configurations of a scenario in a row without a case; then it is given up
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")

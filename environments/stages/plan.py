@@ -9,16 +9,16 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from environments.apps import load_app
-from environments.checks.difficulty import DIMENSIONS
-from environments.model.spec import App, Scenario
-from environments.stages.model import Plan, Proposal, Specification, Template
-from environments.stages.wording import fault
-from judges.adapters.errors import CallFailed
-from judges.engine.budget import BudgetSpent
-from judges.model import Ask, Message, Reply, Text
-from prompts.render import load_prompt
-from trajectories.errors import UserError
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.difficulty import DIMENSIONS
+from trajudge.environments.model.spec import App, Scenario
+from trajudge.environments.stages.model import Plan, Proposal, Specification, Template
+from trajudge.environments.stages.wording import fault
+from trajudge.judges.adapters.errors import CallFailed
+from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.judges.model import Ask, Message, Reply, Text
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.errors import UserError
 
 WORDINGS = 4  # accepted for one scenario
 _SHOWN = 80  # characters of a dropped text that are kept

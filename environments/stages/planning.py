@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from environments.agents.settings import ModelSettings, model_side
-from environments.model.axes import generator
-from environments.stages.model import Plan, Specification
-from environments.stages.plan import plan
+from trajudge.environments.agents.settings import ModelSettings, model_side
+from trajudge.environments.model.axes import generator
+from trajudge.environments.stages.model import Plan, Specification
+from trajudge.environments.stages.plan import plan
 
 
 def planned(specification: Specification, model: ModelSettings | None) -> Plan:

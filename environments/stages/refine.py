@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from environments.apps import load_app
-from environments.checks.integrity import Reject, check
-from environments.kit.theme import theme, wordings
-from environments.model.case import Case
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.integrity import Reject, check
+from trajudge.environments.kit.theme import theme, wordings
+from trajudge.environments.model.case import Case
 
 NOISES = 100  # indices of noise that are drawn from; 0 is none
 

@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 from rich.table import Table
 
-from environments.model.case import Vector, write_cases
-from environments.stages import Plan, Produced, Specification
-from trajectories.atomic import write_bytes
-from trajectories.errors import UserError
-from trajectories.terminal import one_line
+from trajudge.environments.model.case import Vector, write_cases
+from trajudge.environments.stages import Plan, Produced, Specification
+from trajudge.trajectories.atomic import write_bytes
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.terminal import one_line
 
 NEAREST = 5  # vectors that are named where the wanted one does not exist
 

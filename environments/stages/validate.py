@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from environments.checks.integrity import Reject
-from environments.model.case import Case
-from trajectories.model import Record
+from trajudge.environments.checks.integrity import Reject
+from trajudge.environments.model.case import Case
+from trajudge.trajectories.model import Record
 
 
 class Valid(Record):

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 
-from environments.model.spec import Scenario
+from trajudge.environments.model.spec import Scenario
 
 _UNPRINTED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 SHORTEST, LONGEST = 10, 400

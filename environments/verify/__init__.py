@@ -9,10 +9,10 @@ agent meant to do.
 
 from __future__ import annotations
 
-from environments.verify.evidence import Evidence
-from environments.verify.labels import ExecutedAction
-from environments.verify.model import AnswerFact, ChangeFact, Finding, Labels, Predicate
-from environments.verify.verifying import expected, verify
+from trajudge.environments.verify.evidence import Evidence
+from trajudge.environments.verify.labels import ExecutedAction
+from trajudge.environments.verify.model import AnswerFact, ChangeFact, Finding, Labels, Predicate
+from trajudge.environments.verify.verifying import expected, verify
 
 __all__ = [
     "AnswerFact",

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from environments.verify.candidates import Candidates, Family, Unreadable, candidates, pieces
-from environments.verify.model import AnswerFact
-from environments.verify.truth import ExpectedAnswer
-from rules.values import normalise
-from rules.values.text import plain
+from trajudge.environments.verify.candidates import (
+    Candidates,
+    Family,
+    Unreadable,
+    candidates,
+    pieces,
+)
+from trajudge.environments.verify.model import AnswerFact
+from trajudge.environments.verify.truth import ExpectedAnswer
+from trajudge.rules.values import normalise
+from trajudge.rules.values.text import plain
 
 LEFT_OPEN = 3  # so many doubtful candidates beside the right answer; more are a list of guesses
 _SHOWN = 20  # candidates kept in the facts

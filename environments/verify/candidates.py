@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from environments.verify import readers
-from environments.verify.readers import Candidate, Piece
-from rules.errors import InvalidValue
-from rules.values.text import tidy
+from trajudge.environments.verify import readers
+from trajudge.environments.verify.readers import Candidate, Piece
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.values.text import tidy
 
 MESSAGE_CHARS = 10_000  # beyond it a message is no answer
 _FENCE = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)

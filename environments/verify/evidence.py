@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from environments.model.spec import Bound, Scenario
-from environments.model.state import AppState, Change, Dump, difference
-from environments.verify.labels import ExecutedAction
-from environments.verify.truth import Code
+from trajudge.environments.model.spec import Bound, Scenario
+from trajudge.environments.model.state import AppState, Change, Dump, difference
+from trajudge.environments.verify.labels import ExecutedAction
+from trajudge.environments.verify.truth import Code
 
 
 @dataclass(frozen=True)

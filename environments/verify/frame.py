@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from environments.model.binding import typed
-from environments.model.spec import AllowedChange, Bound, Expect, Scenario
-from environments.model.state import Change
-from environments.verify.model import ChangeFact, Predicate
+from trajudge.environments.model.binding import typed
+from trajudge.environments.model.spec import AllowedChange, Bound, Expect, Scenario
+from trajudge.environments.model.state import Change
+from trajudge.environments.verify.model import ChangeFact, Predicate
 
 
 class ChangeReport(NamedTuple):

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from environments.verify.model import Labels
+from trajudge.environments.verify.model import Labels
 
 REPEATED = 3  # as often is a cycle; one time less is left open
 NEARLY_OPTIMAL = 1.5  # times the length of the shortest way known: suboptimal beyond ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from trajectories.model import Record
+from trajudge.trajectories.model import Record
 
 Cell = str | int | float
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from environments.model.spec import TODAY
-from rules.errors import InvalidValue
-from rules.values import normalise
-from rules.values.date import MONTHS
-from rules.values.number import SCALES, SMALL, TENS
-from rules.values.text import plain
+from trajudge.environments.model.spec import TODAY
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.values import normalise
+from trajudge.rules.values.date import MONTHS
+from trajudge.rules.values.number import SCALES, SMALL, TENS
+from trajudge.rules.values.text import plain
 
 Piece = str | int | float
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from environments.model.binding import filled, money, parameters
-from environments.model.spec import Answer, AnswerKind, Bound, Scenario
-from environments.model.state import AppState
-from rules.values import normalise
+from trajudge.environments.model.binding import filled, money, parameters
+from trajudge.environments.model.spec import Answer, AnswerKind, Bound, Scenario
+from trajudge.environments.model.state import AppState
+from trajudge.rules.values import normalise
 
 Code = Callable[[str, str], str]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.model.state import AppState
-from environments.verify.answers import answered
-from environments.verify.evidence import Evidence
-from environments.verify.frame import ChangeReport, report_changes
-from environments.verify.labels import looping, optimality, repeated
-from environments.verify.model import AnswerFact, Finding, Labels
-from environments.verify.truth import ExpectedAnswer, expected_answers
+from trajudge.environments.model.state import AppState
+from trajudge.environments.verify.answers import answered
+from trajudge.environments.verify.evidence import Evidence
+from trajudge.environments.verify.frame import ChangeReport, report_changes
+from trajudge.environments.verify.labels import looping, optimality, repeated
+from trajudge.environments.verify.model import AnswerFact, Finding, Labels
+from trajudge.environments.verify.truth import ExpectedAnswer, expected_answers
 
 
 def verify(evidence: Evidence) -> Finding:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajectories.errors import UserError
-from trajectories.exits import DONE, Parser, user_errors
-from trajectories.terminal import terminal_console
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE, Parser, user_errors
+from trajudge.trajectories.terminal import terminal_console
 
 if TYPE_CHECKING:
-    from eval.audit.report import Audit
+    from trajudge.eval.audit.report import Audit
 
 _DESCRIPTION = """\
 Where is a rule-based evaluator wrong, and what does it change? Reads the official rewards (or, with
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     if not options.runs and options.judgments is None:
         raise UserError("nothing to audit: give the folder of a run, or --judgments DIR")
-    from eval.audit.audit import audit  # noqa: PLC0415 - --help needs none of it
+    from trajudge.eval.audit.audit import audit  # noqa: PLC0415 - --help needs none of it
 
     found = audit(options)
     _write(found, options.out)
@@ -76,9 +76,9 @@ def _write(found: Audit, folder: Path) -> None:
 
 
 def _show(found: Audit) -> None:
-    from eval.audit.report import sentences, tables  # noqa: PLC0415
-    from eval.rendering import render, rich_table  # noqa: PLC0415
-    from trajectories.terminal import one_line  # noqa: PLC0415
+    from trajudge.eval.audit.report import sentences, tables  # noqa: PLC0415
+    from trajudge.eval.rendering import render, rich_table  # noqa: PLC0415
+    from trajudge.trajectories.terminal import one_line  # noqa: PLC0415
 
     if sys.stdout.isatty():
         terminal_console().print(*map(rich_table, tables(found)), sep="\n")

@@ -9,21 +9,21 @@ from pathlib import Path
 
 import numpy as np
 
-from annotations import open_annotations, primary_labels
-from annotations.agentrewardbench import benchmark_of
-from eval.audit.cases import Case, find_cases, with_evidence
-from eval.audit.errors import Verdicts, errors_by_facet
-from eval.audit.facets import TABLES, read_facets
-from eval.audit.ranking import Ranking, ranking
-from eval.audit.report import Audit
-from eval.scoring import OVERALL, one_per_trajectory
-from eval.source import open_spec
-from eval.sources import Source, combine, read_published_folder, read_run
-from judges.model import Judgment
-from trajectories.errors import UserError
-from trajectories.loaders import open_source, parse_source
-from trajectories.model import Trajectory, TrajectoryKey
-from trajectories.needs import NOTHING
+from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.audit.cases import Case, find_cases, with_evidence
+from trajudge.eval.audit.errors import Verdicts, errors_by_facet
+from trajudge.eval.audit.facets import TABLES, read_facets
+from trajudge.eval.audit.ranking import Ranking, ranking
+from trajudge.eval.audit.report import Audit
+from trajudge.eval.scoring import OVERALL, one_per_trajectory
+from trajudge.eval.source import open_spec
+from trajudge.eval.sources import Source, combine, read_published_folder, read_run
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import open_source, parse_source
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.needs import NOTHING
 
 OFFICIAL = "the official reward"
 

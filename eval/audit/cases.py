@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from eval.audit.errors import Verdicts
-from judges.model import Judgment
-from trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.eval.audit.errors import Verdicts
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 
 LAST_STEPS = 3
 EXCERPT = 600

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from annotations.agentrewardbench import benchmark_of
-from eval.audit.facets import TaskFacets, group_by
-from eval.stats.clustered_rates import rates_by_cluster
-from trajectories.model import Record, TrajectoryKey
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.audit.facets import TaskFacets, group_by
+from trajudge.eval.stats.clustered_rates import rates_by_cluster
+from trajudge.trajectories.model import Record, TrajectoryKey
 
 Verdicts = Mapping[TrajectoryKey, bool]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from annotations.agentrewardbench import benchmark_of
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey, canonical_task_id
-from trajectories.python_json import BOM
-from trajectories.safe_files import open_regular, read_regular
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
+from trajudge.trajectories.python_json import BOM
+from trajudge.trajectories.safe_files import open_regular, read_regular
 
 Facets = Mapping[str, tuple[str, ...]]
 """Facet to its values, such as ``{"evaluation": ("url_match", "string_match")}``."""

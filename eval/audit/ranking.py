@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from eval.audit.errors import Rate, Verdicts, rate
-from eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
-from trajectories.model import Record, TrajectoryKey
+from trajudge.eval.audit.errors import Rate, Verdicts, rate
+from trajudge.eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
+from trajudge.trajectories.model import Record, TrajectoryKey
 
 RESAMPLES = 2_000
 

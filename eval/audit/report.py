@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from annotations.agentrewardbench import BENCHMARKS
-from eval.audit.cases import Case
-from eval.audit.errors import Rate, RuleErrors
-from eval.audit.ranking import Ranking
-from eval.rendering import Table
-from trajectories.model import Record
+from trajudge.annotations.agentrewardbench import BENCHMARKS
+from trajudge.eval.audit.cases import Case
+from trajudge.eval.audit.errors import Rate, RuleErrors
+from trajudge.eval.audit.ranking import Ranking
+from trajudge.eval.rendering import Table
+from trajudge.trajectories.model import Record
 
 _SHOWN_VALUES = 15
 _ERRORS_HEAD = ("group", "value", "n", "precision [95 %]", "successes denied", "failures passed")

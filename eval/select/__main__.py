@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from eval.select.command import main
+from trajudge.eval.select.command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -12,14 +12,14 @@ from typing import IO, Any, NamedTuple
 
 import orjson
 
-from annotations.agentrewardbench import benchmark_of
-from eval.select.conversations import messages, provenance, without_observation
-from eval.select.plan import Rule
-from eval.select.scores import accepts_score, judge_scores, rule_scores
-from eval.surrogates import without_surrogates
-from judges.model import Judgment, Status
-from trajectories.errors import UserError
-from trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.select.conversations import messages, provenance, without_observation
+from trajudge.eval.select.plan import Rule
+from trajudge.eval.select.scores import accepts_score, judge_scores, rule_scores
+from trajudge.eval.surrogates import without_surrogates
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 
 ACCEPTED = "accepted.jsonl"
 REJECTED = "rejected.jsonl"

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from annotations.agentrewardbench import benchmark_of
-from eval.select.acceptance import Choice
-from eval.select.binding import JudgeConfiguration, differences, unknown
-from eval.select.decision import Decision
-from eval.select.inputs import Inputs
-from eval.select.plan import Rule
-from eval.select.rates import cluster_sums, lower_limits, rate_sums
-from eval.select.scores import accepts, judge_scores, rule_scores
-from eval.select.transport import Transport
-from judges.model import Judgment
-from trajectories.errors import UserError
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.select.acceptance import Choice
+from trajudge.eval.select.binding import JudgeConfiguration, differences, unknown
+from trajudge.eval.select.decision import Decision
+from trajudge.eval.select.inputs import Inputs
+from trajudge.eval.select.plan import Rule
+from trajudge.eval.select.rates import cluster_sums, lower_limits, rate_sums
+from trajudge.eval.select.scores import accepts, judge_scores, rule_scores
+from trajudge.eval.select.transport import Transport
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.errors import UserError
 
 _ASSUME = "--assume-same-judge"
 

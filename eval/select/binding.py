@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 from pydantic import Field, JsonValue
 
-from judges.registry import JUDGES, find_judge
-from trajectories.model import Record
+from trajudge.judges.registry import JUDGES, find_judge
+from trajudge.trajectories.model import Record
 
 # What makes two judges of one name different judges; of a run all of these are known.
 _COMPARED = ("model", "parameters", "prompt_hash", "options", "representation", "samples")

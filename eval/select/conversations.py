@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from trajectories.model import Observation, Step, Trajectory
+from trajudge.trajectories.model import Observation, Step, Trajectory
 
 Page = Literal["pruned", "full", "none"]
 

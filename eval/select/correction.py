@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from eval.select.rates import RateSums
-from eval.stats.cluster_bootstrap import Clusters, Statistic, bootstrap_replicates
-from eval.stats.interval import Bools, Floats, Ints
+from trajudge.eval.select.rates import RateSums
+from trajudge.eval.stats.cluster_bootstrap import Clusters, Statistic, bootstrap_replicates
+from trajudge.eval.stats.interval import Bools, Floats, Ints
 
 _ROUNDING = 1e-9
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from eval.select.binding import Binding
-from eval.select.plan import Plan, Rule
-from eval.select.transport import Transport
-from trajectories.added import added
-from trajectories.model import Record
+from trajudge.eval.select.binding import Binding
+from trajudge.eval.select.plan import Plan, Rule
+from trajudge.eval.select.transport import Transport
+from trajudge.trajectories.added import added
+from trajudge.trajectories.model import Record
 
 Verdict = Literal["qualifies", "below the target", "undecided", "too few"]
 

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from annotations.agentrewardbench import BENCHMARKS, benchmark_of
-from annotations.model import Labels
-from eval.select.plan import Plan, Target
-from eval.select.rates import cluster_sums
-from eval.select.scores import accepts, judge_scores, price, rule_scores
-from eval.stats.cluster_bootstrap import Clusters
-from eval.stats.interval import Bools, Ints
-from judges.model import Judgment
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.annotations.model import Labels
+from trajudge.eval.select.plan import Plan, Target
+from trajudge.eval.select.rates import cluster_sums
+from trajudge.eval.select.scores import accepts, judge_scores, price, rule_scores
+from trajudge.eval.stats.cluster_bootstrap import Clusters
+from trajudge.eval.stats.interval import Bools, Ints
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 
 @dataclass(frozen=True, eq=False)

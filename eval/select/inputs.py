@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from annotations import Labels, agentrewardbench, open_annotations, primary_labels
-from annotations.model import Annotation
-from eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest
-from eval.select.binding import JudgeConfiguration, configuration_of_run
-from eval.sources import (
+from trajudge.annotations import Labels, agentrewardbench, open_annotations, primary_labels
+from trajudge.annotations.model import Annotation
+from trajudge.eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest
+from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run
+from trajudge.eval.sources import (
     Source,
     combine,
     judge_names,
     read_published_folder,
     representation_name,
 )
-from eval.training import trained_on, without_training
-from judges.model import Judgment
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.eval.training import trained_on, without_training
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 
 class Inputs(NamedTuple):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.select.correction import fixed_sequence, least_trials, max_t_level
-from eval.select.decision import Rate
-from eval.select.evidence import Evidence, bound, targeted
-from eval.select.plan import Plan
-from eval.select.rates import RateSums, lower_limits, p_values, rate_sums, upper_limits
-from eval.stats.cluster_bootstrap import Clusters
-from eval.stats.interval import Bools, Floats, Ints
+from trajudge.eval.select.correction import fixed_sequence, least_trials, max_t_level
+from trajudge.eval.select.decision import Rate
+from trajudge.eval.select.evidence import Evidence, bound, targeted
+from trajudge.eval.select.plan import Plan
+from trajudge.eval.select.rates import RateSums, lower_limits, p_values, rate_sums, upper_limits
+from trajudge.eval.stats.cluster_bootstrap import Clusters
+from trajudge.eval.stats.interval import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

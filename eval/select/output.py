@@ -6,9 +6,9 @@ from pathlib import Path
 
 import orjson
 
-from eval.select.decision import Decision
-from eval.select.files import read_record, write_whole
-from eval.select.text import text
+from trajudge.eval.select.decision import Decision
+from trajudge.eval.select.files import read_record, write_whole
+from trajudge.eval.select.text import text
 
 FILES = ("decision.json", "decision.txt")
 

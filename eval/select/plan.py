@@ -11,10 +11,10 @@ from typing import Literal
 import orjson
 from pydantic import Field, model_validator
 
-from eval.select.files import read_record, write_whole
-from trajectories.added import added, stable_dump
-from trajectories.errors import UserError
-from trajectories.model import Record
+from trajudge.eval.select.files import read_record, write_whole
+from trajudge.trajectories.added import added, stable_dump
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record
 
 FORMAT: Literal[1] = 1
 FILE = "candidates.json"

@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from eval.select.decision import Decision, Finding
-from trajectories.errors import MissingExtra, UserError
+from trajudge.eval.select.decision import Decision, Finding
+from trajudge.trajectories.errors import MissingExtra, UserError
 
 SUFFIXES = (".png", ".svg", ".pdf")
 

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from eval.stats.cluster_bootstrap import Clusters, sum_clusters
-from eval.stats.interval import Floats
+from trajudge.eval.stats.cluster_bootstrap import Clusters, sum_clusters
+from trajudge.eval.stats.interval import Floats
 
 _GRID = 64
 _BISECTIONS = 40

@@ -18,14 +18,14 @@ import numpy as np
 import orjson
 from pydantic import Field
 
-from annotations.agentrewardbench import benchmark_of
-from annotations.model import Labels
-from eval.select.betting import labels_to_plan, largest_wealth, lower_limit
-from eval.select.binding import Binding
-from eval.select.decision import Decision, Recertified
-from eval.select.files import read_record, write_whole
-from trajectories.errors import UserError
-from trajectories.model import Record, TrajectoryKey
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.annotations.model import Labels
+from trajudge.eval.select.betting import labels_to_plan, largest_wealth, lower_limit
+from trajudge.eval.select.binding import Binding
+from trajudge.eval.select.decision import Decision, Recertified
+from trajudge.eval.select.files import read_record, write_whole
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record, TrajectoryKey
 
 SAMPLE, RECORD = "sample.jsonl", "recertification.json"
 

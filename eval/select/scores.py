@@ -8,12 +8,12 @@ from hashlib import sha256
 
 import numpy as np
 
-from eval.run_folder import judgment_line
-from eval.select.plan import Family, Rule
-from eval.stats.interval import Bools, Floats
-from judges.model import Judgment, Status
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.eval.run_folder import judgment_line
+from trajudge.eval.select.plan import Family, Rule
+from trajudge.eval.stats.interval import Bools, Floats
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 JudgeScores = Mapping[TrajectoryKey, float]
 # Votes of a panel are thirds; what a person writes as a threshold is rounded.

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from eval.select.evidence import Evidence
-from eval.select.labels_needed import labels_needed
-from eval.select.plan import Target
-from eval.select.rates import design_effects, lower_limits, rate_sums, upper_limits
-from eval.stats.interval import Bools, Floats, Ints
-from trajectories.added import added
-from trajectories.model import Record
+from trajudge.eval.select.evidence import Evidence
+from trajudge.eval.select.labels_needed import labels_needed
+from trajudge.eval.select.plan import Target
+from trajudge.eval.select.rates import design_effects, lower_limits, rate_sums, upper_limits
+from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.trajectories.added import added
+from trajudge.trajectories.model import Record
 
 
 class Homogeneity(Record):

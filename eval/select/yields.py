@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.select.evidence import Evidence
-from eval.select.plan import Prices
-from eval.stats.cluster_bootstrap import sum_clusters
-from eval.stats.comparison import holm, paired_differences
-from eval.stats.interval import Bools, Floats
+from trajudge.eval.select.evidence import Evidence
+from trajudge.eval.select.plan import Prices
+from trajudge.eval.stats.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.comparison import holm, paired_differences
+from trajudge.eval.stats.interval import Bools, Floats
 
 _RESAMPLES = 4000
 

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
-from eval.stats.interval import Floats, Interval, normal_quantile
+from trajudge.eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
+from trajudge.eval.stats.interval import Floats, Interval, normal_quantile
 
 Disagreement = Literal["nominal", "linear", "quadratic"]
 Scale = Literal["nominal", "ordinal", "interval"]

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eval.stats.interval import Bools, Floats, Ints
+from trajudge.eval.stats.interval import Bools, Floats, Ints
 
 BIN_STARTS = np.array([1, 3, 6, 11, 21])
 """First step count of every bin: 1-2, 3-5, 6-10, 11-20, 21 to the cap."""

@@ -17,10 +17,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.stats.binomial_tables import BinomialTables
-from eval.stats.indices import uniform_indices
-from eval.stats.interval import Bools, Floats, Ints
-from eval.stats.levels import Leaf, Levels
+from trajudge.eval.stats.binomial_tables import BinomialTables
+from trajudge.eval.stats.indices import uniform_indices
+from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.eval.stats.levels import Leaf, Levels
 
 MAX_DRAWS = 2**16
 """Distinct ordered draws over all axes that one lookup table may list."""

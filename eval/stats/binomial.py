@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from eval.stats.interval import Floats, Interval, check_confidence, normal_quantile
+from trajudge.eval.stats.interval import Floats, Interval, check_confidence, normal_quantile
 
 Method = Callable[[ArrayLike, ArrayLike, float], Interval]
 NO_TRIALS = "no trials: a proportion of nothing is undefined"

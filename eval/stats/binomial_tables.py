@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.stats.indices import Counts, uniform_indices
-from eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.indices import Counts, uniform_indices
+from trajudge.eval.stats.interval import Floats, Ints
 
 BUCKETS = 2**10
 BASE = 16

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
-from eval.stats.clustered_rates import rates_by_cluster
-from eval.stats.interval import Floats, Interval, Ints
+from trajudge.eval.stats.clustered_rates import rates_by_cluster
+from trajudge.eval.stats.interval import Floats, Interval, Ints
 
 Method = Literal["isotonic", "platt"]
 BINS = 10

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eval.stats.blas import one_thread
-from eval.stats.indices import Multiplicities
-from eval.stats.interval import Floats, Interval, Ints, check_confidence
-from eval.stats.streams import chunk_size, stream, stream_key
+from trajudge.eval.stats.blas import one_thread
+from trajudge.eval.stats.indices import Multiplicities
+from trajudge.eval.stats.interval import Floats, Interval, Ints, check_confidence
+from trajudge.eval.stats.streams import chunk_size, stream, stream_key
 
 Replicates = NDArray[np.floating[Any]]
 Statistic = Callable[[Any], Any]

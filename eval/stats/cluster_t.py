@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from eval.stats.hierarchical import ONE_ROLLOUT, ONE_SCENARIO, Estimand
-from eval.stats.interval import Floats, Interval, normal_quantile, t_quantile
-from eval.stats.tree import Tree, app_rates, scenario_rates
+from trajudge.eval.stats.hierarchical import ONE_ROLLOUT, ONE_SCENARIO, Estimand
+from trajudge.eval.stats.interval import Floats, Interval, normal_quantile, t_quantile
+from trajudge.eval.stats.tree import Tree, app_rates, scenario_rates
 
 
 def cluster_t_interval(

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.clustered_rates import between_clusters, degrees_of_freedom
-from eval.stats.interval import Floats, Interval, t_quantile
+from trajudge.eval.stats.clustered_rates import between_clusters, degrees_of_freedom
+from trajudge.eval.stats.interval import Floats, Interval, t_quantile
 
 UNBOUNDED = "too few tasks: every value from -1 to 1 agrees with them"
 

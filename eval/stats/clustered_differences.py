@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from eval.stats.binomial import wilson_limits
-from eval.stats.clustered_rates import between_clusters, clustered_rates
-from eval.stats.interval import Floats, Interval, Ints
+from trajudge.eval.stats.binomial import wilson_limits
+from trajudge.eval.stats.clustered_rates import between_clusters, clustered_rates
+from trajudge.eval.stats.interval import Floats, Interval, Ints
 
 _BISECTIONS = 16  # of the logarithm over nine decades: p to three parts in ten thousand
 Transform = Callable[[Floats], Floats]

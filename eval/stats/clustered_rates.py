@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.binomial import NO_TRIALS, wilson_limits
-from eval.stats.cluster_bootstrap import sum_clusters
-from eval.stats.interval import Floats, Interval, Ints, t_quantile
+from trajudge.eval.stats.binomial import NO_TRIALS, wilson_limits
+from trajudge.eval.stats.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.interval import Floats, Interval, Ints, t_quantile
 
 ONE_TASK = "fewer than two tasks: how tasks differ is not seen"
 

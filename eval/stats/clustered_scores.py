@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.binomial import wilson_limits
-from eval.stats.clustered_rates import PRIOR_CLUSTERS, between_clusters, degrees_of_freedom
-from eval.stats.influence import STEP
-from eval.stats.interval import Floats, Interval, t_quantile
-from eval.stats.score_metrics import BINS, score_statistic
+from trajudge.eval.stats.binomial import wilson_limits
+from trajudge.eval.stats.clustered_rates import PRIOR_CLUSTERS, between_clusters, degrees_of_freedom
+from trajudge.eval.stats.influence import STEP
+from trajudge.eval.stats.interval import Floats, Interval, t_quantile
+from trajudge.eval.stats.score_metrics import BINS, score_statistic
 
 BIASED = "a binned calibration error is biased upwards: --calibration shows every bin"
 

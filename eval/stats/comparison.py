@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from eval.stats.cluster_bootstrap import (
+from trajudge.eval.stats.cluster_bootstrap import (
     ONE_CLUSTER,
     Clusters,
     Replicates,
@@ -21,8 +21,8 @@ from eval.stats.cluster_bootstrap import (
     bootstrap_replicates,
     percentile_interval,
 )
-from eval.stats.clustered_rates import between_clusters
-from eval.stats.interval import Bools, Floats, Interval, Ints, t_quantile
+from trajudge.eval.stats.clustered_rates import between_clusters
+from trajudge.eval.stats.interval import Bools, Floats, Interval, Ints, t_quantile
 
 
 @dataclass(frozen=True, eq=False)

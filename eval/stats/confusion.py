@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.cluster_bootstrap import Statistic
-from eval.stats.interval import Bools, Floats
+from trajudge.eval.stats.cluster_bootstrap import Statistic
+from trajudge.eval.stats.interval import Bools, Floats
 
 Metric = Callable[[Floats, Floats, Floats, Floats], Floats]
 

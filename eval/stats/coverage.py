@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from eval.stats.binomial import Method
-from eval.stats.interval import Floats
+from trajudge.eval.stats.binomial import Method
+from trajudge.eval.stats.interval import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eval.stats.blas import one_thread
-from eval.stats.interval import Floats, Ints
-from eval.stats.levels import Levels
-from eval.stats.streams import stream, stream_key
+from trajudge.eval.stats.blas import one_thread
+from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.levels import Levels
+from trajudge.eval.stats.streams import stream, stream_key
 
 
 def crossed_replicates(

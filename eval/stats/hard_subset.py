@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from eval.stats.attempts import Attempts
-from eval.stats.hazard_model import HazardFit
-from eval.stats.interval import Bools, Floats, Ints
+from trajudge.eval.stats.attempts import Attempts
+from trajudge.eval.stats.hazard_model import HazardFit
+from trajudge.eval.stats.interval import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)

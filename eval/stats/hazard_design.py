@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from eval.stats.attempts import BIN_STARTS, Attempts, step_bin
-from eval.stats.interval import Floats
+from trajudge.eval.stats.attempts import BIN_STARTS, Attempts, step_bin
+from trajudge.eval.stats.interval import Floats
 
 
 @dataclass(frozen=True, eq=False)

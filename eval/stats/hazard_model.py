@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from eval.stats.attempts import Attempts
-from eval.stats.blas import one_thread
-from eval.stats.hazard_design import Design, build_design, reference_rows
-from eval.stats.interval import Floats
+from trajudge.eval.stats.attempts import Attempts
+from trajudge.eval.stats.blas import one_thread
+from trajudge.eval.stats.hazard_design import Design, build_design, reference_rows
+from trajudge.eval.stats.interval import Floats
 
 MU, ABILITY_SD, DIFFICULTY_SD, DELTA_SD = (-2.0, 2.0), 0.8, 1.0, 0.5
 SCALE_PRIORS = {"site": 0.5, "template": 0.5, "category": 0.5, "bin": 0.3}

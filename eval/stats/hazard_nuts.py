@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from eval.stats.attempts import Attempts, step_bin
-from eval.stats.hazard_design import Design, build_design, reference_rows
-from eval.stats.hazard_model import (
+from trajudge.eval.stats.attempts import Attempts, step_bin
+from trajudge.eval.stats.hazard_design import Design, build_design, reference_rows
+from trajudge.eval.stats.hazard_model import (
     ABILITY_SD,
     DELTA_SD,
     DIFFICULTY_SD,
@@ -26,8 +26,8 @@ from eval.stats.hazard_model import (
     SCALE_PRIORS,
     HazardFit,
 )
-from eval.stats.interval import Floats
-from trajectories.errors import MissingExtra
+from trajudge.eval.stats.interval import Floats
+from trajudge.trajectories.errors import MissingExtra
 
 R_HAT_AT_MOST = 1.05
 """Above it the chains disagree too much to be used; the paper asks for 1.01."""

@@ -20,15 +20,15 @@ from typing import Literal
 
 import numpy as np
 
-from eval.stats import tree as trees
-from eval.stats.balanced import BalancedApp, balanced_app
-from eval.stats.binomial_tables import BinomialTables, binomial_tables
-from eval.stats.blas import one_thread
-from eval.stats.cluster_bootstrap import percentile_interval
-from eval.stats.interval import Floats, Interval, Ints
-from eval.stats.levels import Configurations, Leaf, Levels
-from eval.stats.ragged import RaggedApp, Scenario
-from eval.stats.streams import chunk_size, stream, stream_key
+from trajudge.eval.stats import tree as trees
+from trajudge.eval.stats.balanced import BalancedApp, balanced_app
+from trajudge.eval.stats.binomial_tables import BinomialTables, binomial_tables
+from trajudge.eval.stats.blas import one_thread
+from trajudge.eval.stats.cluster_bootstrap import percentile_interval
+from trajudge.eval.stats.interval import Floats, Interval, Ints
+from trajudge.eval.stats.levels import Configurations, Leaf, Levels
+from trajudge.eval.stats.ragged import RaggedApp, Scenario
+from trajudge.eval.stats.streams import chunk_size, stream, stream_key
 
 Estimand = Literal["new_scenarios", "these_scenarios"]
 FULL, ROLLOUTS = Levels(), Levels(scenarios=False, axes=False)

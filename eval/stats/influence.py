@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from eval.stats.cluster_bootstrap import ONE_CLUSTER, Clusters, Statistic
-from eval.stats.interval import Floats, Interval, t_quantile
+from trajudge.eval.stats.cluster_bootstrap import ONE_CLUSTER, Clusters, Statistic
+from trajudge.eval.stats.interval import Floats, Interval, t_quantile
 
 STEP = 1e-4
 

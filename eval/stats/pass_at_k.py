@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.interval import Floats, Ints
 
 
 @dataclass(frozen=True)

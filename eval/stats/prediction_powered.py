@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.interval import Floats, Interval, Ints, normal_quantile, t_quantile
+from trajudge.eval.stats.interval import Floats, Interval, Ints, normal_quantile, t_quantile
 
 TOO_FEW = "fewer than two labelled tasks: the judge's error cannot be estimated"
 BIASED = "the judge's own rate: its error is not in the interval, which may miss the truth"

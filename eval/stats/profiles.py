@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.cluster_bootstrap import percentile_interval
-from eval.stats.interval import Floats, Interval
+from trajudge.eval.stats.cluster_bootstrap import percentile_interval
+from trajudge.eval.stats.interval import Floats, Interval
 
 TIE = 1e-12
 """Rates this close to a threshold are equal to it: 3 / 10 computed two ways must not differ."""

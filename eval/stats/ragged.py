@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.stats.indices import Multiplicities
-from eval.stats.interval import Floats, Ints
-from eval.stats.levels import Leaf, Levels
-from eval.stats.tree import Weighting
+from trajudge.eval.stats.indices import Multiplicities
+from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.levels import Leaf, Levels
+from trajudge.eval.stats.tree import Weighting
 
 REDRAWS = 100
 

@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from eval.stats.interval import Bools, Floats, Ints
-from eval.stats.streams import chunk_size
-from eval.stats.tree import Tree, app_rates
+from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.eval.stats.streams import chunk_size
+from trajudge.eval.stats.tree import Tree, app_rates
 
 Halves = Literal["rollouts", "scenarios"]
 

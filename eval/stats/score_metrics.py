@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.cluster_bootstrap import Statistic
-from eval.stats.interval import Floats
+from trajudge.eval.stats.cluster_bootstrap import Statistic
+from trajudge.eval.stats.interval import Floats
 
 BINS = 10
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 from scipy import special
 
-from eval.stats.interval import Floats, Ints
-from eval.stats.tree import Tree
+from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)

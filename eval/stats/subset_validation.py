@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval.stats.attempts import Attempts
-from eval.stats.hard_subset import HardSubset
-from eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.attempts import Attempts
+from trajudge.eval.stats.hard_subset import HardSubset
+from trajudge.eval.stats.interval import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from math import prod
 import numpy as np
 from scipy import special
 
-from eval.stats.interval import Floats, Interval, Ints
-from eval.stats.levels import Levels
-from eval.stats.tree import Tree, tree_from_cells
+from trajudge.eval.stats.interval import Floats, Interval, Ints
+from trajudge.eval.stats.levels import Levels
+from trajudge.eval.stats.tree import Tree, tree_from_cells
 
 LADDER: dict[str, Levels] = {
     "rollouts": Levels(scenarios=False, axes=False),

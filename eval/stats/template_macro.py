@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.interval import Floats, Interval, t_quantile
+from trajudge.eval.stats.interval import Floats, Interval, t_quantile
 
 ONE_UNIT = "fewer than two units: their spread is not seen, so there is no interval"
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.interval import Floats, Ints
 
 Weighting = Literal["nested", "pooled"]
 SuiteStatistic = Callable[[Floats], Floats]

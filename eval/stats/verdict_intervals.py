@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from eval.stats.clustered_agreement import UNBOUNDED, clustered_agreement
-from eval.stats.clustered_rates import ONE_TASK, clustered_rates
-from eval.stats.interval import Bools, Floats
+from trajudge.eval.stats.clustered_agreement import UNBOUNDED, clustered_agreement
+from trajudge.eval.stats.clustered_rates import ONE_TASK, clustered_rates
+from trajudge.eval.stats.interval import Bools, Floats
 
 FEWEST = 10
 FEW_OF_A_CLASS = (

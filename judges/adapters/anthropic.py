@@ -6,13 +6,13 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from judges.adapters.capabilities import capability
-from judges.adapters.chat import count
-from judges.adapters.errors import BadReply
-from judges.adapters.finish import finish_of
-from judges.adapters.provider import ProviderAdapter
-from judges.model import Message, Part, Picture, Reply, Request, Text, Usage
-from trajectories.tokens import count_tokens
+from trajudge.judges.adapters.capabilities import capability
+from trajudge.judges.adapters.chat import count
+from trajudge.judges.adapters.errors import BadReply
+from trajudge.judges.adapters.finish import finish_of
+from trajudge.judges.adapters.provider import ProviderAdapter
+from trajudge.judges.model import Message, Part, Picture, Reply, Request, Text, Usage
+from trajudge.trajectories.tokens import count_tokens
 
 _TAKEN = {"max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "thinking", "metadata"}
 

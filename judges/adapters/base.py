@@ -6,12 +6,12 @@ import os
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import urlsplit, urlunsplit
 
-from judges.adapters.headers import RateHeaders
-from judges.model import Reply, Request
-from trajectories.errors import UserError
+from trajudge.judges.adapters.headers import RateHeaders
+from trajudge.judges.model import Reply, Request
+from trajudge.trajectories.errors import UserError
 
 if TYPE_CHECKING:
-    from judges.adapters.windows import Window
+    from trajudge.judges.adapters.windows import Window
 
 __all__ = ["Adapter", "RateHeaders", "Sent", "TellsWindow", "clean_url", "key_from"]
 

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from trajectories.model import Record
+from trajudge.trajectories.model import Record
 
 
 class Capability(Record):
@@ -49,7 +49,7 @@ def is_known(model: str) -> bool:
 @cache
 def _table() -> list[tuple[str, Capability]]:
     """Patterns in the order of the file: the first match counts."""
-    text = files("judges.adapters").joinpath("capabilities.toml").read_text()
+    text = files("trajudge.judges.adapters").joinpath("capabilities.toml").read_text()
     entries = tomllib.loads(text)["model"]
     return [
         (pattern, Capability(**{k: v for k, v in entry.items() if k != "patterns"}))

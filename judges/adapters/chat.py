@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from judges.adapters.error_body import error_of
-from judges.adapters.errors import BadReply
-from judges.adapters.failures import hidden_failure
-from judges.adapters.finish import finish_of
-from judges.model import Message, Part, Picture, Reply, Usage
+from trajudge.judges.adapters.error_body import error_of
+from trajudge.judges.adapters.errors import BadReply
+from trajudge.judges.adapters.failures import hidden_failure
+from trajudge.judges.adapters.finish import finish_of
+from trajudge.judges.model import Message, Part, Picture, Reply, Usage
 
 
 def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, Any]:

@@ -22,8 +22,8 @@
 
 from __future__ import annotations
 
-from judges.adapters.headers import RateHeaders
-from judges.model import Usage
+from trajudge.judges.adapters.headers import RateHeaders
+from trajudge.judges.model import Usage
 
 
 class CallFailed(Exception):

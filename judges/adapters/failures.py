@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 
-from judges.adapters import wordings
-from judges.adapters.error_body import ErrorBody
-from judges.adapters.errors import (
+from trajudge.judges.adapters import wordings
+from trajudge.judges.adapters.error_body import ErrorBody
+from trajudge.judges.adapters.errors import (
     AuthFailed,
     BadRequest,
     Blocked,
@@ -21,8 +21,8 @@ from judges.adapters.errors import (
     Retryable,
     UnknownModel,
 )
-from judges.adapters.headers import rate_headers, retry_after
-from judges.adapters.overflow import with_numbers
+from trajudge.judges.adapters.headers import rate_headers, retry_after
+from trajudge.judges.adapters.overflow import with_numbers
 
 _SHOWN = 200
 _PARAMETER_TEXT = re.compile(

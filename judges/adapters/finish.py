@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from judges.adapters.errors import BadReply, CallFailed, ContextOverflow
-from judges.model import Usage
+from trajudge.judges.adapters.errors import BadReply, CallFailed, ContextOverflow
+from trajudge.judges.model import Usage
 
 Finish = Literal["stop", "length", "refused"]
 

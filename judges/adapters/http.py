@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from judges.adapters.error_body import ErrorBody, read_error
-from judges.adapters.json_body import json_bytes, json_object
-from judges.adapters.openai import OpenAIAdapter
-from judges.adapters.sdk import Answered, no_answer
+from trajudge.judges.adapters.error_body import ErrorBody, read_error
+from trajudge.judges.adapters.json_body import json_bytes, json_object
+from trajudge.judges.adapters.openai import OpenAIAdapter
+from trajudge.judges.adapters.sdk import Answered, no_answer
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

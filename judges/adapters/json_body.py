@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from judges.adapters.errors import BadReply
+from trajudge.judges.adapters.errors import BadReply
 
 
 def json_bytes(body: dict[str, Any]) -> bytes:

@@ -13,11 +13,11 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any
 
-from judges.adapters.base import Sent, clean_url
-from judges.adapters.capabilities import capability, is_known
-from judges.adapters.chat import read_chat, turn
-from judges.adapters.error_body import ErrorBody
-from judges.adapters.errors import (
+from trajudge.judges.adapters.base import Sent, clean_url
+from trajudge.judges.adapters.capabilities import capability, is_known
+from trajudge.judges.adapters.chat import read_chat, turn
+from trajudge.judges.adapters.error_body import ErrorBody
+from trajudge.judges.adapters.errors import (
     AuthFailed,
     BadReply,
     CallFailed,
@@ -25,10 +25,10 @@ from judges.adapters.errors import (
     Refused,
     Unreachable,
 )
-from judges.adapters.failures import failure
-from judges.adapters.headers import rate_headers
-from judges.adapters.json_body import storable
-from judges.adapters.litellm_errors import (
+from trajudge.judges.adapters.failures import failure
+from trajudge.judges.adapters.headers import rate_headers
+from trajudge.judges.adapters.json_body import storable
+from trajudge.judges.adapters.litellm_errors import (
     Said,
     ended_without_word,
     is_unreached,
@@ -36,12 +36,12 @@ from judges.adapters.litellm_errors import (
     said_by,
     unread_completion,
 )
-from judges.adapters.overflow import with_numbers
-from judges.adapters.parameters import Learned
-from judges.adapters.sdk import host_of, root_cause
-from judges.adapters.windows import Window, ask_server
-from judges.model import Picture, Reply, Request
-from trajectories.errors import MissingExtra
+from trajudge.judges.adapters.overflow import with_numbers
+from trajudge.judges.adapters.parameters import Learned
+from trajudge.judges.adapters.sdk import host_of, root_cause
+from trajudge.judges.adapters.windows import Window, ask_server
+from trajudge.judges.model import Picture, Reply, Request
+from trajudge.trajectories.errors import MissingExtra
 
 # In the words of many providers' own code: litellm gives some of them as a 500, not as a 401.
 _NO_KEY = re.compile(r"api[_ ]?key|credentials", re.IGNORECASE)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from json import JSONDecodeError
 from typing import Any, NamedTuple
 
-from judges.adapters.error_body import ErrorBody, read_error
-from judges.adapters.errors import (
+from trajudge.judges.adapters.error_body import ErrorBody, read_error
+from trajudge.judges.adapters.errors import (
     BadReply,
     BadRequest,
     CallFailed,
@@ -16,9 +16,9 @@ from judges.adapters.errors import (
     Refused,
     Unreachable,
 )
-from judges.adapters.failures import kind_of
-from judges.adapters.json_body import json_object
-from judges.adapters.sdk import causes
+from trajudge.judges.adapters.failures import kind_of
+from trajudge.judges.adapters.json_body import json_object
+from trajudge.judges.adapters.sdk import causes
 
 _NO_CONNECTION = re.compile(r"Connection error|Cannot connect to host")
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from judges.adapters.error_body import ErrorBody
-from judges.adapters.failures import refused_parameter
+from trajudge.judges.adapters.error_body import ErrorBody
+from trajudge.judges.adapters.failures import refused_parameter
 
 _OTHER_NAME = {
     "max_tokens": "max_completion_tokens",

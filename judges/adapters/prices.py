@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from judges.model import Usage
-from trajectories.errors import UserError
-from trajectories.model import Record
+from trajudge.judges.model import Usage
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record
 
 _VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
@@ -67,7 +67,7 @@ def load_prices(path: Path | None = None, *, built_in: bool = True) -> Prices:
 
     Raises UserError naming the file and what is wrong in it.
     """
-    table = tomllib.loads(files("judges.adapters").joinpath("prices.toml").read_text())
+    table = tomllib.loads(files("trajudge.judges.adapters").joinpath("prices.toml").read_text())
     models, date = _models(table) if built_in else {}, str(table["date"])
     if path is None:
         return Prices(models, date=date)

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 
 from pydantic import JsonValue
 
-from judges.adapters import sdk as sdks
-from judges.adapters.base import Sent, clean_url, key_from
-from judges.adapters.capabilities import capability
-from judges.adapters.failures import failure
-from judges.adapters.headers import rate_headers
-from judges.adapters.parameters import Learned
-from judges.model import Reply, Request
+from trajudge.judges.adapters import sdk as sdks
+from trajudge.judges.adapters.base import Sent, clean_url, key_from
+from trajudge.judges.adapters.capabilities import capability
+from trajudge.judges.adapters.failures import failure
+from trajudge.judges.adapters.headers import rate_headers
+from trajudge.judges.adapters.parameters import Learned
+from trajudge.judges.model import Reply, Request
 
 
 class ProviderAdapter(ABC):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from judges.adapters.base import Adapter
-from trajectories.errors import UserError
+from trajudge.judges.adapters.base import Adapter
+from trajudge.trajectories.errors import UserError
 
 _OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
 NAMES = ("openai", "anthropic", "litellm", "http", "scripted")
@@ -54,7 +54,7 @@ def make_adapter(
     """
     name = route(model, adapter=adapter, base_url=base_url)
     if name == "scripted":
-        from judges.adapters.scripted import from_file  # noqa: PLC0415
+        from trajudge.judges.adapters.scripted import from_file  # noqa: PLC0415
 
         return from_file(script), model
     made = _class(name)(
@@ -65,17 +65,17 @@ def make_adapter(
 
 def _class(name: str) -> Callable[..., Adapter]:
     if name == "openai":
-        from judges.adapters.openai import OpenAIAdapter  # noqa: PLC0415
+        from trajudge.judges.adapters.openai import OpenAIAdapter  # noqa: PLC0415
 
         return OpenAIAdapter
     if name == "http":
-        from judges.adapters.http import HttpAdapter  # noqa: PLC0415
+        from trajudge.judges.adapters.http import HttpAdapter  # noqa: PLC0415
 
         return HttpAdapter
     if name == "anthropic":
-        from judges.adapters.anthropic import AnthropicAdapter  # noqa: PLC0415
+        from trajudge.judges.adapters.anthropic import AnthropicAdapter  # noqa: PLC0415
 
         return AnthropicAdapter
-    from judges.adapters.litellm import LiteLLMAdapter  # noqa: PLC0415
+    from trajudge.judges.adapters.litellm import LiteLLMAdapter  # noqa: PLC0415
 
     return LiteLLMAdapter

@@ -8,12 +8,12 @@ from pathlib import Path
 import orjson
 from pydantic import Field, ValidationError
 
-from judges.adapters import errors
-from judges.adapters.base import Sent
-from judges.adapters.finish import Finish
-from judges.model import Reply, Request, Text, Usage
-from trajectories.errors import UserError
-from trajectories.model import Record
+from trajudge.judges.adapters import errors
+from trajudge.judges.adapters.base import Sent
+from trajudge.judges.adapters.finish import Finish
+from trajudge.judges.model import Reply, Request, Text, Usage
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Record
 
 
 class Line(Record):

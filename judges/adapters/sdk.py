@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from judges.adapters.error_body import ErrorBody, read_error
-from judges.adapters.errors import CallFailed, Unreachable
-from judges.adapters.json_body import json_bytes, json_object
-from judges.model import Picture
+from trajudge.judges.adapters.error_body import ErrorBody, read_error
+from trajudge.judges.adapters.errors import CallFailed, Unreachable
+from trajudge.judges.adapters.json_body import json_bytes, json_object
+from trajudge.judges.model import Picture
 
 _JSON = {"headers": {"Content-Type": "application/json"}}
 _KEPT_BYTES = 64 * 2**20

@@ -16,9 +16,9 @@ from urllib.request import Request, urlopen
 
 import orjson
 
-from judges.adapters.errors import Unreachable
-from judges.adapters.sdk import host_of
-from trajectories.model import Record
+from trajudge.judges.adapters.errors import Unreachable
+from trajudge.judges.adapters.sdk import host_of
+from trajudge.trajectories.model import Record
 
 PATIENCE = 5.0  # seconds for each question
 _MOST_BYTES = 32 * 2**20

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from judges.adapters.error_body import ErrorBody
+from trajudge.judges.adapters.error_body import ErrorBody
 
 
 def _rule(*alternatives: str) -> re.Pattern[str]:

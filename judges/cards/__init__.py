@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from importlib import resources
 
-from judges.registry import Entry
-from prompts.cards import Card, read_card
-from prompts.render import load_prompt
+from trajudge.judges.registry import Entry
+from trajudge.prompts.cards import Card, read_card
+from trajudge.prompts.render import load_prompt
 
 
 def card_of(name: str, entry: Entry) -> Card | None:

@@ -6,14 +6,14 @@ no retry and no limit, and an adapter knows none either.
 
 from __future__ import annotations
 
-from judges.engine.asking import Asking, DryLine, DryRun, Line
-from judges.engine.budget import Budget, BudgetSpent, Price
-from judges.engine.cache import Cache
-from judges.engine.engine import Answer, Engine, Estimate
-from judges.engine.engines import Engines
-from judges.engine.gate import Gate
-from judges.engine.payments import Payments
-from judges.engine.retry import Retry
+from trajudge.judges.engine.asking import Asking, DryLine, DryRun, Line
+from trajudge.judges.engine.budget import Budget, BudgetSpent, Price
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import Answer, Engine, Estimate
+from trajudge.judges.engine.engines import Engines
+from trajudge.judges.engine.gate import Gate
+from trajudge.judges.engine.payments import Payments
+from trajudge.judges.engine.retry import Retry
 
 __all__ = [
     "Answer",

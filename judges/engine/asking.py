@@ -7,13 +7,13 @@ from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
-from judges.adapters.errors import ContextOverflow, Refused
-from judges.asked import Asked, Asker
-from judges.engine.budget import Price
-from judges.engine.cache import Cache
-from judges.engine.engine import Engine, Estimate
-from judges.model import Call, Reply, Request, Usage
-from trajectories.tokens import likely_tokens
+from trajudge.judges.adapters.errors import ContextOverflow, Refused
+from trajudge.judges.asked import Asked, Asker
+from trajudge.judges.engine.budget import Price
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import Engine, Estimate
+from trajudge.judges.model import Call, Reply, Request, Usage
+from trajudge.trajectories.tokens import likely_tokens
 
 
 class Line(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 
-from judges.adapters.errors import BadReply, CallFailed, Unreachable
+from trajudge.judges.adapters.errors import BadReply, CallFailed, Unreachable
 
 # Nothing was sent: the connection was never made. By name, for none of these libraries is
 # imported before its first use (aiohttp, httpx).

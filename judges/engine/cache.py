@@ -17,12 +17,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from judges.adapters.errors import ContextOverflow, Refused
-from judges.engine.leases import LEASE_SECONDS, Leases
-from judges.engine.reply_log import ReplyLog, Row, left_behind
-from judges.engine.sqlite_files import connect, explained
-from judges.model import Reply, Request
-from trajectories.errors import UserError
+from trajudge.judges.adapters.errors import ContextOverflow, Refused
+from trajudge.judges.engine.leases import LEASE_SECONDS, Leases
+from trajudge.judges.engine.reply_log import ReplyLog, Row, left_behind
+from trajudge.judges.engine.sqlite_files import connect, explained
+from trajudge.judges.model import Reply, Request
+from trajudge.trajectories.errors import UserError
 
 APPLICATION = 0x74726A63  # "trjc", in the file's header: whose file this is
 VERSION = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judges.adapters.errors import (
+from trajudge.judges.adapters.errors import (
     BadReply,
     Blocked,
     CallFailed,
@@ -11,7 +11,7 @@ from judges.adapters.errors import (
     RateLimited,
     Unreachable,
 )
-from trajectories.errors import UserError
+from trajudge.trajectories.errors import UserError
 
 SILENT_ROUNDS = 3
 WITHOUT_ANSWER = 10

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from judges.adapters.base import Adapter
-from judges.adapters.errors import (
+from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.adapters.errors import (
     Blocked,
     CallFailed,
     ContextOverflow,
@@ -20,17 +20,17 @@ from judges.adapters.errors import (
     Refused,
     Unreachable,
 )
-from judges.engine.billing import may_be_billed
-from judges.engine.budget import Budget, Reservation
-from judges.engine.cache import Cache, Outcome
-from judges.engine.circuit import Circuit
-from judges.engine.flight import Flight
-from judges.engine.gate import Gate, Ticket
-from judges.engine.leases import Claim
-from judges.engine.retry import Retry
-from judges.engine.sent import SentCalls
-from judges.model import Reply, Request, Usage
-from trajectories.errors import UserError
+from trajudge.judges.engine.billing import may_be_billed
+from trajudge.judges.engine.budget import Budget, Reservation
+from trajudge.judges.engine.cache import Cache, Outcome
+from trajudge.judges.engine.circuit import Circuit
+from trajudge.judges.engine.flight import Flight
+from trajudge.judges.engine.gate import Gate, Ticket
+from trajudge.judges.engine.leases import Claim
+from trajudge.judges.engine.retry import Retry
+from trajudge.judges.engine.sent import SentCalls
+from trajudge.judges.model import Reply, Request, Usage
+from trajudge.trajectories.errors import UserError
 
 log = logging.getLogger(__name__)
 

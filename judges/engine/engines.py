@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from judges.adapters.base import Adapter
-from judges.engine.budget import Budget
-from judges.engine.cache import Cache
-from judges.engine.engine import Engine
-from judges.engine.gate import Gate
-from judges.engine.retry import Retry
-from judges.engine.sent import SentCalls
-from judges.engine.waiting import reasons
+from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.engine.budget import Budget
+from trajudge.judges.engine.cache import Cache
+from trajudge.judges.engine.engine import Engine
+from trajudge.judges.engine.gate import Gate
+from trajudge.judges.engine.retry import Retry
+from trajudge.judges.engine.sent import SentCalls
+from trajudge.judges.engine.waiting import reasons
 
 
 class Engines:

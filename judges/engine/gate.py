@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from judges.adapters.base import RateHeaders
-from judges.engine.limits import Pace, Window
+from trajudge.judges.adapters.base import RateHeaders
+from trajudge.judges.engine.limits import Pace, Window
 
 log = logging.getLogger(__name__)
 

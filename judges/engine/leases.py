@@ -15,8 +15,8 @@ from enum import Enum
 from pathlib import Path
 from threading import Event, Thread
 
-from judges.engine.sqlite_files import connect, explained
-from trajectories.file_lock import is_locked, lock, remove
+from trajudge.judges.engine.sqlite_files import connect, explained
+from trajudge.trajectories.file_lock import is_locked, lock, remove
 
 LEASE_SECONDS = 30.0
 FORGOTTEN = 24 * 3600.0  # seconds after which a lease that nobody asked for again is removed

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from trajectories.errors import UserError
+from trajudge.trajectories.errors import UserError
 
 
 class Payments:

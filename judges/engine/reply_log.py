@@ -16,7 +16,7 @@ from pathlib import Path
 
 import orjson
 
-from trajectories.file_lock import lock, remove
+from trajudge.trajectories.file_lock import lock, remove
 
 Row = tuple[bytes, str, str, str, str, float]
 """A row of the cache: request, outcome, body, endpoint, model, created."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from judges.adapters.errors import RateLimited, Retryable
+from trajudge.judges.adapters.errors import RateLimited, Retryable
 
 if TYPE_CHECKING:
     import numpy as np

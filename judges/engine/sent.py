@@ -8,7 +8,7 @@ from typing import NamedTuple
 import orjson
 from pydantic import JsonValue
 
-from judges.adapters.base import Adapter
+from trajudge.judges.adapters.base import Adapter
 
 
 class SentCall(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from trajectories.errors import UserError
+from trajudge.trajectories.errors import UserError
 
 BUSY_SECONDS = 60.0
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from judges.engine.engine import Engine
+    from trajudge.judges.engine.engine import Engine
 
 SHORTEST = 1.0  # seconds: a shorter pause is over before it is read
 

@@ -7,9 +7,16 @@ agent's, ``matching`` pairs whole lists. One module a kind says what is read and
 
 from __future__ import annotations
 
-from rules.errors import BadPattern, BadSpecification, InvalidValue, TooLarge, TooSlow, Undecided
-from rules.values.compare import KINDS, equal, normalise
-from rules.values.model import Match, Mode, Normal
+from trajudge.rules.errors import (
+    BadPattern,
+    BadSpecification,
+    InvalidValue,
+    TooLarge,
+    TooSlow,
+    Undecided,
+)
+from trajudge.rules.values.compare import KINDS, equal, normalise
+from trajudge.rules.values.model import Match, Mode, Normal
 
 __all__ = [
     "KINDS",

@@ -13,9 +13,9 @@ import binascii
 import re
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.limits import TEXT_CHARS, bounded
-from rules.values.model import Kind
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import TEXT_CHARS, bounded
+from trajudge.rules.values.model import Kind
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from rules.errors import InvalidValue, TooLarge, Undecided
-from rules.limits import JSON_DEPTH, fullmatch, is_pattern
-from rules.values import (
+from trajudge.rules.errors import InvalidValue, TooLarge, Undecided
+from trajudge.rules.limits import JSON_DEPTH, fullmatch, is_pattern
+from trajudge.rules.values import (
     base64_text,
     boolean,
     coordinates,
@@ -27,7 +27,7 @@ from rules.values import (
     text,
     url,
 )
-from rules.values.model import Kind, Match, Mode
+from trajudge.rules.values.model import Kind, Match, Mode
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -110,7 +110,7 @@ def normalise(kind: str, raw: JsonValue, *, mode: Mode = Mode.SOUND) -> JsonValu
     several values is a list of alternatives, whosever value it is.
     """
     if mode is Mode.RELEASE:
-        from rules.values import release  # noqa: PLC0415  (only comparisons with it need it)
+        from trajudge.rules.values import release  # noqa: PLC0415  (only comparisons with it need it)
 
         return release.normalise(kind, raw)
     value, error = _parsed(kind, raw)
@@ -128,7 +128,7 @@ def equal(kind: str, expected: JsonValue, actual: JsonValue, *, mode: Mode = Mod
     case for the first two). Without either, equality is symmetric.
     """
     if mode is Mode.RELEASE:
-        from rules.values import release  # noqa: PLC0415
+        from trajudge.rules.values import release  # noqa: PLC0415
 
         return release.equal(kind, expected, actual)
     try:

@@ -13,11 +13,11 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from rules.errors import InvalidValue
-from rules.limits import SCALAR_CHARS
-from rules.values import decimals, number
-from rules.values.model import Kind
-from rules.values.text import folded
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import SCALAR_CHARS
+from trajudge.rules.values import decimals, number
+from trajudge.rules.values.model import Kind
+from trajudge.rules.values.text import folded
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

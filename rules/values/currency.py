@@ -13,11 +13,11 @@ import re
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from rules.errors import InvalidValue
-from rules.limits import SCALAR_CHARS
-from rules.values.decimals import bounded_decimal, from_json
-from rules.values.model import Kind
-from rules.values.text import raw_text, tidy
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import SCALAR_CHARS
+from trajudge.rules.values.decimals import bounded_decimal, from_json
+from trajudge.rules.values.model import Kind
+from trajudge.rules.values.text import raw_text, tidy
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -6,7 +6,7 @@ import math
 from decimal import Decimal
 from functools import lru_cache
 
-from rules.errors import InvalidValue, TooLarge
+from trajudge.rules.errors import InvalidValue, TooLarge
 
 LARGEST_EXPONENT = 308
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from rules.values.compare import equal
-from rules.values.model import Mode
+from trajudge.rules.values.compare import equal
+from trajudge.rules.values.model import Mode
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

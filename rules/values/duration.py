@@ -12,13 +12,13 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.limits import SCALAR_CHARS
-from rules.values import quantity
-from rules.values.decimals import show as show_number
-from rules.values.model import Kind
-from rules.values.quantity import Quantity, checked, resolution_of
-from rules.values.text import folded
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import SCALAR_CHARS
+from trajudge.rules.values import quantity
+from trajudge.rules.values.decimals import show as show_number
+from trajudge.rules.values.model import Kind
+from trajudge.rules.values.quantity import Quantity, checked, resolution_of
+from trajudge.rules.values.text import folded
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.limits import SCALAR_CHARS
-from rules.values.model import Kind
-from rules.values.postal import DIRECTIONS, STATES, STREETS
-from rules.values.text import folded, plain, raw_text
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import SCALAR_CHARS
+from trajudge.rules.values.model import Kind
+from trajudge.rules.values.postal import DIRECTIONS, STATES, STREETS
+from trajudge.rules.values.text import folded, plain, raw_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -12,10 +12,10 @@ import json
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-from rules.errors import InvalidValue, TooLarge
-from rules.limits import TEXT_CHARS, bounded, bounded_json, unicode_text
-from rules.values import decimals
-from rules.values.model import Kind
+from trajudge.rules.errors import InvalidValue, TooLarge
+from trajudge.rules.limits import TEXT_CHARS, bounded, bounded_json, unicode_text
+from trajudge.rules.values import decimals
+from trajudge.rules.values.model import Kind
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.limits import SCALAR_CHARS
-from rules.values.model import Kind
-from rules.values.text import plain, raw_text, texts
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import SCALAR_CHARS
+from trajudge.rules.values.model import Kind
+from trajudge.rules.values.text import plain, raw_text, texts
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.limits import TEXT_CHARS, bounded, unicode_text
-from rules.values.model import Kind
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import TEXT_CHARS, bounded, unicode_text
+from trajudge.rules.values.model import Kind
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

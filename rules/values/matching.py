@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from rules.errors import BadSpecification, TooLarge
+from trajudge.rules.errors import BadSpecification, TooLarge
 
 MAX_ITEMS = 1000
 

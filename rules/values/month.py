@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.limits import SCALAR_CHARS
-from rules.values import date
-from rules.values.date import MONTHS, Date
-from rules.values.model import Kind
-from rules.values.text import folded
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import SCALAR_CHARS
+from trajudge.rules.values import date
+from trajudge.rules.values.date import MONTHS, Date
+from trajudge.rules.values.model import Kind
+from trajudge.rules.values.text import folded
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

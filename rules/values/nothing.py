@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.limits import SCALAR_CHARS
-from rules.values.model import Kind
-from rules.values.text import plain
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import SCALAR_CHARS
+from trajudge.rules.values.model import Kind
+from trajudge.rules.values.text import plain
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

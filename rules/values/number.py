@@ -12,11 +12,11 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.limits import SCALAR_CHARS, bounded
-from rules.values.decimals import bounded_decimal, from_json, show
-from rules.values.model import Kind
-from rules.values.text import raw_text, tidy
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import SCALAR_CHARS, bounded
+from trajudge.rules.values.decimals import bounded_decimal, from_json, show
+from trajudge.rules.values.model import Kind
+from trajudge.rules.values.text import raw_text, tidy
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -11,7 +11,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
-from rules.errors import InvalidValue
+from trajudge.rules.errors import InvalidValue
 
 LARGEST_SHARE = Decimal("0.03")
 _LARGEST = Decimal(10) ** 15

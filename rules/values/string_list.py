@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rules.errors import TooLarge
-from rules.limits import TEXT_CHARS
-from rules.values.model import Kind
-from rules.values.text import plain, raw_text
+from trajudge.rules.errors import TooLarge
+from trajudge.rules.limits import TEXT_CHARS
+from trajudge.rules.values.model import Kind
+from trajudge.rules.values.text import plain, raw_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

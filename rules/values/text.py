@@ -13,10 +13,10 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.limits import TEXT_CHARS, bounded, nfkc, unicode_text
-from rules.values.decimals import from_json, show
-from rules.values.model import Kind
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import TEXT_CHARS, bounded, nfkc, unicode_text
+from trajudge.rules.values.decimals import from_json, show
+from trajudge.rules.values.model import Kind
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -16,10 +16,10 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, unquote_plus
 
-from rules.errors import InvalidValue
-from rules.limits import bounded, unicode_text
-from rules.values.model import Kind
-from rules.values.text import raw_text
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import bounded, unicode_text
+from trajudge.rules.values.model import Kind
+from trajudge.rules.values.text import raw_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

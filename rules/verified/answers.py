@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rules.errors import InvalidValue
-from rules.limits import bounded_json
-from rules.values import KINDS, Mode, equal, normalise
-from rules.values.matching import Matching, match_ordered, match_unordered
-from rules.verified.dataset import AnswerCheck, Schema
-from rules.verified.network.sites import Binding
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import bounded_json
+from trajudge.rules.values import KINDS, Mode, equal, normalise
+from trajudge.rules.values.matching import Matching, match_ordered, match_unordered
+from trajudge.rules.verified.dataset import AnswerCheck, Schema
+from trajudge.rules.verified.network.sites import Binding
 
 _BLANK: tuple[Any, ...] = (None, "", [], {})
 

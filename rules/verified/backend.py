@@ -16,15 +16,15 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from rules.errors import BadPattern
-from rules.limits import bounded_json
-from rules.values import InvalidValue, equal
-from rules.verdict import Assertion, Outcome, decided
-from rules.verified.database import NoRows, select
-from rules.verified.dataset import BackendCheck, Task
-from rules.verified.network.addresses import kind_of
-from rules.verified.network.jsonpath import find
-from trajectories.errors import UserError
+from trajudge.rules.errors import BadPattern
+from trajudge.rules.limits import bounded_json
+from trajudge.rules.values import InvalidValue, equal
+from trajudge.rules.verdict import Assertion, Outcome, decided
+from trajudge.rules.verified.database import NoRows, select
+from trajudge.rules.verified.dataset import BackendCheck, Task
+from trajudge.rules.verified.network.addresses import kind_of
+from trajudge.rules.verified.network.jsonpath import find
+from trajudge.trajectories.errors import UserError
 
 MAX_REPLY = 8 * 2**20
 

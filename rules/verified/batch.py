@@ -17,14 +17,14 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from rules.verdict import Outcome, Verdict
-from rules.verified.backend import State
-from rules.verified.dataset import Task
-from rules.verified.evaluator import VerifiedEvaluator
-from rules.verified.results import TaskResult, result_of
-from rules.verified.runs import read_answer, read_trace, run_files
-from rules.verified.state import run_states
-from trajectories.errors import UserError
+from trajudge.rules.verdict import Outcome, Verdict
+from trajudge.rules.verified.backend import State
+from trajudge.rules.verified.dataset import Task
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.results import TaskResult, result_of
+from trajudge.rules.verified.runs import read_answer, read_trace, run_files
+from trajudge.rules.verified.state import run_states
+from trajudge.trajectories.errors import UserError
 
 SECONDS = 60.0
 _RESULT = msgspec.msgpack.Decoder(TaskResult)

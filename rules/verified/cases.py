@@ -13,23 +13,23 @@ from typing import Any
 
 import msgspec
 
-from rules.mutation import Case, Mutator, Trials, Variant
-from rules.mutators import HARMLESS, NEAR_MISSES
-from rules.trace_mutators import TRACE_HARMLESS, TRACE_NEAR_MISSES
-from rules.values import Mode
-from rules.verdict import Verdict
-from rules.verified.backend import State
-from rules.verified.dataset import Task
-from rules.verified.evaluator import VerifiedEvaluator
-from rules.verified.mutants import changed_entries, forbidden_entry
-from rules.verified.network.checks import Decisive, decisive_events, is_final_page
-from rules.verified.network.events import Event, Trace
-from rules.verified.network.read import trace_of_list
-from rules.verified.network.sites import Hosts
-from rules.verified.response import Response, read_response
-from rules.verified.runs import found_runs, read_answer, read_trace, run_files
-from rules.verified.state import run_states
-from rules.verified.synthesis import Entry, hosts_for, synthesise
+from trajudge.rules.mutation import Case, Mutator, Trials, Variant
+from trajudge.rules.mutators import HARMLESS, NEAR_MISSES
+from trajudge.rules.trace_mutators import TRACE_HARMLESS, TRACE_NEAR_MISSES
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Verdict
+from trajudge.rules.verified.backend import State
+from trajudge.rules.verified.dataset import Task
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.mutants import changed_entries, forbidden_entry
+from trajudge.rules.verified.network.checks import Decisive, decisive_events, is_final_page
+from trajudge.rules.verified.network.events import Event, Trace
+from trajudge.rules.verified.network.read import trace_of_list
+from trajudge.rules.verified.network.sites import Hosts
+from trajudge.rules.verified.response import Response, read_response
+from trajudge.rules.verified.runs import found_runs, read_answer, read_trace, run_files
+from trajudge.rules.verified.state import run_states
+from trajudge.rules.verified.synthesis import Entry, hosts_for, synthesise
 
 SOUND_WITH_ACTIVITY = "sound-activity"
 _MOST_EVENTS = 20_000

@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from rules.reading import decode, read_bytes
-from trajectories.errors import UserError
+from trajudge.rules.reading import decode, read_bytes
+from trajudge.trajectories.errors import UserError
 
 TaskId: TypeAlias = int | str
 TaskType: TypeAlias = Literal["retrieve", "mutate", "navigate"]

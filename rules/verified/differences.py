@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rules.values import Mode
-from rules.verified.dataset import Task
-from rules.verified.evaluator import VerifiedEvaluator
-from rules.verified.network.read import trace_of_list
+from trajudge.rules.values import Mode
+from trajudge.rules.verified.dataset import Task
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network.read import trace_of_list
 
 _SHOP = "http://shop.example:7770"
 _HOSTS = {"__SHOPPING__": (_SHOP,)}

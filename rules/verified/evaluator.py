@@ -14,22 +14,22 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from rules.errors import InvalidValue, Undecided
-from rules.limits import slow_patterns_counted
-from rules.values import Mode, equal
-from rules.verdict import Assertion, Outcome, Verdict, checked, decided, shown, verdict_of
-from rules.verified import release
-from rules.verified.answers import bound_data, normal_data, same_data
-from rules.verified.backend import State, backend_assertions
-from rules.verified.dataset import AnswerCheck, Task
-from rules.verified.network.checks import network_assertions
-from rules.verified.network.events import Trace
-from rules.verified.network.run import sites_of, unlocated
-from rules.verified.network.sites import Binding, Hosts
-from rules.verified.release.addresses import binding_of
-from rules.verified.release.answers import answer_assertions as release_answer
-from rules.verified.release.network import network_assertions as release_network
-from rules.verified.response import Oversized, ParseFailure, Response, read_response
+from trajudge.rules.errors import InvalidValue, Undecided
+from trajudge.rules.limits import slow_patterns_counted
+from trajudge.rules.values import Mode, equal
+from trajudge.rules.verdict import Assertion, Outcome, Verdict, checked, decided, shown, verdict_of
+from trajudge.rules.verified import release
+from trajudge.rules.verified.answers import bound_data, normal_data, same_data
+from trajudge.rules.verified.backend import State, backend_assertions
+from trajudge.rules.verified.dataset import AnswerCheck, Task
+from trajudge.rules.verified.network.checks import network_assertions
+from trajudge.rules.verified.network.events import Trace
+from trajudge.rules.verified.network.run import sites_of, unlocated
+from trajudge.rules.verified.network.sites import Binding, Hosts
+from trajudge.rules.verified.release.addresses import binding_of
+from trajudge.rules.verified.release.answers import answer_assertions as release_answer
+from trajudge.rules.verified.release.network import network_assertions as release_network
+from trajudge.rules.verified.response import Oversized, ParseFailure, Response, read_response
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rules.errors import InvalidValue
-from rules.limits import fullmatch
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import fullmatch
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

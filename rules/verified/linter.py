@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rules.findings import Finding
-from rules.values import Mode
-from rules.verdict import Outcome
-from rules.verified.dataset import NetworkCheck, Task, placeholders
-from rules.verified.evaluator import VerifiedEvaluator
-from rules.verified.mutants import mutants
-from rules.verified.network.patterns import HOLE, is_pattern
-from rules.verified.synthesis import Synthesis, synthesise
+from trajudge.rules.findings import Finding
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.dataset import NetworkCheck, Task, placeholders
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.mutants import mutants
+from trajudge.rules.verified.network.patterns import HOLE, is_pattern
+from trajudge.rules.verified.synthesis import Synthesis, synthesise
 
 CATEGORIES = (
     "unsatisfiable",

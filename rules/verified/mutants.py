@@ -10,12 +10,12 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 
 import msgspec
 
-from rules.verified.dataset import NetworkCheck, Task
-from rules.verified.network.addresses import expected_query, ignored
-from rules.verified.network.jsonpath import find
-from rules.verified.network.patterns import HOLE, is_pattern
-from rules.verified.network.sites import Hosts
-from rules.verified.synthesis import Entry, SyntheticRun
+from trajudge.rules.verified.dataset import NetworkCheck, Task
+from trajudge.rules.verified.network.addresses import expected_query, ignored
+from trajudge.rules.verified.network.jsonpath import find
+from trajudge.rules.verified.network.patterns import HOLE, is_pattern
+from trajudge.rules.verified.network.sites import Hosts
+from trajudge.rules.verified.synthesis import Entry, SyntheticRun
 
 _OTHER_HOST = "http://elsewhere.example"
 _WRONG = "zzwrongzz"

@@ -27,8 +27,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rules.errors import InvalidValue
-from rules.limits import bounded_json
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import bounded_json
 
 MAX_ANSWER = 4 * 2**20
 MAX_DETAILS = 500

@@ -9,8 +9,8 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from rules.verdict import Assertion, Outcome, Verdict
-from rules.verified.dataset import TaskId
+from trajudge.rules.verdict import Assertion, Outcome, Verdict
+from trajudge.rules.verified.dataset import TaskId
 
 MULTI_SITE = "multi-site"
 TAU = 0.5

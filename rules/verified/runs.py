@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from rules.reading import decode, read_bytes
-from rules.verified.dataset import Task, TaskId
-from rules.verified.network.events import Trace
-from rules.verified.network.read import load_trace
-from rules.verified.response import MAX_ANSWER, Oversized
-from rules.verified.state import STATE_FILE
-from trajectories.errors import UserError
-from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.verified.dataset import Task, TaskId
+from trajudge.rules.verified.network.events import Trace
+from trajudge.rules.verified.network.read import load_trace
+from trajudge.rules.verified.response import MAX_ANSWER, Oversized
+from trajudge.rules.verified.state import STATE_FILE
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 ANSWER_FILE = "agent_response.json"
 _HEAD = 10_000

@@ -17,11 +17,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from rules.output import write_json
-from rules.reading import decode, read_bytes
-from rules.verified.backend import RestProbe, SqlProbe, State, captured
-from trajectories.errors import UserError
-from trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.rules.output import write_json
+from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.verified.backend import RestProbe, SqlProbe, State, captured
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
 
 STATE_FILE = "state.json"
 _NOT_ASKED = "the probe was not asked after the run"

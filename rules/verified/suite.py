@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rules.naive_agents import RESPONSE_AGENTS
-from rules.suites import Suite
-from rules.values import Mode
-from rules.verified.cases import SOUND_WITH_ACTIVITY, evaluator_of, trials
-from rules.verified.dataset import Task, load_tasks
-from rules.verified.linter import CATEGORIES, UNIONS, lint
-from rules.verified.network.events import Trace
-from rules.verified.network.read import trace_of_list
-from rules.verified.network.sites import DEFAULT_PORTS
+from trajudge.rules.naive_agents import RESPONSE_AGENTS
+from trajudge.rules.suites import Suite
+from trajudge.rules.values import Mode
+from trajudge.rules.verified.cases import SOUND_WITH_ACTIVITY, evaluator_of, trials
+from trajudge.rules.verified.dataset import Task, load_tasks
+from trajudge.rules.verified.linter import CATEGORIES, UNIONS, lint
+from trajudge.rules.verified.network.events import Trace
+from trajudge.rules.verified.network.read import trace_of_list
+from trajudge.rules.verified.network.sites import DEFAULT_PORTS
 
 _EVALUATORS = ("AgentResponseEvaluator", "NetworkEventEvaluator", "BackendStateEvaluator")
 

@@ -8,9 +8,9 @@ from statistics import fmean
 
 from msgspec import Struct
 
-from rules.intervals import t_half_width, wilson
-from rules.verdict import Outcome
-from rules.verified.results import TaskResult, premature
+from trajudge.rules.intervals import t_half_width, wilson
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.results import TaskResult, premature
 
 
 class Macro(Struct, frozen=True, kw_only=True):

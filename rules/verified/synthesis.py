@@ -14,17 +14,17 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import UNSET, Struct
 
-from rules.values import Mode
-from rules.verdict import Outcome, Verdict
-from rules.verified.dataset import NetworkCheck, Task, placeholder, placeholders
-from rules.verified.evaluator import VerifiedEvaluator
-from rules.verified.examples import example
-from rules.verified.network.addresses import expected_query
-from rules.verified.network.events import Trace
-from rules.verified.network.jsonpath import EVERY, Filter, compiled
-from rules.verified.network.patterns import HOLE, fullmatch, is_pattern
-from rules.verified.network.read import trace_of_list
-from rules.verified.network.sites import DEFAULT_PORTS, FOLDERS
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome, Verdict
+from trajudge.rules.verified.dataset import NetworkCheck, Task, placeholder, placeholders
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.examples import example
+from trajudge.rules.verified.network.addresses import expected_query
+from trajudge.rules.verified.network.events import Trace
+from trajudge.rules.verified.network.jsonpath import EVERY, Filter, compiled
+from trajudge.rules.verified.network.patterns import HOLE, fullmatch, is_pattern
+from trajudge.rules.verified.network.read import trace_of_list
+from trajudge.rules.verified.network.sites import DEFAULT_PORTS, FOLDERS
 
 Entry = dict[str, Any]
 _PAGE = {

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rules.findings import Finding
-from rules.weaknesses.published import PUBLISHED, UNIONS
-from rules.weaknesses.traps import TRAPS
-from rules.webarena.model import Task
+from trajudge.rules.findings import Finding
+from trajudge.rules.weaknesses.published import PUBLISHED, UNIONS
+from trajudge.rules.weaknesses.traps import TRAPS
+from trajudge.rules.webarena.model import Task
 
 CATEGORIES = tuple(PUBLISHED) + tuple(TRAPS)
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import UNSET
 
-from rules.findings import Finding
-from rules.weaknesses.references import page_checks, references
-from rules.webarena.model import UNACHIEVABLE, Task
+from trajudge.rules.findings import Finding
+from trajudge.rules.weaknesses.references import page_checks, references
+from trajudge.rules.webarena.model import UNACHIEVABLE, Task
 
 Detector = Callable[[Task], Iterator[Finding]]
 

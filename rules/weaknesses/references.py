@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import UNSET
 
-from rules.webarena.model import PageCheck, Task
+from trajudge.rules.webarena.model import PageCheck, Task
 
 Where = Literal["answer", "page"]
 How = Literal["exact_match", "must_include", "fuzzy_match"]

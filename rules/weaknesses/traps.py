@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import UNSET
 
-from rules.findings import Finding
-from rules.weaknesses.references import Reference, page_checks, references
-from rules.webarena.model import Task
-from rules.webarena.strings import OR, clean, must_include
-from rules.webarena.urls import alternatives, base_and_query
+from trajudge.rules.findings import Finding
+from trajudge.rules.weaknesses.references import Reference, page_checks, references
+from trajudge.rules.webarena.model import Task
+from trajudge.rules.webarena.strings import OR, clean, must_include
+from trajudge.rules.webarena.urls import alternatives, base_and_query
 
 _MARKER = re.compile(r"\|\s{0,3}or\s{0,3}\|", re.IGNORECASE)
 _PATTERN = re.compile(r"^\^|\.[*+]|\\[dwsbDWSB]|\[[^\]\n]{1,40}\][*+]|\(\?[:=!imsP<]")

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from rules.webarena.evaluator import AnswerQuestion, WebArenaEvaluator, evaluate_runs
-from rules.webarena.files import load_runs, load_tasks
-from rules.webarena.model import Run, StoredPage, Task, Trace
+from trajudge.rules.webarena.evaluator import AnswerQuestion, WebArenaEvaluator, evaluate_runs
+from trajudge.rules.webarena.files import load_runs, load_tasks
+from trajudge.rules.webarena.model import Run, StoredPage, Task, Trace
 
 __all__ = [
     "AnswerQuestion",

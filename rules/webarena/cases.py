@@ -11,17 +11,24 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from rules.mutation import Case, Trials
-from rules.mutators import HARMLESS, NEAR_MISSES
-from rules.trace_mutators import TRACE_HARMLESS, TRACE_NEAR_MISSES
-from rules.verified.network.sites import DEFAULT_PORTS
-from rules.webarena.evaluator import WebArenaEvaluator
-from rules.webarena.files import load_runs
-from rules.webarena.model import UNACHIEVABLE, PageCheck, RequiredContents, StoredPage, Task, Trace
-from rules.webarena.pages import LAST
-from rules.webarena.strings import OR
-from rules.webarena.urls import render
-from trajectories.errors import UserError
+from trajudge.rules.mutation import Case, Trials
+from trajudge.rules.mutators import HARMLESS, NEAR_MISSES
+from trajudge.rules.trace_mutators import TRACE_HARMLESS, TRACE_NEAR_MISSES
+from trajudge.rules.verified.network.sites import DEFAULT_PORTS
+from trajudge.rules.webarena.evaluator import WebArenaEvaluator
+from trajudge.rules.webarena.files import load_runs
+from trajudge.rules.webarena.model import (
+    UNACHIEVABLE,
+    PageCheck,
+    RequiredContents,
+    StoredPage,
+    Task,
+    Trace,
+)
+from trajudge.rules.webarena.pages import LAST
+from trajudge.rules.webarena.strings import OR
+from trajudge.rules.webarena.urls import render
+from trajudge.trajectories.errors import UserError
 
 _PAGE = "http://page.invalid/"
 _SITES = {

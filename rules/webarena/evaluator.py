@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from rules.verdict import Assertion, Outcome, Verdict, shown, verdict_of
-from rules.webarena.model import UNACHIEVABLE, ReferenceAnswers, Run, Task, TaskId, Trace
-from rules.webarena.pages import page_assertions
-from rules.webarena.strings import clean, exact_match, must_include
-from rules.webarena.urls import alternatives, render, unresolved, url_match
-from trajectories.errors import UserError
+from trajudge.rules.verdict import Assertion, Outcome, Verdict, shown, verdict_of
+from trajudge.rules.webarena.model import UNACHIEVABLE, ReferenceAnswers, Run, Task, TaskId, Trace
+from trajudge.rules.webarena.pages import page_assertions
+from trajudge.rules.webarena.strings import clean, exact_match, must_include
+from trajudge.rules.webarena.urls import alternatives, render, unresolved, url_match
+from trajudge.trajectories.errors import UserError
 
 _NO_JUDGE = "a judge model decides this and none was given"
 _UNDECIDED = "the judge model gave no decision"

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from rules.reading import decode, read_bytes
-from rules.webarena.model import Run, Task
-from trajectories.errors import UserError
-from trajectories.safe_files import DataFolder
+from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.webarena.model import Run, Task
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.safe_files import DataFolder
 
 
 def load_tasks(path: Path) -> tuple[Task, ...]:

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
-from rules.output import progress_line, write_text
-from rules.webarena.files import load_runs, load_tasks
-from rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
-from trajectories.errors import MissingExtra, UserError
-from trajectories.exits import DONE, Parser, user_errors
-from trajectories.terminal import one_line
+from trajudge.rules.output import progress_line, write_text
+from trajudge.rules.webarena.files import load_runs, load_tasks
+from trajudge.rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
+from trajudge.trajectories.errors import MissingExtra, UserError
+from trajudge.trajectories.exits import DONE, Parser, user_errors
+from trajudge.trajectories.terminal import one_line
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, CDPSession

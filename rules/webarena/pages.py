@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from rules.verdict import Assertion, Outcome, shown
-from rules.webarena.model import PageCheck, RequiredContents, StoredPage, Trace
-from rules.webarena.strings import OR, clean, exact_match, must_include
-from rules.webarena.urls import post_address, render, unresolved
+from trajudge.rules.verdict import Assertion, Outcome, shown
+from trajudge.rules.webarena.model import PageCheck, RequiredContents, StoredPage, Trace
+from trajudge.rules.webarena.strings import OR, clean, exact_match, must_include
+from trajudge.rules.webarena.urls import post_address, render, unresolved
 
 _POST_ADDRESS = re.compile(r"func:reddit_get_post_url\('__last_url__'\)")
 LAST = "last"

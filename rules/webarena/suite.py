@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rules.naive_agents import TEXT_AGENTS
-from rules.suites import Suite
-from rules.weaknesses import CATEGORIES, UNIONS, weaknesses
-from rules.webarena.cases import trials
-from rules.webarena.evaluator import WebArenaEvaluator
-from rules.webarena.files import load_tasks
-from rules.webarena.model import Trace
+from trajudge.rules.naive_agents import TEXT_AGENTS
+from trajudge.rules.suites import Suite
+from trajudge.rules.weaknesses import CATEGORIES, UNIONS, weaknesses
+from trajudge.rules.webarena.cases import trials
+from trajudge.rules.webarena.evaluator import WebArenaEvaluator
+from trajudge.rules.webarena.files import load_tasks
+from trajudge.rules.webarena.model import Trace
 
 
 def _detect(record: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qs, urlparse, urlsplit
 
-from rules.webarena.strings import OR
+from trajudge.rules.webarena.strings import OR
 
 _PLACEHOLDER = re.compile(r"__[A-Z][A-Z_]*__")
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from annotations import Annotation, Role, open_annotations, primary_labels
-from annotations.agentrewardbench import BENCHMARKS, benchmark_of, load, load_splits
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.annotations import Annotation, Role, open_annotations, primary_labels
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, load, load_splits
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 HEADER = (
     "annotator_name,benchmark,task_id,model_name,exp_name,trajectory_success,"
@@ -184,7 +184,7 @@ def test_every_expert_cell_of_table_6(real: list[Annotation], real_data: Path) -
 
 def test_the_installed_package_is_not_imported() -> None:
     code = (
-        "import sys; from annotations import open_annotations\n"
+        "import sys; from trajudge.annotations import open_annotations\n"
         "try: open_annotations('agentrewardbench')\n"
         "except Exception as error: assert 'pip install' in str(error)\n"
         "sys.exit('agent_reward_bench' in sys.modules)"

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from annotations import Annotation, Role, open_annotations
-from annotations.agreement import Label, agreement, cohen_kappa, label_pairs
-from trajectories.model import TrajectoryKey
+from trajudge.annotations import Annotation, Role, open_annotations
+from trajudge.annotations.agreement import Label, agreement, cohen_kappa, label_pairs
+from trajudge.trajectories.model import TrajectoryKey
 
 PAIRS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=60)
 

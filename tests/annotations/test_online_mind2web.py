@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from annotations.online_mind2web import HumanLabel, human_labels
-from trajectories.errors import UserError
+from trajudge.annotations.online_mind2web import HumanLabel, human_labels
+from trajudge.trajectories.errors import UserError
 
 
 @pytest.mark.real_data

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotations import Annotation, Role, open_annotations
-from annotations.store import detect, load, write
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.annotations import Annotation, Role, open_annotations
+from trajudge.annotations.store import detect, load, write
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 FLAG = st.sampled_from([True, False, None])
 ANNOTATIONS = st.builds(

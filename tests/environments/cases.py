@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from environments.agents.protocol import Job
-from environments.agents.script import AGENTS, Behaviour
-from environments.apps import load_app
-from environments.checks.integrity import check
-from environments.model.case import Case
-from environments.model.config import Config
+from trajudge.environments.agents.protocol import Job
+from trajudge.environments.agents.script import AGENTS, Behaviour
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.integrity import check
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import Config
 
 
 def sound(scenario: str, app: str = "shop", **axes: int) -> Case:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from environments.recording.recorder import Recorder, open_recorder
+from trajudge.environments.recording.recorder import Recorder, open_recorder
 
 
 @pytest.fixture(scope="session")

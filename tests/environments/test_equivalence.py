@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from environments.analysis.pass_at_k import Attempt, summary
-from environments.equivalence import main
-from environments.model.case import write_cases
 from tests.environments.cases import sound
-from trajectories.exits import DONE, MISTAKE
+from trajudge.environments.analysis.pass_at_k import Attempt, summary
+from trajudge.environments.equivalence import main
+from trajudge.environments.model.case import write_cases
+from trajudge.trajectories.exits import DONE, MISTAKE
 
 
 def test_both_rates_are_the_unbiased_means_over_cases() -> None:

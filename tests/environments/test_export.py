@@ -15,18 +15,18 @@ from typing import Any
 
 import pytest
 
-from environments.apps import load_app
-from environments.checks.integrity import check
-from environments.checks.profiles import replayable_state
-from environments.export import main
-from environments.kit.theme import name_of, theme, wordings
-from environments.model.case import Case, write_cases
-from environments.model.config import Config
-from environments.serving.run import open_run
-from environments.serving.static_copy import BEYOND, NOTE, START, NotStatic, bundle
-from environments.serving.static_export import export
-from environments.verify import expected
-from trajectories.errors import UserError
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.integrity import check
+from trajudge.environments.checks.profiles import replayable_state
+from trajudge.environments.export import main
+from trajudge.environments.kit.theme import name_of, theme, wordings
+from trajudge.environments.model.case import Case, write_cases
+from trajudge.environments.model.config import Config
+from trajudge.environments.serving.run import open_run
+from trajudge.environments.serving.static_copy import BEYOND, NOTE, START, NotStatic, bundle
+from trajudge.environments.serving.static_export import export
+from trajudge.environments.verify import expected
+from trajudge.trajectories.errors import UserError
 
 _HREF = re.compile(r'(?:href|src)="([^"]*)"')
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from environments.apps import APPS, load_app
-from environments.generate import main
-from environments.model.axes import instance, open_state
-from environments.model.binding import bind
-from environments.model.case import read_cases
-from environments.model.config import Config
-from environments.verify import Evidence, expected
 from tests.llm_server import LlmServer, always
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.generate import main
+from trajudge.environments.model.axes import instance, open_state
+from trajudge.environments.model.binding import bind
+from trajudge.environments.model.case import read_cases
+from trajudge.environments.model.config import Config
+from trajudge.environments.verify import Evidence, expected
 
 
 def run(tmp_path: Path, *options: str) -> tuple[int, Path]:

@@ -13,25 +13,25 @@ from pathlib import Path
 
 import pytest
 
-from annotations import store as annotation_store
-from environments.agents.protocol import Job
-from environments.agents.script import AGENTS, Behaviour
-from environments.model.case import write_cases
-from environments.model.config import Config
-from environments.record import main
-from environments.recording.campaign import Plan, record
-from environments.recording.jobs import chosen, jobs_for
-from environments.recording.journal import Journal
-from environments.recording.recorder import run_name
-from eval.judge import main as judge
-from rules.verified.network.read import load_trace
 from tests.environments.agents.solver import solving
 from tests.environments.cases import sound
 from tests.llm_server import LlmServer, always
-from trajectories import store
-from trajectories.errors import UserError
-from trajectories.exits import DONE, FAILURES, INTERRUPTED, MISTAKE
-from trajectories.model import Trajectory
+from trajudge.annotations import store as annotation_store
+from trajudge.environments.agents.protocol import Job
+from trajudge.environments.agents.script import AGENTS, Behaviour
+from trajudge.environments.model.case import write_cases
+from trajudge.environments.model.config import Config
+from trajudge.environments.record import main
+from trajudge.environments.recording.campaign import Plan, record
+from trajudge.environments.recording.jobs import chosen, jobs_for
+from trajudge.environments.recording.journal import Journal
+from trajudge.environments.recording.recorder import run_name
+from trajudge.eval.judge import main as judge
+from trajudge.rules.verified.network.read import load_trace
+from trajudge.trajectories import store
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE, FAILURES, INTERRUPTED, MISTAKE
+from trajudge.trajectories.model import Trajectory
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("oracle", "does-nothing", "instructs-the-judge")

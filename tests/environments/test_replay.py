@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from environments.analysis.blind_replay import CONDITIONS, Outcome, replay, summary
-from environments.model.case import write_cases
-from environments.recording.recorder import Recorder
-from environments.replay import main
 from tests.environments.cases import sound
-from trajectories.exits import DONE, MISTAKE
+from trajudge.environments.analysis.blind_replay import CONDITIONS, Outcome, replay, summary
+from trajudge.environments.model.case import write_cases
+from trajudge.environments.recording.recorder import Recorder
+from trajudge.environments.replay import main
+from trajudge.trajectories.exits import DONE, MISTAKE
 
 
 @pytest.mark.browser

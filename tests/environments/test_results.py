@@ -7,16 +7,16 @@ from pathlib import Path
 import orjson
 import pytest
 
-from annotations import store as annotation_store
-from annotations.model import Annotation
-from environments.analysis.outcomes import outcomes
-from environments.model.case import Case, write_cases
-from environments.model.config import Config
-from environments.results import main
-from trajectories import store
-from trajectories.errors import UserError
-from trajectories.exits import DONE
-from trajectories.model import Trajectory, TrajectoryKey
+from trajudge.annotations import store as annotation_store
+from trajudge.annotations.model import Annotation
+from trajudge.environments.analysis.outcomes import outcomes
+from trajudge.environments.model.case import Case, write_cases
+from trajudge.environments.model.config import Config
+from trajudge.environments.results import main
+from trajudge.trajectories import store
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
 # scenario, theme, noise, success
 RUNS = (

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from environments.agents.policy import RETRIES, Policy
-from environments.agents.script import Behaviour, Intent, Say
-from environments.chromium import View
-from environments.chromium.axtree import Element
-from environments.model.case import Case, read_cases, write_cases
-from environments.model.plan import enter, press
-from environments.recording.recorder import Recorder
-from environments.recording.validation import CHECKS, Check, validate
-from environments.recording.validation_run import CHECKED
-from environments.validate import main
 from tests.environments.cases import agent, job, sound
-from trajectories.exits import DONE, FAILURES
-from trajectories.model import Observation
+from trajudge.environments.agents.policy import RETRIES, Policy
+from trajudge.environments.agents.script import Behaviour, Intent, Say
+from trajudge.environments.chromium import View
+from trajudge.environments.chromium.axtree import Element
+from trajudge.environments.model.case import Case, read_cases, write_cases
+from trajudge.environments.model.plan import enter, press
+from trajudge.environments.recording.recorder import Recorder
+from trajudge.environments.recording.validation import CHECKS, Check, validate
+from trajudge.environments.recording.validation_run import CHECKED
+from trajudge.environments.validate import main
+from trajudge.trajectories.exits import DONE, FAILURES
+from trajudge.trajectories.model import Observation
 
 ORACLE = agent(Behaviour.ORACLE)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotations import Annotation
-from judges.model import Call, Judgment, Status, Usage
-from trajectories.model import TrajectoryKey
+from trajudge.annotations import Annotation
+from trajudge.judges.model import Call, Judgment, Status, Usage
+from trajudge.trajectories.model import TrajectoryKey
 
 
 def key(task: object, benchmark: str = "webarena", agent: str = "agent") -> TrajectoryKey:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eval.judge import main
-from eval.run_folder import read_judgments
 from tests.llm_server import LlmServer
-from trajectories import store
-from trajectories.sample import sample_path
+from trajudge.eval.judge import main
+from trajudge.eval.run_folder import read_judgments
+from trajudge.trajectories import store
+from trajudge.trajectories.sample import sample_path
 
 SAMPLE = sum(1 for _ in store.read(sample_path()))
 

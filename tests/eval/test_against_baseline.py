@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.scores import Difference, Scores
-from eval.scoring import score
-from eval.stats.clustered_differences import clustered_differences
-from eval.stats.comparison import probability_of_improvement
-from eval.tables import tables
 from tests.eval.cases import key, label, said
-from trajectories.model import TrajectoryKey
+from trajudge.eval.scores import Difference, Scores
+from trajudge.eval.scoring import score
+from trajudge.eval.stats.clustered_differences import clustered_differences
+from trajudge.eval.stats.comparison import probability_of_improvement
+from trajudge.eval.tables import tables
+from trajudge.trajectories.model import TrajectoryKey
 
 N = 120
 

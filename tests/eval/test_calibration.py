@@ -7,11 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.calibration import Calibrations, read_map
-from eval.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest, write_rewards
-from eval.score import main
 from tests.eval.cases import key, label, said
-from trajectories.errors import UserError
+from trajudge.eval.calibration import Calibrations, read_map
+from trajudge.eval.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    write_labels,
+    write_manifest,
+    write_rewards,
+)
+from trajudge.eval.score import main
+from trajudge.trajectories.errors import UserError
 
 
 def make_run(folder: Path, *, scores: bool = True) -> Path:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from eval.cli import COMMANDS, main
+from trajudge.eval.cli import COMMANDS, main
 
 SLOW = ("openai", "anthropic", "litellm", "datasets", "sklearn", "scipy", "pydantic", "numpy")
 

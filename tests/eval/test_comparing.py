@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotations import Labels
-from eval.scores import Comparison, Difference, Scores
-from eval.scoring import score
-from eval.stats.comparison import holm
-from eval.uncertainty import Bootstrap
-from judges.model import Judgment, Status
 from tests.eval.cases import failed, key, label, said
+from trajudge.annotations import Labels
+from trajudge.eval.scores import Comparison, Difference, Scores
+from trajudge.eval.scoring import score
+from trajudge.eval.stats.comparison import holm
+from trajudge.eval.uncertainty import Bootstrap
+from trajudge.judges.model import Judgment, Status
 
 N = 120
 LABELS: Labels = {key(i): label(i, i % 2 == 0) for i in range(N)}

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from eval.judge import main
-from eval.remarks import flip_rate, remarks
-from eval.run_folder import read_judgments
-from judges.model import Judgment, Status
 from tests.judges.runs import GOOD, mug_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from trajudge.eval.judge import main
+from trajudge.eval.remarks import flip_rate, remarks
+from trajudge.eval.run_folder import read_judgments
+from trajudge.judges.model import Judgment, Status
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 BAD = GOOD.replace("Successful", "Unsuccessful")
 OWN = '''"""Success if the agent said anything."""
-from judges.model import Verdict
+from trajudge.judges.model import Verdict
 
 needs_model = False
 
@@ -173,8 +173,8 @@ def test_a_judge_from_a_file() -> None:
 
 def test_a_judge_from_a_file_asks_a_model_and_takes_options() -> None:
     Path("asking.py").write_text(
-        "from judges.model import Message, Text, Verdict\n"
-        "from trajectories.model import Record\n\n\n"
+        "from trajudge.judges.model import Message, Text, Verdict\n"
+        "from trajudge.trajectories.model import Record\n\n\n"
         "class Options(Record):\n    word: str = 'yes'\n\n\n"
         "def judge(options):\n"
         "    async def judged(trajectory, ask):\n"

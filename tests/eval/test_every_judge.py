@@ -9,11 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from eval.judge import main
-from eval.run_folder import read_judgments, read_manifest
-from eval.telemetry import main as train
-from judges.registry import JUDGES
-from prompts.render import load_prompt
 from tests.eval.test_paper_judges import ASSUMED
 from tests.judges.test_insta import REPLY as INSTA
 from tests.judges.test_logprob import logprobs
@@ -22,6 +17,11 @@ from tests.judges.test_rubric import CRITERIA
 from tests.judges.test_rubric import stage_of as rubric_stage_of
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
+from trajudge.eval.judge import main
+from trajudge.eval.run_folder import read_judgments, read_manifest
+from trajudge.eval.telemetry import main as train
+from trajudge.judges.registry import JUDGES
+from trajudge.prompts.render import load_prompt
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

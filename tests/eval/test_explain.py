@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from eval.explain import KINDS, UNCLASSIFIED
-from eval.judge import main as judge_main
-from eval.score import main
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, always, at
+from trajudge.eval.explain import KINDS, UNCLASSIFIED
+from trajudge.eval.judge import main as judge_main
+from trajudge.eval.score import main
 
 KEY = "sk-not-to-be-shown"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.judge import main
+from trajudge.eval.judge import main
 
 WORDS = ["--judge", "heuristic", "--data", "sample", "--out"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.hard_subset import COLUMNS, main
 from tests.eval.stats.hazard_world import simulate
+from trajudge.eval.hard_subset import COLUMNS, main
 
 
 def write_attempts(path: Path, tasks: int = 60, agents: int = 5) -> Path:

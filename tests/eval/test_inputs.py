@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from eval.cli import main
-from eval.judge import main as judge
 from tests.eval.test_published_index import ANNOTATIONS, put
 from tests.rules.test_evaluate import RUNS, TASKS
-from trajectories.sample import sample_path
+from trajudge.eval.cli import main
+from trajudge.eval.judge import main as judge
+from trajudge.trajectories.sample import sample_path
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

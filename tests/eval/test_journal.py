@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.journal import Journal, keys_in_order
-from eval.ledger import CALLS
-from eval.run_folder import JUDGMENTS
-from judges.model import Call, Judgment, Status, Usage
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.eval.journal import Journal, keys_in_order
+from trajudge.eval.ledger import CALLS
+from trajudge.eval.run_folder import JUDGMENTS
+from trajudge.judges.model import Call, Judgment, Status, Usage
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 KEYS = [TrajectoryKey(benchmark="b", agent="a", task_id=str(n)) for n in range(6)]
 

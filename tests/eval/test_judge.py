@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from eval.judge import main
-from eval.published import read_published
-from eval.run_folder import read_judgments
-from eval.score import main as score_main
-from judges.model import Status
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer, at
+from trajudge.eval.judge import main
+from trajudge.eval.published import read_published
+from trajudge.eval.run_folder import read_judgments
+from trajudge.eval.score import main as score_main
+from trajudge.judges.model import Status
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from eval.ledger import paid
-from eval.run_folder import read_judgments
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer
+from trajudge.eval.ledger import paid
+from trajudge.eval.run_folder import read_judgments
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from eval.judge import main
-from eval.run_folder import read_judgments
-from judges.model import Status
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer, always
-from trajectories.sample import sample_path
+from trajudge.eval.judge import main
+from trajudge.eval.run_folder import read_judgments
+from trajudge.judges.model import Status
+from trajudge.trajectories.sample import sample_path
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -80,8 +80,8 @@ def damaged(tmp_path: Path) -> Path:
     """The sample, its third line corrupt and the picture of its first trajectory gone."""
     folder = tmp_path / "damaged"
     shutil.copytree(sample_path(), folder)
-    from trajectories import store
-    from trajectories.model import Trajectory
+    from trajudge.trajectories import store
+    from trajudge.trajectories.model import Trajectory
 
     read = [t for t in store.read(sample_path()) if isinstance(t, Trajectory)]
     for file in folder.glob("trajectories.jsonl*"):

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judges.engine import Cache
 from tests.eval.judge_command import SAMPLE
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from trajudge.judges.engine import Cache
 
 ROOT = Path(__file__).parents[2]
 KILLS = 20

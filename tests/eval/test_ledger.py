@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eval.ledger import CALLS, ledger_lines, paid, with_seconds
-from eval.results import results_json
-from eval.scoring import score
-from judges.model import Judgment
 from tests.eval.cases import call, said
+from trajudge.eval.ledger import CALLS, ledger_lines, paid, with_seconds
+from trajudge.eval.results import results_json
+from trajudge.eval.scoring import score
+from trajudge.judges.model import Judgment
 
 
 def judged(seconds: float) -> Judgment:

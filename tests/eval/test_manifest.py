@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.manifest import RunManifest, default_folder, open_folder
-from eval.run_folder import JUDGMENTS, read_manifest
-from trajectories.errors import UserError
+from trajudge.eval.manifest import RunManifest, default_folder, open_folder
+from trajudge.eval.run_folder import JUDGMENTS, read_manifest
+from trajudge.trajectories.errors import UserError
 
 MANIFEST = RunManifest(
     judge="simplified-axtree:a/b", model="a/b", data="sample", seed=1, version="1"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from eval.metrics import Counts, accuracy, count, f1, kappa, npv, precision, recall, tnr
+from trajudge.eval.metrics import Counts, accuracy, count, f1, kappa, npv, precision, recall, tnr
 
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=80)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from eval.naive import main
-from rules.naive import main as score
-from rules.verified.dataset import plain
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, at
 from tests.rules.verified.tasks import task
-from trajectories.exits import DONE, FAILURES, MISTAKE
+from trajudge.eval.naive import main
+from trajudge.rules.naive import main as score
+from trajudge.rules.verified.dataset import plain
+from trajudge.trajectories.exits import DONE, FAILURES, MISTAKE
 
 TEXT_TASKS = [
     {

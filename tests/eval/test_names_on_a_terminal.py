@@ -12,14 +12,14 @@ from unittest.mock import patch
 import pytest
 from rich.progress import Progress
 
-from environments.record import table as table_of_runs
-from environments.recording.journal import COUNTED
-from eval import score
-from eval.audit.__main__ import main as audit
-from eval.judge import main as judge
-from eval.progress import Progress as JudgingProgress
 from tests.llm_server import LlmServer
-from trajectories.terminal import terminal_console
+from trajudge.environments.record import table as table_of_runs
+from trajudge.environments.recording.journal import COUNTED
+from trajudge.eval import score
+from trajudge.eval.audit.__main__ import main as audit
+from trajudge.eval.judge import main as judge
+from trajudge.eval.progress import Progress as JudgingProgress
+from trajudge.trajectories.terminal import terminal_console
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

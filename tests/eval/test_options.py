@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.options import parse
-from trajectories.errors import UserError
+from trajudge.eval.options import parse
+from trajudge.trajectories.errors import UserError
 
 
 def config(tmp_path: Path, text: str) -> list[str]:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from eval.judge import main
-from eval.run_folder import read_judgments
-from judges.aer import ASSUMED_CAPTION
-from judges.nnetnav import ASSUMED_CHANGE
-from judges.webjudge import ASSUMED_POINTS, ASSUMED_SCORE
 from tests.judges.test_over_http import stage_of
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from trajudge.eval.judge import main
+from trajudge.eval.run_folder import read_judgments
+from trajudge.judges.aer import ASSUMED_CAPTION
+from trajudge.judges.nnetnav import ASSUMED_CHANGE
+from trajudge.judges.webjudge import ASSUMED_POINTS, ASSUMED_SCORE
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

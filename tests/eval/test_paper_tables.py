@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from eval.categories import category
-from eval.paper_tables import PAPER_TABLES, paper_table
-from eval.scores import Scores
-from eval.scoring import score
-from eval.uncertainty import Bootstrap
-from judges.model import Judgment
 from tests.eval.cases import key, label, said
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.eval.categories import category
+from trajudge.eval.paper_tables import PAPER_TABLES, paper_table
+from trajudge.eval.scores import Scores
+from trajudge.eval.scoring import score
+from trajudge.eval.uncertainty import Bootstrap
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 SEEN = {"s": (False, True), "a": (True, False), "both": (True, True)}
 

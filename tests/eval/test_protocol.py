@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from annotations import Labels, open_annotations, primary_labels
-from annotations.agentrewardbench import BENCHMARKS, benchmark_of
-from eval.metrics import Counts
-from eval.protocol import percent, protocol_counts, protocol_rates, success_rate
-from eval.published import read_published
+from trajudge.annotations import Labels, open_annotations, primary_labels
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.eval.metrics import Counts
+from trajudge.eval.protocol import percent, protocol_counts, protocol_rates, success_rate
+from trajudge.eval.published import read_published
 
 JUDGES = ("webjudge-7b", "webjudge-gpt-4o")
 AGENTS = {

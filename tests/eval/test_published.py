@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from annotations import open_annotations, primary_labels
-from annotations.agentrewardbench import benchmark_of
-from eval.export import ExportSettings, export
-from eval.published import PublishedJudgment, read_published
-from judges.model import Judgment, Status
 from tests.eval.cases import call, failed, key, said
-from trajectories.errors import UserError
-from trajectories.model import Trajectory
+from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.export import ExportSettings, export
+from trajudge.eval.published import PublishedJudgment, read_published
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Trajectory
 
 
 def response(content: str | None, finish: str = "stop") -> dict[str, Any]:

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from eval.published import PublishedJudgment, judgments_folder, read_published
-from eval.published_index import NAME, JudgmentIndex
-from eval.score import main
-from eval.sources import read_published_folder
-from judges.model import Status
+from trajudge.eval.published import PublishedJudgment, judgments_folder, read_published
+from trajudge.eval.published_index import NAME, JudgmentIndex
+from trajudge.eval.score import main
+from trajudge.eval.sources import read_published_folder
+from trajudge.judges.model import Status
 
 ANNOTATIONS = (
     "annotator_name,benchmark,task_id,model_name,trajectory_success,trajectory_side_effect,"

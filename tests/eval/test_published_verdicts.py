@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.published import read_verdict
-from judges.model import Verdict
-from judges.parsing import ParseFailure, parse_status_line, parse_tags
+from trajudge.eval.published import read_verdict
+from trajudge.judges.model import Verdict
+from trajudge.judges.parsing import ParseFailure, parse_status_line, parse_tags
 
 
 @pytest.mark.parametrize(

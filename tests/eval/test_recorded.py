@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from eval.accept import main as accept
-from eval.judge import main as judge
-from eval.reparse import main as reparse
-from eval.run_folder import read_judgments
-from eval.score import main as score
-from eval.select.command import main as select
-from eval.select.output import read_decision
-from judges.model import Judgment, Status
 from tests.llm_server import LlmServer
+from trajudge.eval.accept import main as accept
+from trajudge.eval.judge import main as judge
+from trajudge.eval.reparse import main as reparse
+from trajudge.eval.run_folder import read_judgments
+from trajudge.eval.score import main as score
+from trajudge.eval.select.command import main as select
+from trajudge.eval.select.output import read_decision
+from trajudge.judges.model import Judgment, Status
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 VERSIONS = sorted(path.name for path in RECORDED.iterdir() if path.is_dir())

@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from eval.rendering import FORMATS, Table, render
+from trajudge.eval.rendering import FORMATS, Table, render
 
 TABLE = Table(
     "Title",

@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from eval.judge import main
-from eval.run_folder import read_judgments
-from judges.model import Judgment, Status
-from rules.verified.dataset import plain
 from tests.rules.verified.tasks import answer, page, task
-from trajectories.exits import DONE, FAILURES, MISTAKE
-from trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-from trajectories.store import write
+from trajudge.eval.judge import main
+from trajudge.eval.run_folder import read_judgments
+from trajudge.judges.model import Judgment, Status
+from trajudge.rules.verified.dataset import plain
+from trajudge.trajectories.exits import DONE, FAILURES, MISTAKE
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.store import write
 
 
 def _run(task_id: str, said: str | None, *, agent: str = "a", url: str | None = None) -> Trajectory:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.run_folder import (
+from tests.eval.cases import call, failed, key, label, said
+from trajudge.eval.run_folder import (
     JUDGMENTS,
     MANIFEST,
     judgment_line,
@@ -18,9 +19,8 @@ from eval.run_folder import (
     write_manifest,
     write_rewards,
 )
-from judges.model import Judgment, Status
-from tests.eval.cases import call, failed, key, label, said
-from trajectories.errors import UserError
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.errors import UserError
 
 
 def judgments() -> list[Judgment]:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from eval.jobs import Job
-from eval.runner import Halt, Interrupted, graceful_interrupt, judge_all
-from judges.engine.budget import BudgetSpent
-from judges.model import Judgment, Status
-from trajectories.errors import UserError
-from trajectories.model import Trajectory, TrajectoryKey
+from trajudge.eval.jobs import Job
+from trajudge.eval.runner import Halt, Interrupted, graceful_interrupt, judge_all
+from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
 pytestmark = pytest.mark.anyio
 

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from annotations import Annotation, store
-from eval.export import ExportSettings, export
-from eval.run_folder import (
+from tests.eval.cases import failed, key, label, said
+from trajudge.annotations import Annotation, store
+from trajudge.eval.export import ExportSettings, export
+from trajudge.eval.run_folder import (
     JUDGMENTS,
     judgment_line,
     write_labels,
     write_manifest,
     write_rewards,
 )
-from eval.score import main
-from judges.model import Status
-from tests.eval.cases import failed, key, label, said
-from trajectories.model import Trajectory
+from trajudge.eval.score import main
+from trajudge.judges.model import Status
+from trajudge.trajectories.model import Trajectory
 
 
 def make_run(folder: Path, *, protocol: str = "default", flip: bool = False) -> Path:
@@ -122,7 +122,7 @@ def test_a_mistake_is_one_sentence(
 
 def test_help_imports_nothing_slow() -> None:
     code = (
-        "import sys; from eval.score import parser; parser().format_help(); "
+        "import sys; from trajudge.eval.score import parser; parser().format_help(); "
         "print([m for m in ('pydantic', 'numpy', 'rich', 'sklearn') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

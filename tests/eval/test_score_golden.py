@@ -9,13 +9,19 @@ from typing import Any
 
 import pytest
 
-from annotations import Annotation
-from eval.protocol import percent
-from eval.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest, write_rewards
-from eval.score import main
-from judges.model import Judgment, Status
 from tests.eval.test_protocol import AGENTS, BENCHMARK_IDS, JUDGES, arrays
-from trajectories.model import TrajectoryKey
+from trajudge.annotations import Annotation
+from trajudge.eval.protocol import percent
+from trajudge.eval.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    write_labels,
+    write_manifest,
+    write_rewards,
+)
+from trajudge.eval.score import main
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import TrajectoryKey
 
 RATES = ("accuracy", "precision", "recall", "f1", "npv", "tnr")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from eval.explain import KINDS, read_explanation
-from eval.judge import main as judge_main
-from eval.run_folder import JUDGMENTS
-from eval.score import main
+from trajudge.eval.explain import KINDS, read_explanation
+from trajudge.eval.judge import main as judge_main
+from trajudge.eval.run_folder import JUDGMENTS
+from trajudge.eval.score import main
 
 
 @pytest.fixture

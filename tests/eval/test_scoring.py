@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotations import Annotation, open_annotations, primary_labels
-from eval.metrics import Counts
-from eval.observations import one_per_trajectory
-from eval.published import read_published
-from eval.results import COLUMNS, results_csv, results_json
-from eval.scores import OVERALL, Label, Missing, Score, Scores
-from eval.scoring import score
-from eval.stats.binomial import wilson
-from judges.model import Judgment, Status
 from tests.eval.cases import call, failed, key, label, said
+from trajudge.annotations import Annotation, open_annotations, primary_labels
+from trajudge.eval.metrics import Counts
+from trajudge.eval.observations import one_per_trajectory
+from trajudge.eval.published import read_published
+from trajudge.eval.results import COLUMNS, results_csv, results_json
+from trajudge.eval.scores import OVERALL, Label, Missing, Score, Scores
+from trajudge.eval.scoring import score
+from trajudge.eval.stats.binomial import wilson
+from trajudge.judges.model import Judgment, Status
 
 LABELS = {
     a.key: a

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.selection import Filters, select
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.eval.selection import Filters, select
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 KEYS = [
     TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{task}")

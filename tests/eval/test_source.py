@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from annotations import agentrewardbench
-from eval.judge import main
-from eval.source import find_source
 from tests.hub_server import Hub, serve
+from trajudge.annotations import agentrewardbench
+from trajudge.eval.judge import main
+from trajudge.eval.source import find_source
 
 AGENT = "GenericAgent-gpt-4o-2024-11-20"
 HEADER = (

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from eval.score import main
-from eval.sources import read_published_folder
 from tests.eval.cases import key
+from trajudge.eval.score import main
+from trajudge.eval.sources import read_published_folder
 
 
 def put(folder: Path, judge: str, task_id: str, success: bool, reward: float | None) -> None:

@@ -6,13 +6,13 @@ import re
 
 from rich.console import Console
 
-from eval.notes import notes
-from eval.scores import Scores
-from eval.scoring import score
-from eval.tables import plain, renderable, tables
-from judges.model import Judgment, Status, Usage
 from tests.eval.cases import call, failed, key, label, said
-from trajectories.model import TrajectoryKey
+from trajudge.eval.notes import notes
+from trajudge.eval.scores import Scores
+from trajudge.eval.scoring import score
+from trajudge.eval.tables import plain, renderable, tables
+from trajudge.judges.model import Judgment, Status, Usage
+from trajudge.trajectories.model import TrajectoryKey
 
 
 def scored(n: int = 50, *, judge: str = "judge") -> Scores:

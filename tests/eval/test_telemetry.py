@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotations import Annotation
-from annotations.store import write as write_annotations
-from eval.judge import main as judge
-from eval.score import main as score
-from eval.select.command import main as select
-from eval.telemetry import main
-from judges.telemetry import read_model
 from tests.judges.runs import mug_run
-from trajectories.model import Step, Trajectory, TrajectoryKey
-from trajectories.store import write
+from trajudge.annotations import Annotation
+from trajudge.annotations.store import write as write_annotations
+from trajudge.eval.judge import main as judge
+from trajudge.eval.score import main as score
+from trajudge.eval.select.command import main as select
+from trajudge.eval.telemetry import main
+from trajudge.judges.telemetry import read_model
+from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.store import write
 
 
 @pytest.fixture(scope="module")

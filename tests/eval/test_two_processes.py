@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from eval.folder_lock import LOCK
 from tests.eval.test_kill import Command
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from trajudge.eval.folder_lock import LOCK
 
 TOGETHER = 8
 LIMIT = 32

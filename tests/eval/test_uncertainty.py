@@ -12,17 +12,17 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from annotations import Annotation
-from eval.notes import notes
-from eval.scores import RATES, SCORE_RATES, Score
-from eval.scoring import score
-from eval.stats.binomial import wilson
-from eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
-from eval.stats.confusion import confusion_columns, confusion_statistic
-from eval.uncertainty import Bootstrap
-from judges.model import Judgment, Status
 from tests.eval.cases import failed, key, label, said
-from trajectories.model import TrajectoryKey
+from trajudge.annotations import Annotation
+from trajudge.eval.notes import notes
+from trajudge.eval.scores import RATES, SCORE_RATES, Score
+from trajudge.eval.scoring import score
+from trajudge.eval.stats.binomial import wilson
+from trajudge.eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
+from trajudge.eval.stats.confusion import confusion_columns, confusion_statistic
+from trajudge.eval.uncertainty import Bootstrap
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import TrajectoryKey
 
 RNG = np.random.default_rng(7)
 N = 200

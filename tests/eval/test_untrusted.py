@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from eval.judge import main
-from eval.run_folder import read_judgments
-from judges.model import Status
 from tests.llm_server import LlmServer
-from trajectories import store
-from trajectories.model import Trajectory
-from trajectories.sample import sample_path
+from trajudge.eval.judge import main
+from trajudge.eval.run_folder import read_judgments
+from trajudge.judges.model import Status
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.sample import sample_path
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -9,19 +9,19 @@ from pathlib import Path
 import orjson
 import pytest
 
-from eval.judge import main
-from eval.run_folder import read_judgments, read_manifest
-from eval.score import main as score
-from judges.adapters.http import HttpAdapter
-from judges.adapters.litellm import LiteLLMAdapter
-from judges.adapters.openai import OpenAIAdapter
-from judges.adapters.windows import Window
 from tests.eval.judge_command import statuses
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
-from trajectories import store
-from trajectories.model import Trajectory
-from trajectories.sample import sample_path
+from trajudge.eval.judge import main
+from trajudge.eval.run_folder import read_judgments, read_manifest
+from trajudge.eval.score import main as score
+from trajudge.judges.adapters.http import HttpAdapter
+from trajudge.judges.adapters.litellm import LiteLLMAdapter
+from trajudge.judges.adapters.openai import OpenAIAdapter
+from trajudge.judges.adapters.windows import Window
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.sample import sample_path
 
 pytestmark = pytest.mark.usefixtures("long_pages")
 FEW = 3

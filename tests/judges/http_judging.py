@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from judges.adapters.openai import OpenAIAdapter
-from judges.engine import Asking, Budget, Cache, Engine, Gate, Retry
-from judges.judging import judge_trajectory
-from judges.model import Judge, Judgment, Usage
 from tests.llm_server import LlmServer
-from trajectories.model import Trajectory
+from trajudge.judges.adapters.openai import OpenAIAdapter
+from trajudge.judges.engine import Asking, Budget, Cache, Engine, Gate, Retry
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Judge, Judgment, Usage
+from trajudge.trajectories.model import Trajectory
 
 
 def judged_over_http(

@@ -7,10 +7,10 @@ from io import BytesIO
 
 from PIL import Image
 
-from judges.adapters.errors import CallFailed
-from judges.asked import Asked, Asker
-from judges.model import Call, Message, Picture, Reply, Text, Usage
-from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.judges.adapters.errors import CallFailed
+from trajudge.judges.asked import Asked, Asker
+from trajudge.judges.model import Call, Message, Picture, Reply, Text, Usage
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 
 GOOD = (
     "<reasoning>Step 2 buys the mug.</reasoning>\n<success>Successful</success>\n"

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.baselines import (
+from tests.judges.runs import ScriptedAsk, mug_run
+from trajudge.judges.baselines import (
     HeuristicOptions,
     RuleBasedOptions,
     cycle_repeats,
     heuristic,
     rule_based,
 )
-from judges.model import Skipped, Verdict
-from tests.judges.runs import ScriptedAsk, mug_run
-from trajectories.model import Observation, Step, Trajectory
+from trajudge.judges.model import Skipped, Verdict
+from trajudge.trajectories.model import Observation, Step, Trajectory
 
 
 def ruled(run: Trajectory) -> Verdict:

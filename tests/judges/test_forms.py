@@ -6,14 +6,14 @@ from importlib.util import find_spec
 
 import pytest
 
-from judges.forms import PublishedForm
-from judges.model import Picture, Text
-from judges.pictures import ImageLimits, picture
-from prompts.published import load_published
 from tests.judges.runs import mug_run, png, shown
-from trajectories.ladder import views
-from trajectories.represent import Representation
-from trajectories.tokens import count_tokens
+from trajudge.judges.forms import PublishedForm
+from trajudge.judges.model import Picture, Text
+from trajudge.judges.pictures import ImageLimits, picture
+from trajudge.prompts.published import load_published
+from trajudge.trajectories.ladder import views
+from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.tokens import count_tokens
 
 pytestmark = pytest.mark.skipif(
     find_spec("agent_reward_bench") is None, reason="agent-reward-bench is not installed"

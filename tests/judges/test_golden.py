@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from judges.adapters.errors import BadRequest
-from judges.asked import Asked
-from judges.model import Judge, Picture, Verdict
-from judges.parsing import ParseFailure
-from judges.registry import make_judge
 from tests.judges.runs import StagedAsk, seen_run
+from trajudge.judges.adapters.errors import BadRequest
+from trajudge.judges.asked import Asked
+from trajudge.judges.model import Judge, Picture, Verdict
+from trajudge.judges.parsing import ParseFailure
+from trajudge.judges.registry import make_judge
 
 GOLDEN = Path(__file__).parent / "golden"
 JUDGES: dict[str, tuple[str, dict[str, object]]] = {

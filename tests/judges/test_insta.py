@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from judges.insta import Insta, InstaOptions
 from tests.judges.http_judging import judged_over_http
 from tests.judges.runs import StagedAsk, mug_run, seen_run, texts
 from tests.llm_server import LlmServer, always, at
-from trajectories.model import Trajectory
-from trajectories.represent import MissingObservation
+from trajudge.judges.insta import Insta, InstaOptions
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.represent import MissingObservation
 
 REPLY = "It searched and bought.\nSuccess: 0.8\nEfficiency: 0.4\nSelf-correction: 1"
 

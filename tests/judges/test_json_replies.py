@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.json_replies import FALLBACK, flag, number_in, parse_json
-from judges.parsing import ParseFailure
+from trajudge.judges.json_replies import FALLBACK, flag, number_in, parse_json
+from trajudge.judges.parsing import ParseFailure
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from judges.adapters.errors import (
+from tests.judges.runs import GOOD, ScriptedAsk, mug_run
+from trajudge.judges.adapters.errors import (
     AuthFailed,
     BadRequest,
     CallFailed,
@@ -14,11 +15,10 @@ from judges.adapters.errors import (
     RateLimited,
     Refused,
 )
-from judges.judging import judge_trajectory
-from judges.model import Ask, Judgment, Reply, Skipped, Status, Verdict
-from judges.simplified import Simplified, SimplifiedOptions
-from tests.judges.runs import GOOD, ScriptedAsk, mug_run
-from trajectories.model import Trajectory
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Ask, Judgment, Reply, Skipped, Status, Verdict
+from trajudge.judges.simplified import Simplified, SimplifiedOptions
+from trajudge.trajectories.model import Trajectory
 
 
 def judged(ask: ScriptedAsk, run: Trajectory | None = None, **options: object) -> Judgment:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.adapters.errors import BadRequest
-from judges.logprob import Logprob, LogprobOptions, probability_of_yes
-from judges.model import Reply
-from judges.parsing import ParseFailure
 from tests.judges.http_judging import judged_over_http
 from tests.judges.runs import seen_run
 from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer, always
+from trajudge.judges.adapters.errors import BadRequest
+from trajudge.judges.logprob import Logprob, LogprobOptions, probability_of_yes
+from trajudge.judges.model import Reply
+from trajudge.judges.parsing import ParseFailure
 
 
 def logprobs(*tokens: tuple[str, dict[str, float]]) -> dict[str, Any]:

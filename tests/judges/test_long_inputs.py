@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
-from judges.adapters.errors import ContextOverflow
-from judges.fitting import prompt_tokens
-from judges.model import Verdict
-from judges.parsing import ParseFailure
-from judges.reader import Reader
-from judges.registry import make_judge
-from judges.trees import two_trees
 from tests.judges.runs import StagedAsk, pictures, seen_run, texts
-from trajectories.model import Observation, Trajectory
-from trajectories.represent import MissingObservation
-from trajectories.tokens import count_tokens
+from trajudge.judges.adapters.errors import ContextOverflow
+from trajudge.judges.fitting import prompt_tokens
+from trajudge.judges.model import Verdict
+from trajudge.judges.parsing import ParseFailure
+from trajudge.judges.reader import Reader
+from trajudge.judges.registry import make_judge
+from trajudge.judges.trees import two_trees
+from trajudge.trajectories.model import Observation, Trajectory
+from trajudge.trajectories.represent import MissingObservation
+from trajudge.trajectories.tokens import count_tokens
 
 STATUS = "Thoughts: fine.\nStatus: success\nRating: 5"
 MODELS = ("aer-c", "aer-v", "nnetnav", "webvoyager", "webjudge")

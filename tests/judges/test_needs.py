@@ -18,18 +18,18 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
-from judges.asked import Asked, Asker
-from judges.judging import judge_trajectory
-from judges.model import Call, Judgment, Reply, Status
-from judges.registry import JUDGES, make_judge, needs_of
 from tests.judges.runs import GOOD, pictures, texts
 from tests.judges.test_insta import REPLY as INSTA
 from tests.judges.test_logprob import logprobs
-from trajectories import store
-from trajectories.errors import UserError
-from trajectories.loaders import agentrewardbench, trajudge
-from trajectories.model import Trajectory
-from trajectories.needs import EVERYTHING, Needs, Shown, last, union
+from trajudge.judges.asked import Asked, Asker
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Call, Judgment, Reply, Status
+from trajudge.judges.registry import JUDGES, make_judge, needs_of
+from trajudge.trajectories import store
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import agentrewardbench, trajudge
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.needs import EVERYTHING, Needs, Shown, last, union
 
 STATUS = "Thoughts: fine.\nStatus: success\nRating: 4"
 FINDINGS = {
@@ -224,8 +224,8 @@ def test_a_composed_judge_needs_what_its_members_need() -> None:
 
 
 OWN = """
-from trajectories.model import Record
-from trajectories.needs import Needs, last
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.needs import Needs, last
 {declared}
 async def judge(trajectory, ask):
     return None
@@ -268,7 +268,7 @@ def test_a_users_judge_that_says_nothing_is_asked_only_where_everything_can_be_r
     copy = copy_of(tmp_path / "data", "agentrewardbench", 3, {0})
     path = tmp_path / "own.py"
     path.write_text(
-        "from judges.model import Verdict\n"
+        "from trajudge.judges.model import Verdict\n"
         "async def judge(trajectory, ask):\n    return Verdict(success=True)\n"
     )
     assert judged(str(path), {}, copy.read())[0].status is Status.OK

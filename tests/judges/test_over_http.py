@@ -13,18 +13,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.run import to_refresh
-from judges.adapters.openai import OpenAIAdapter
-from judges.engine import Asking, Budget, Cache, Engines, Gate, Line, Retry
-from judges.judging import judge_trajectory
-from judges.model import Judgment, Status, Usage
-from judges.reader import Reader
-from judges.registry import make_judge
-from prompts.render import load_prompt
 from tests.judges.runs import png, seen_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
-from trajectories.model import Trajectory
+from trajudge.eval.run import to_refresh
+from trajudge.judges.adapters.openai import OpenAIAdapter
+from trajudge.judges.engine import Asking, Budget, Cache, Engines, Gate, Line, Retry
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Judgment, Status, Usage
+from trajudge.judges.reader import Reader
+from trajudge.judges.registry import make_judge
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.model import Trajectory
 
 CAPTIONER = "gpt-4o-mini"
 OPTIONS: dict[str, dict[str, object]] = {

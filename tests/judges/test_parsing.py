@@ -13,8 +13,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judges.model import Verdict
-from judges.parsing import (
+from trajudge.judges.model import Verdict
+from trajudge.judges.parsing import (
     ParseFailure,
     normalise,
     parse_grade_line,

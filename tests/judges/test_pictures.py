@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from judges.pictures import ImageLimits, picture, picture_tokens
 from tests.judges.runs import png
-from trajectories.errors import ImageUnreadable
-from trajectories.model import ImageRef
+from trajudge.judges.pictures import ImageLimits, picture, picture_tokens
+from trajudge.trajectories.errors import ImageUnreadable
+from trajudge.trajectories.model import ImageRef
 
 
 def test_a_picture_that_fits_is_sent_untouched() -> None:

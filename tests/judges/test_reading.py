@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from judges.adapters.errors import RateLimited, Refused
-from judges.engine import BudgetSpent
-from judges.model import Reply
-from judges.parsing import ParseFailure
-from judges.reading import Unread, about, read, read_whole, some_text, together
+from trajudge.judges.adapters.errors import RateLimited, Refused
+from trajudge.judges.engine import BudgetSpent
+from trajudge.judges.model import Reply
+from trajudge.judges.parsing import ParseFailure
+from trajudge.judges.reading import Unread, about, read, read_whole, some_text, together
 
 
 def test_a_text_is_taken_without_its_thinking() -> None:

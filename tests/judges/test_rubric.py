@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.model import Judgment
-from judges.parsing import ParseFailure
-from judges.rubric import Rubric, RubricOptions, most_relevant
-from judges.rubric_replies import Criterion, parse_findings
-from judges.screenshots import Shot
 from tests.judges.http_judging import judged_over_http
 from tests.judges.runs import StagedAsk, pictures, png, seen_run, texts
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from trajudge.judges.model import Judgment
+from trajudge.judges.parsing import ParseFailure
+from trajudge.judges.rubric import Rubric, RubricOptions, most_relevant
+from trajudge.judges.rubric_replies import Criterion, parse_findings
+from trajudge.judges.screenshots import Shot
 
 CRITERIA = json.dumps(
     {

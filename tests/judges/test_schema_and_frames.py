@@ -8,15 +8,15 @@ from pathlib import Path
 import orjson
 import pytest
 
-from judges.json_replies import FALLBACK
-from judges.registry import make_judge
-from judges.screenshots import evenly_spaced
-from judges.simplified import Simplified, SimplifiedOptions
 from tests.judges.http_judging import judged_over_http
 from tests.judges.runs import GOOD, ScriptedAsk, pictures, seen_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, always, at
-from trajectories.errors import UserError
+from trajudge.judges.json_replies import FALLBACK
+from trajudge.judges.registry import make_judge
+from trajudge.judges.screenshots import evenly_spaced
+from trajudge.judges.simplified import Simplified, SimplifiedOptions
+from trajudge.trajectories.errors import UserError
 
 OBJECT = (
     '{"reasoning": "Step 2 buys it.", "success": true, "side_effect": false, '
@@ -118,9 +118,9 @@ def test_the_frames_are_shown_in_order_with_their_steps() -> None:
 
 
 def test_anthropic_takes_the_schema_under_its_own_name(tmp_path: Path) -> None:
-    from judges.adapters.anthropic import AnthropicAdapter
-    from judges.model import Message, Request, Text
-    from judges.simplified import verdict_schema
+    from trajudge.judges.adapters.anthropic import AnthropicAdapter
+    from trajudge.judges.model import Message, Request, Text
+    from trajudge.judges.simplified import verdict_schema
 
     with LlmServer(text=OBJECT) as server:
 

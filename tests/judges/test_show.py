@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from judges.__main__ import main
-from judges.registry import JUDGES
-from judges.show import described
 from tests.judges.runs import png, seen_run
-from trajectories.errors import UserError
+from trajudge.judges.__main__ import main
+from trajudge.judges.registry import JUDGES
+from trajudge.judges.show import described
+from trajudge.trajectories.errors import UserError
 
 
 def test_every_judge_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from judges.adapters.errors import ContextOverflow, Refused
-from judges.forms import OwnForm
-from judges.model import Reply, Verdict
-from judges.parsing import ParseFailure
-from judges.simplified import Simplified, SimplifiedOptions
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run, pictures, png, shown, texts
-from trajectories.errors import ImageUnreadable
-from trajectories.ladder import views
-from trajectories.model import ImageRef, Step, Trajectory
-from trajectories.represent import MissingObservation, Representation
-from trajectories.tokens import count_tokens
+from trajudge.judges.adapters.errors import ContextOverflow, Refused
+from trajudge.judges.forms import OwnForm
+from trajudge.judges.model import Reply, Verdict
+from trajudge.judges.parsing import ParseFailure
+from trajudge.judges.simplified import Simplified, SimplifiedOptions
+from trajudge.trajectories.errors import ImageUnreadable
+from trajudge.trajectories.ladder import views
+from trajudge.trajectories.model import ImageRef, Step, Trajectory
+from trajudge.trajectories.represent import MissingObservation, Representation
+from trajudge.trajectories.tokens import count_tokens
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.model import Skipped
-from judges.registry import make_judge
-from judges.telemetry import (
+from tests.judges.runs import ScriptedAsk, mug_run
+from trajudge.judges.model import Skipped
+from trajudge.judges.registry import make_judge
+from trajudge.judges.telemetry import (
     FEATURES,
     Telemetry,
     TelemetryModel,
@@ -22,10 +23,9 @@ from judges.telemetry import (
     features,
     read_model,
 )
-from judges.telemetry_training import fit, out_of_fold
-from tests.judges.runs import ScriptedAsk, mug_run
-from trajectories.errors import UserError
-from trajectories.model import Step, Trajectory
+from trajudge.judges.telemetry_training import fit, out_of_fold
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Step, Trajectory
 
 
 def run_of(*actions: str, **changes: object) -> Trajectory:

@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 import pytest
 
-from eval.asked import messages as naive_messages
-from judges.adapters.errors import BadRequest
-from judges.asked import Asked
-from judges.forms import PublishedForm
-from judges.model import Message
-from judges.parsing import ParseFailure
-from judges.registry import make_judge
 from tests.judges.runs import StagedAsk, seen_run, texts
 from tests.judges.test_golden import JUDGES
 from tests.prompts.hostile import HOSTILE
-from trajectories.ladder import Ladder, Rung
-from trajectories.model import Trajectory
-from trajectories.represent import Representation
+from trajudge.eval.asked import messages as naive_messages
+from trajudge.judges.adapters.errors import BadRequest
+from trajudge.judges.asked import Asked
+from trajudge.judges.forms import PublishedForm
+from trajudge.judges.model import Message
+from trajudge.judges.parsing import ParseFailure
+from trajudge.judges.registry import make_judge
+from trajudge.trajectories.ladder import Ladder, Rung
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.represent import Representation
 
 ALL = "\n- ".join(["", *HOSTILE, "\n"])
 KINDS: dict[str, tuple[str, dict[str, object]]] = {

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-import prompts
-from prompts.cards import read_card
-from prompts.render import load_prompt
+import trajudge.prompts
+from trajudge.prompts.cards import read_card
+from trajudge.prompts.render import load_prompt
 
-FOLDERS = sorted(path.parent.name for path in Path(prompts.__path__[0]).glob("*/card.yaml"))
+FOLDERS = sorted(
+    path.parent.name for path in Path(trajudge.prompts.__path__[0]).glob("*/card.yaml")
+)
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from prompts.published import PublishedPrompt, load_published, read_published
-from trajectories.errors import UserError
+from trajudge.prompts.published import PublishedPrompt, load_published, read_published
+from trajudge.trajectories.errors import UserError
 
 DEFAULTS = '''
 SYSTEM_PROMPT = """
@@ -71,7 +71,7 @@ def test_the_hash_is_of_the_texts(tmp_path: Path) -> None:
 
 
 def test_a_package_that_is_not_installed_is_said() -> None:
-    code = "from prompts.published import load_published; load_published()"
+    code = "from trajudge.prompts.published import load_published; load_published()"
     root = Path(__file__).parents[2]
     shadow = "import sys; sys.modules['agent_reward_bench'] = None; "
     done = subprocess.run(
@@ -100,7 +100,7 @@ def test_the_installed_prompts_ask_the_four_questions(installed: PublishedPrompt
 
 def test_the_installed_package_is_read_and_not_imported(installed: PublishedPrompt) -> None:
     code = (
-        "import sys; from prompts.published import load_published; load_published(); "
+        "import sys; from trajudge.prompts.published import load_published; load_published(); "
         "sys.exit('agent_reward_bench' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from jinja2.exceptions import SecurityError
 
-from prompts.render import load_prompt, prompt_of, sendable
+from trajudge.prompts.render import load_prompt, prompt_of, sendable
 
 CARD = """
 name: n

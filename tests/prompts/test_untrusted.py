@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prompts.render import sendable
-from prompts.untrusted import neutralise
 from tests.prompts.hostile import HOSTILE, IN_TAG_CHARACTERS
-from trajectories.tokens import count_tokens
+from trajudge.prompts.render import sendable
+from trajudge.prompts.untrusted import neutralise
+from trajudge.trajectories.tokens import count_tokens
 
 TAGS = frozenset({"axtree", "success", "step"})
 PIECES = [

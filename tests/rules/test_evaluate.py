@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rules.evaluate import main
-from trajectories.exits import DONE, MISTAKE
+from trajudge.rules.evaluate import main
+from trajudge.trajectories.exits import DONE, MISTAKE
 
 
 def _task(task_id: int, **references: Any) -> dict[str, Any]:

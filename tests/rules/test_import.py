@@ -13,16 +13,16 @@ SLOW = ("pydantic", "numpy", "scipy", "rich", "asyncio")
 @pytest.mark.parametrize(
     "module",
     [
-        "rules.verdict",
-        "rules.webarena",
-        "rules.webarena.suite",
-        "rules.weaknesses",
-        "rules.naive",
-        "rules.lint",
-        "rules.mutators",
-        "rules.mutate",
-        "rules.evaluate",
-        "rules.verified.suite",
+        "trajudge.rules.verdict",
+        "trajudge.rules.webarena",
+        "trajudge.rules.webarena.suite",
+        "trajudge.rules.weaknesses",
+        "trajudge.rules.naive",
+        "trajudge.rules.lint",
+        "trajudge.rules.mutators",
+        "trajudge.rules.mutate",
+        "trajudge.rules.evaluate",
+        "trajudge.rules.verified.suite",
     ],
 )
 def test_nothing_slow_is_imported(module: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rules.intervals import t_half_width, wilson
+from trajudge.rules.intervals import t_half_width, wilson
 
 
 @pytest.mark.parametrize(("wrong", "trials"), [(0, 1), (3, 10), (10, 10)])

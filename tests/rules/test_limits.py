@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rules.errors import BadPattern, TooLarge, TooSlow
-from rules.limits import (
+from trajudge.rules.errors import BadPattern, TooLarge, TooSlow
+from trajudge.rules.limits import (
     JSON_DEPTH,
     JSON_NODES,
     PATTERN_CHARS,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rules.lint import main
+from trajudge.rules.lint import main
 
 RECORDS = [
     {

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rules.mutate import main
-from rules.verified.dataset import plain
 from tests.rules.verified.tasks import SHOP, answer, mutation, page, request, task
-from trajectories.exits import DONE, MISTAKE
+from trajudge.rules.mutate import main
+from trajudge.rules.verified.dataset import plain
+from trajudge.trajectories.exits import DONE, MISTAKE
 
 CART = {"expected": {"url": "__SHOPPING__/cart", "http_method": "POST", "post_data": {"n": "2"}}}
 LAX = {"expected": {"url": "^.*/cart.*$", "http_method": "POST"}}

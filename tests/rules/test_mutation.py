@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from rules.mutation import MOST, Case, MutationReport, mutation_report
-from rules.mutators import HARMLESS, NEAR_MISSES
-from rules.trace_mutators import TRACE_NEAR_MISSES
-from rules.verdict import Assertion, Outcome, Verdict, verdict_of
-from rules.webarena import Task, Trace, WebArenaEvaluator
+from trajudge.rules.mutation import MOST, Case, MutationReport, mutation_report
+from trajudge.rules.mutators import HARMLESS, NEAR_MISSES
+from trajudge.rules.trace_mutators import TRACE_NEAR_MISSES
+from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
+from trajudge.rules.webarena import Task, Trace, WebArenaEvaluator
 
 
 class Equality:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.mutation import Case
-from rules.mutators import HARMLESS, NEAR_MISSES
-from rules.trace_mutators import OTHER_HOST, TRACE_HARMLESS, TRACE_NEAR_MISSES
-from rules.webarena import StoredPage, Trace
+from trajudge.rules.mutation import Case
+from trajudge.rules.mutators import HARMLESS, NEAR_MISSES
+from trajudge.rules.trace_mutators import OTHER_HOST, TRACE_HARMLESS, TRACE_NEAR_MISSES
+from trajudge.rules.webarena import StoredPage, Trace
 
 
 def answers(mutator: str, answer: Any, **facts: Any) -> list[Any]:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.naive import main, scores, union
-from rules.naive_agents import (
+from trajudge.rules.naive import main, scores, union
+from trajudge.rules.naive_agents import (
     PUBLISHED_AGENTS,
     RESPONSE_AGENTS,
     TEXT_AGENTS,
@@ -23,10 +23,10 @@ from rules.naive_agents import (
     quoted,
     recorded,
 )
-from rules.verdict import Assertion, Outcome, Verdict, verdict_of
-from rules.webarena import Task, WebArenaEvaluator, load_tasks
-from rules.webarena.suite import SUITE
-from trajectories.errors import UserError
+from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
+from trajudge.rules.webarena import Task, WebArenaEvaluator, load_tasks
+from trajudge.rules.webarena.suite import SUITE
+from trajudge.trajectories.errors import UserError
 
 RECORDS = [
     {

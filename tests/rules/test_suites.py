@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rules.suites import KINDS, detected, suite
-from rules.verdict import Outcome
-from trajectories.errors import UserError
+from trajudge.rules.suites import KINDS, detected, suite
+from trajudge.rules.verdict import Outcome
+from trajudge.trajectories.errors import UserError
 
 TASK = {"task_id": 1, "intent": "?", "eval": {"eval_types": ["string_match"]}}
 

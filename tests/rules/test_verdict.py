@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.verdict import (
+from trajudge.rules.verdict import (
     MAX_SHOWN,
     Assertion,
     Outcome,

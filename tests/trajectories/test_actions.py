@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajectories.actions import last_message_to_user, message_to_user
+from trajudge.trajectories.actions import last_message_to_user, message_to_user
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from trajectories.added import added, stable_dump
-from trajectories.model import Record
+from trajudge.trajectories.added import added, stable_dump
+from trajudge.trajectories.model import Record
 
 
 class Before(Record):

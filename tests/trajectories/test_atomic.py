@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trajectories.atomic import write_bytes
+from trajudge.trajectories.atomic import write_bytes
 
 
 def test_an_earlier_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trajectories.errors import MissingExtra, UserError
-from trajectories.exits import DONE, INTERRUPTED, MISTAKE, user_errors
+from trajudge.trajectories.errors import MissingExtra, UserError
+from trajudge.trajectories.exits import DONE, INTERRUPTED, MISTAKE, user_errors
 
 
 def raises(error: BaseException) -> int:

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from trajectories.errors import ImageUnreadable
-from trajectories.image_memory import MemoryGate, needed
-from trajectories.images import load_picture
-from trajectories.model import ImageRef
+from trajudge.trajectories.errors import ImageUnreadable
+from trajudge.trajectories.image_memory import MemoryGate, needed
+from trajudge.trajectories.images import load_picture
+from trajudge.trajectories.model import ImageRef
 
 GREY, RGB, GREY_ALPHA = 0, 2, 4
 _CHANNELS = {GREY: 1, RGB: 3, GREY_ALPHA: 2}

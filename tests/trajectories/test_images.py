@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from trajectories.errors import ImageUnreadable
-from trajectories.image_header import read_header
-from trajectories.images import EncodedImage, is_image_file, load_picture
-from trajectories.model import ImageRef
+from trajudge.trajectories.errors import ImageUnreadable
+from trajudge.trajectories.image_header import read_header
+from trajudge.trajectories.images import EncodedImage, is_image_file, load_picture
+from trajudge.trajectories.model import ImageRef
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 123\n"
 ALL = frozenset({"image/png", "image/jpeg"})

@@ -11,8 +11,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajectories.errors import UserError
-from trajectories.jsonl import read_lines
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.jsonl import read_lines
 
 _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,

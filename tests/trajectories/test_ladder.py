@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajectories.ladder import (
+from trajudge.trajectories.ladder import (
     MARKER_TOKENS,
     MAX_OVERFLOWS,
     STEP_OVERHEAD,
@@ -17,9 +17,9 @@ from trajectories.ladder import (
     cut_middle,
     views,
 )
-from trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-from trajectories.represent import MissingObservation, Representation
-from trajectories.tokens import count_tokens
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.represent import MissingObservation, Representation
+from trajudge.trajectories.tokens import count_tokens
 
 LINE = "\t[12] button 'Add to cart', clickable\n"
 TEXT = st.one_of(

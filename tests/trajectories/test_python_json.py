@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajectories.python_json import decode, repaired
+from trajudge.trajectories.python_json import decode, repaired
 
 ANY = msgspec.json.Decoder(Any)
 _PARTS = ["NaN", "-Infinity", '"', "\\", "\\ud83d", "\ud83d", "\ude00", "\U0001f600", ", ", ": "]

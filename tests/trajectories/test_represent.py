@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajectories.represent import (
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.represent import (
     MissingObservation,
     Representation,
     StepLine,

@@ -11,7 +11,7 @@ import pytest
 from huggingface_hub import hf_hub_download
 
 from tests.hub_server import REPO, Hub, serve
-from trajectories.safe_files import DataFolder, UnsafeFile, open_regular, read_regular
+from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, open_regular, read_regular
 
 SPARSE = 10 * 2**30
 

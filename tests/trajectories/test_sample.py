@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from annotations import store as annotation_store
-from annotations.model import Annotation
-from environments.agents.script import AGENTS, Behaviour, behaviour_of
-from environments.model.case import Case, read_cases
-from environments.recording.jobs import jobs_for
-from trajectories import store
-from trajectories.model import Trajectory, TrajectoryKey
-from trajectories.sample import sample_path
+from trajudge.annotations import store as annotation_store
+from trajudge.annotations.model import Annotation
+from trajudge.environments.agents.script import AGENTS, Behaviour, behaviour_of
+from trajudge.environments.model.case import Case, read_cases
+from trajudge.environments.recording.jobs import jobs_for
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.sample import sample_path
 
 MEGABYTE = 10**6
 SUCCEEDS = {Behaviour.ORACLE, Behaviour.SIDE_EFFECT, Behaviour.DETOURS}

@@ -22,10 +22,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from trajectories import schema, store
-from trajectories.errors import UserError
-from trajectories.loaders import trajudge
-from trajectories.model import (
+from trajudge.trajectories import schema, store
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import trajudge
+from trajudge.trajectories.model import (
     ImageRef,
     Observation,
     Step,
@@ -394,9 +394,9 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_written(tmp_path: Path) -> 
     code = """
 import resource, sys
 from pathlib import Path
-from trajectories import store
-from trajectories.errors import UserError
-from trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories import store
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 key = TrajectoryKey(benchmark="b", agent="a", task_id="t")
 try:

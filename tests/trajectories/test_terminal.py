@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajectories.terminal import one_line
+from trajudge.trajectories.terminal import one_line
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.token_estimates import corpora, encodings
-from trajectories.tokens import (
+from trajudge.trajectories.tokens import (
     ENCODINGS,
     Encoding,
     ImagePricing,

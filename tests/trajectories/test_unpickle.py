@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajectories.inert import BadPickle, Record, UnsafePickle, mapping, number
-from trajectories.unpickle import loads, read_pickle
+from trajudge.trajectories.inert import BadPickle, Record, UnsafePickle, mapping, number
+from trajudge.trajectories.unpickle import loads, read_pickle
 
 PLAIN = st.recursive(
     st.none()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from trajectories.model import TrajectoryKey
-from trajectories.validation import first_mistake
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.validation import first_mistake
 
 
 @pytest.mark.parametrize(

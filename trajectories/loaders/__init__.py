@@ -12,23 +12,23 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from trajectories.errors import UserError
-from trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 
 if TYPE_CHECKING:
-    from trajectories.needs import Needs
+    from trajudge.trajectories.needs import Needs
 
 Want = Callable[[TrajectoryKey], bool]
 Loaded = Iterator[Trajectory | Unreadable]
 
 # Detection asks in this order: the formats with the surest marks first.
 KINDS: dict[str, str] = {
-    "trajudge": "trajectories.loaders.trajudge",
-    "agentrewardbench": "trajectories.loaders.agentrewardbench",
-    "agentrewardbench-text": "trajectories.loaders.agentrewardbench_text",
-    "browsergym": "trajectories.loaders.browsergym",
-    "webvoyager": "trajectories.loaders.webvoyager",
-    "online-mind2web": "trajectories.loaders.online_mind2web",
+    "trajudge": "trajudge.trajectories.loaders.trajudge",
+    "agentrewardbench": "trajudge.trajectories.loaders.agentrewardbench",
+    "agentrewardbench-text": "trajudge.trajectories.loaders.agentrewardbench_text",
+    "browsergym": "trajudge.trajectories.loaders.browsergym",
+    "webvoyager": "trajudge.trajectories.loaders.webvoyager",
+    "online-mind2web": "trajudge.trajectories.loaders.online_mind2web",
 }
 
 _FOLDERS_LOOKED_AT = 200
@@ -62,7 +62,7 @@ def open_source(spec: str, want: Want = accept_all, needs: Needs | None = None) 
     if path is not None:
         return loader(kind).load(path, want)
     if kind == "agentrewardbench":
-        from trajectories.fetch import fetched  # noqa: PLC0415 - most sources are on the disk
+        from trajudge.trajectories.fetch import fetched  # noqa: PLC0415 - most sources are on the disk
 
         return fetched(want) if needs is None else fetched(want, needs=needs)
     raise UserError(f"--data {kind!r} says which format but not where: write {kind}:PATH")

@@ -17,14 +17,21 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajectories import python_json
-from trajectories.actions import last_message_to_user
-from trajectories.errors import UserError
-from trajectories.loaders import Loaded, Want, accept_all
-from trajectories.loaders.agentrewardbench_screenshots import Screenshots
-from trajectories.loaders.summary import read_summary
-from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey, Unreadable
-from trajectories.safe_files import DataFolder
+from trajudge.trajectories import python_json
+from trajudge.trajectories.actions import last_message_to_user
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import Loaded, Want, accept_all
+from trajudge.trajectories.loaders.agentrewardbench_screenshots import Screenshots
+from trajudge.trajectories.loaders.summary import read_summary
+from trajudge.trajectories.model import (
+    ImageRef,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+)
+from trajudge.trajectories.safe_files import DataFolder
 
 KIND = "agentrewardbench"
 MAX_FILE_BYTES = 512 * 2**20

@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from trajectories.images import is_image_file
-from trajectories.model import ImageRef
-from trajectories.safe_files import DataFolder
+from trajudge.trajectories.images import is_image_file
+from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.safe_files import DataFolder
 
 _MISSING = "is missing"
 _MEND = {

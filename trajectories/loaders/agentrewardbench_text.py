@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajectories.actions import last_message_to_user
-from trajectories.errors import UserError
-from trajectories.loaders import accept_all
-from trajectories.loaders.agentrewardbench_history import parse_history
-from trajectories.loaders.files import Damaged, decode, readable, reason, text
-from trajectories.loaders.summary import read_summary
-from trajectories.model import Step, Trajectory, TrajectoryKey, Unreadable
-from trajectories.safe_files import DataFolder
+from trajudge.trajectories.actions import last_message_to_user
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import accept_all
+from trajudge.trajectories.loaders.agentrewardbench_history import parse_history
+from trajudge.trajectories.loaders.files import Damaged, decode, readable, reason, text
+from trajudge.trajectories.loaders.summary import read_summary
+from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.safe_files import DataFolder
 
 KIND = "agentrewardbench-text"
 _JUDGES = "webjudge"  # only these judges' files carry the history

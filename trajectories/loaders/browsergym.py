@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from trajectories.actions import last_message_to_user
-from trajectories.inert import BadPickle, mapping, number
-from trajectories.loaders import accept_all
-from trajectories.loaders.browsergym_experiments import (
+from trajudge.trajectories.actions import last_message_to_user
+from trajudge.trajectories.inert import BadPickle, mapping, number
+from trajudge.trajectories.loaders import accept_all
+from trajudge.trajectories.loaders.browsergym_experiments import (
     ARGUMENTS,
     Experiment,
     arguments,
@@ -27,8 +27,8 @@ from trajectories.loaders.browsergym_experiments import (
     model_of,
     step_files,
 )
-from trajectories.loaders.browsergym_goal import Goals
-from trajectories.loaders.files import (
+from trajudge.trajectories.loaders.browsergym_goal import Goals
+from trajudge.trajectories.loaders.files import (
     Damaged,
     Source,
     decode,
@@ -39,10 +39,17 @@ from trajectories.loaders.files import (
     screenshot,
     text,
 )
-from trajectories.loaders.summary import Summary, read_summary
-from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey, Unreadable
-from trajectories.safe_files import DataFolder
-from trajectories.unpickle import read_pickle
+from trajudge.trajectories.loaders.summary import Summary, read_summary
+from trajudge.trajectories.model import (
+    ImageRef,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+)
+from trajudge.trajectories.safe_files import DataFolder
+from trajudge.trajectories.unpickle import read_pickle
 
 KIND = "browsergym"
 MAX_STEPS = 10_000

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from trajectories.loaders import accept_all
-from trajectories.loaders.files import (
+from trajudge.trajectories.loaders import accept_all
+from trajudge.trajectories.loaders.files import (
     Damaged,
     Source,
     any_subfolder,
@@ -31,8 +31,15 @@ from trajectories.loaders.files import (
     subfolders,
     text,
 )
-from trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey, Unreadable
-from trajectories.safe_files import DataFolder
+from trajudge.trajectories.model import (
+    ImageRef,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+)
+from trajudge.trajectories.safe_files import DataFolder
 
 KIND = "online-mind2web"
 _RESULT = "result.json"

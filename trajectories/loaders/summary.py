@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trajectories.loaders.files import numbers, text
+from trajudge.trajectories.loaders.files import numbers, text
 
 _REWARDS = ("cum_reward", "cum_raw_reward")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trajectories import store
-from trajectories.jsonl import read_lines
-from trajectories.loaders import Loaded, Want, accept_all
+from trajudge.trajectories import store
+from trajudge.trajectories.jsonl import read_lines
+from trajudge.trajectories.loaders import Loaded, Want, accept_all
 
 KIND = "trajudge"
 # Each line that ``store`` writes begins like this.

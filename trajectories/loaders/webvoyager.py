@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from trajectories.loaders import accept_all
-from trajectories.loaders.files import (
+from trajudge.trajectories.loaders import accept_all
+from trajudge.trajectories.loaders.files import (
     Damaged,
     Source,
     any_subfolder,
@@ -28,8 +28,8 @@ from trajectories.loaders.files import (
     subfolders,
     text,
 )
-from trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
-from trajectories.safe_files import DataFolder
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.safe_files import DataFolder
 
 KIND = "webvoyager"
 _MESSAGES = "interact_messages.json"

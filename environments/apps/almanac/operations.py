@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from environments.apps.almanac.schema import FORMATS, LABELS, SHELVES, YEARS
-from environments.apps.submissions import asks, number_for, preference, removal
-from environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
+from trajudge.environments.apps.almanac.schema import FORMATS, LABELS, SHELVES, YEARS
+from trajudge.environments.apps.submissions import asks, number_for, preference, removal
+from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 
 def _keep(submission: FormSubmission) -> Success | Rejected:

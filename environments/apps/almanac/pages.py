@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps import details as ui
-from environments.apps.almanac.schema import FORMATS, KINDS, LABELS, MONTHS, SHELVES, STUDIES, YEARS
-from environments.apps.lists import (
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.almanac.schema import (
+    FORMATS,
+    KINDS,
+    LABELS,
+    MONTHS,
+    SHELVES,
+    STUDIES,
+    YEARS,
+)
+from trajudge.environments.apps.lists import (
     filter_form,
     headings,
     list_page,
@@ -15,9 +23,9 @@ from environments.apps.lists import (
     opens_row,
     search_form,
 )
-from environments.kit.listing import listing
-from environments.model.binding import money
-from environments.model.page import (
+from trajudge.environments.kit.listing import listing
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import (
     Block,
     Chart,
     DefinitionList,
@@ -31,7 +39,7 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.spec import View
+from trajudge.environments.model.spec import View
 
 _ALL = "SELECT * FROM district ORDER BY "
 _DISTRICTS = ("name", "area DESC", "region, name")

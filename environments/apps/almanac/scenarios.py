@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from environments.apps.almanac import plans
-from environments.apps.almanac.plans import DISTRICT, EVENT, INDICATOR, OF_REGION, REGION, REPORT
-from environments.apps.almanac.schema import FORMATS, KINDS, LABELS, SHELVES
-from environments.apps.tasks import added, changed, question, task
-from environments.model.page import Word
-from environments.model.plan import follow
-from environments.model.spec import AllowedChange, Answer, Choice, Expect, Number
+from trajudge.environments.apps.almanac import plans
+from trajudge.environments.apps.almanac.plans import (
+    DISTRICT,
+    EVENT,
+    INDICATOR,
+    OF_REGION,
+    REGION,
+    REPORT,
+)
+from trajudge.environments.apps.almanac.schema import FORMATS, KINDS, LABELS, SHELVES
+from trajudge.environments.apps.tasks import added, changed, question, task
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import follow
+from trajudge.environments.model.spec import AllowedChange, Answer, Choice, Expect, Number
 
 _MONTHS = "SELECT DISTINCT month FROM visits"
 _REMARKS = ("for chapter two", "check the sample", "lend to Petra", "read before Easter")

@@ -6,10 +6,10 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from environments.model.binding import money
-from environments.model.schema import table
-from environments.model.spec import TODAY
-from environments.model.state import Rows, Value, token
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.schema import table
+from trajudge.environments.model.spec import TODAY
+from trajudge.environments.model.state import Rows, Value, token
 
 TABLES = (
     table("district", id="token", name="text", region="text", seat="text", area="int"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps import details as ui
-from environments.apps.console.schema import (
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.console.schema import (
     ALERTED,
     GROUNDS,
     PAID,
@@ -15,10 +15,19 @@ from environments.apps.console.schema import (
     SEVERITIES,
     TEAMS,
 )
-from environments.apps.lists import asked_for, chosen, headings, opens, opens_row, searched
-from environments.model.binding import money
-from environments.model.page import Block, DefinitionList, ItemList, Link, Page, Section, Text, Word
-from environments.model.spec import View
+from trajudge.environments.apps.lists import asked_for, chosen, headings, opens, opens_row, searched
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import (
+    Block,
+    DefinitionList,
+    ItemList,
+    Link,
+    Page,
+    Section,
+    Text,
+    Word,
+)
+from trajudge.environments.model.spec import View
 
 _ALERTS = """SELECT a.*, s.name AS of FROM alert a JOIN service s ON s.id = a.service
     WHERE instr(lower(a.number || ' ' || s.name), lower(:words))

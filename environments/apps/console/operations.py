@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from environments.apps.console.schema import BILLINGS, GROUNDS, PRIORITIES, ROLES, STRATEGIES, TEAMS
-from environments.apps.submissions import asks, is_date, number_for, preference, toggle, whole
-from environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
+from trajudge.environments.apps.console.schema import (
+    BILLINGS,
+    GROUNDS,
+    PRIORITIES,
+    ROLES,
+    STRATEGIES,
+    TEAMS,
+)
+from trajudge.environments.apps.submissions import (
+    asks,
+    is_date,
+    number_for,
+    preference,
+    toggle,
+    whole,
+)
+from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 
 def _deploy(submission: FormSubmission) -> Success | Rejected:

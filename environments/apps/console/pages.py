@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps import details as ui
-from environments.apps.console import admin_pages
-from environments.apps.console.schema import BILLINGS, DAYS, REGIONS, RESULTS, STATES, STRATEGIES
-from environments.apps.lists import (
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.console import admin_pages
+from trajudge.environments.apps.console.schema import (
+    BILLINGS,
+    DAYS,
+    REGIONS,
+    RESULTS,
+    STATES,
+    STRATEGIES,
+)
+from trajudge.environments.apps.lists import (
     asked_for,
     chosen,
     headings,
@@ -16,8 +23,8 @@ from environments.apps.lists import (
     search_form,
     searched,
 )
-from environments.model.binding import money
-from environments.model.page import (
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import (
     Block,
     Chart,
     DefinitionList,
@@ -28,8 +35,8 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.site import missing
-from environments.model.spec import View
+from trajudge.environments.model.site import missing
+from trajudge.environments.model.spec import View
 
 _SERVICES = """SELECT s.*, m.name AS owned FROM service s JOIN member m ON m.id = s.owner
     WHERE instr(lower(s.name), lower(:words)) AND :region IN ('', s.region) ORDER BY """

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.apps.console.schema import ALERTED, PAID, REGIONS, RESULTS, SCOPES, SEVERITIES
-from environments.apps.lists import list_all, search_and_open, switch
-from environments.apps.tasks import question
-from environments.model.page import Word
-from environments.model.plan import PlanStep, press
-from environments.model.spec import Bound, Choice, Pick
+from trajudge.environments.apps.console.schema import (
+    ALERTED,
+    PAID,
+    REGIONS,
+    RESULTS,
+    SCOPES,
+    SEVERITIES,
+)
+from trajudge.environments.apps.lists import list_all, search_and_open, switch
+from trajudge.environments.apps.tasks import question
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import PlanStep, press
+from trajudge.environments.model.spec import Bound, Choice, Pick
 
 SERVICE = Pick("SELECT * FROM service ORDER BY id")
 _SERVICE_NAMES = "SELECT name FROM service"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from environments.apps.console.questions import QUESTIONS, SERVICE, set_digest, silence
-from environments.apps.console.schema import (
+from trajudge.environments.apps.console.questions import QUESTIONS, SERVICE, set_digest, silence
+from trajudge.environments.apps.console.schema import (
     BILLINGS,
     DAYS,
     GROUNDS,
@@ -13,11 +13,11 @@ from environments.apps.console.schema import (
     STRATEGIES,
     TEAMS,
 )
-from environments.apps.lists import CONFIRM, fill, list_all, search_and_open
-from environments.apps.tasks import added, changed, task
-from environments.model.page import Word
-from environments.model.plan import follow, press
-from environments.model.spec import Answer, Bound, Choice, Derive, Number, Pick
+from trajudge.environments.apps.lists import CONFIRM, fill, list_all, search_and_open
+from trajudge.environments.apps.tasks import added, changed, task
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import follow, press
+from trajudge.environments.model.spec import Answer, Bound, Choice, Derive, Number, Pick
 
 _IDLE = (
     "FROM machine m JOIN service s ON s.id = m.service "

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from environments.model.schema import table
-from environments.model.spec import TODAY
-from environments.model.state import Rows, Value, token
+from trajudge.environments.model.schema import table
+from trajudge.environments.model.spec import TODAY
+from trajudge.environments.model.state import Rows, Value, token
 
 TABLES = (
     table("member", id="token", name="text", team="text", role="text", about="text"),

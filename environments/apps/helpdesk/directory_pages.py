@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps import details as ui
-from environments.apps.helpdesk.schema import CATEGORIES, DAYS, HOURS, MONTHS
-from environments.apps.lists import (
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.helpdesk.schema import CATEGORIES, DAYS, HOURS, MONTHS
+from trajudge.environments.apps.lists import (
     asked_for,
     chosen,
     filter_form,
@@ -17,9 +17,9 @@ from environments.apps.lists import (
     searched,
     table_page,
 )
-from environments.model.binding import money
-from environments.model.page import Block, Chart, ItemList, Link, Page, Row, Text, Word
-from environments.model.spec import View
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import Block, Chart, ItemList, Link, Page, Row, Text, Word
+from trajudge.environments.model.spec import View
 
 _PEOPLE = """SELECT p.*, t.name AS team_name FROM person p JOIN team t ON t.id = p.team
     WHERE instr(lower(p.name), lower(:words)) AND :team IN ('', t.name) ORDER BY """

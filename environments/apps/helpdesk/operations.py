@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
-from environments.apps.submissions import asks, is_date, number_for, preference, toggle
-from environments.model.spec import FormSubmission, Operation, Rejected, Success
+from trajudge.environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
+from trajudge.environments.apps.submissions import asks, is_date, number_for, preference, toggle
+from trajudge.environments.model.spec import FormSubmission, Operation, Rejected, Success
 
 RESOLUTIONS = ("fixed", "duplicate", "not reproducible", "withdrawn")
 VERDICTS = {"approve": "approved", "decline": "declined"}

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps import details as ui
-from environments.apps.helpdesk import directory_pages
-from environments.apps.helpdesk.operations import RESOLUTIONS, VERDICTS
-from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
-from environments.apps.lists import asked_for, chosen, opens, opens_row, search_form, searched
-from environments.model.binding import money
-from environments.model.page import Block, Field, Link, Option, Page, Text, Word
-from environments.model.spec import View
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.helpdesk import directory_pages
+from trajudge.environments.apps.helpdesk.operations import RESOLUTIONS, VERDICTS
+from trajudge.environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
+from trajudge.environments.apps.lists import (
+    asked_for,
+    chosen,
+    opens,
+    opens_row,
+    search_form,
+    searched,
+)
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import Block, Field, Link, Option, Page, Text, Word
+from trajudge.environments.model.spec import View
 
 _TICKETS = """SELECT t.*, a.name AS assigned, q.name AS asked FROM ticket t
     JOIN person a ON a.id = t.assignee JOIN person q ON q.id = t.requester"""

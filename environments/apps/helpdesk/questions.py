@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from environments.apps.helpdesk.operations import VERDICTS
-from environments.apps.helpdesk.plans import (
+from trajudge.environments.apps.helpdesk.operations import VERDICTS
+from trajudge.environments.apps.helpdesk.plans import (
     list_all,
     pause_team,
     policy_page,
     team_page,
     want_digest,
 )
-from environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
-from environments.apps.lists import search_and_open
-from environments.apps.tasks import question
-from environments.model.page import Word
-from environments.model.plan import choose, enter, follow, press, scan
-from environments.model.spec import Choice, Derive, Pick
+from trajudge.environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
+from trajudge.environments.apps.lists import search_and_open
+from trajudge.environments.apps.tasks import question
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import choose, enter, follow, press, scan
+from trajudge.environments.model.spec import Choice, Derive, Pick
 
 _TEAM = Pick("SELECT * FROM team ORDER BY id")
 _NAMES = "SELECT name FROM person"

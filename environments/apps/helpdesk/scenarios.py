@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from environments.apps.helpdesk.operations import RESOLUTIONS
-from environments.apps.helpdesk.plans import fill, list_all, policy_page, want_digest
-from environments.apps.helpdesk.questions import QUESTIONS
-from environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
-from environments.apps.lists import CONFIRM, search_and_open
-from environments.apps.tasks import added, changed, task
-from environments.model.page import Word
-from environments.model.plan import enter, follow, press, scan
-from environments.model.spec import AllowedChange, Answer, Choice, Derive, Number, Pick
+from trajudge.environments.apps.helpdesk.operations import RESOLUTIONS
+from trajudge.environments.apps.helpdesk.plans import fill, list_all, policy_page, want_digest
+from trajudge.environments.apps.helpdesk.questions import QUESTIONS
+from trajudge.environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
+from trajudge.environments.apps.lists import CONFIRM, search_and_open
+from trajudge.environments.apps.tasks import added, changed, task
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import enter, follow, press, scan
+from trajudge.environments.model.spec import AllowedChange, Answer, Choice, Derive, Number, Pick
 
 _UNFINISHED = Pick("SELECT * FROM ticket WHERE status <> 'closed' ORDER BY id")
 _NOTE = Choice(("Settled on the phone", "See the house rules", "Thank you for asking"))

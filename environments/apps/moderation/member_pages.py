@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from datetime import date, timedelta
 
-from environments.apps import details as ui
-from environments.apps.lists import (
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.lists import (
     asked_for,
     chosen,
     headings,
@@ -15,9 +15,9 @@ from environments.apps.lists import (
     searched,
     table_page,
 )
-from environments.apps.moderation.operations import OUTCOMES
-from environments.apps.moderation.queries import DECISIONS, clauses, decisions
-from environments.model.page import (
+from trajudge.environments.apps.moderation.operations import OUTCOMES
+from trajudge.environments.apps.moderation.queries import DECISIONS, clauses, decisions
+from trajudge.environments.model.page import (
     Block,
     DefinitionList,
     Field,
@@ -29,8 +29,8 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.site import missing
-from environments.model.spec import View
+from trajudge.environments.model.site import missing
+from trajudge.environments.model.spec import View
 
 _MEMBERS = """SELECT * FROM member WHERE instr(lower(handle), lower(:words))
     AND :status IN ('', status) ORDER BY """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from environments.apps.moderation.schema import ACTIONS, SETTLED
-from environments.apps.submissions import asks, number_for, preference, toggle
-from environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
-from environments.model.state import AppState
+from trajudge.environments.apps.moderation.schema import ACTIONS, SETTLED
+from trajudge.environments.apps.submissions import asks, number_for, preference, toggle
+from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
+from trajudge.environments.model.state import AppState
 
 OUTCOMES = ("upheld", "overturned")
 

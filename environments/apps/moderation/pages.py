@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps import details as ui
-from environments.apps.lists import (
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.lists import (
     asked_for,
     chosen,
     filter_form,
@@ -17,11 +17,11 @@ from environments.apps.lists import (
     searched,
     table_page,
 )
-from environments.apps.moderation import member_pages
-from environments.apps.moderation.queries import clauses, decisions
-from environments.apps.moderation.schema import ACTIONS, CATEGORIES, SETTLED
-from environments.model.binding import money
-from environments.model.page import (
+from trajudge.environments.apps.moderation import member_pages
+from trajudge.environments.apps.moderation.queries import clauses, decisions
+from trajudge.environments.apps.moderation.schema import ACTIONS, CATEGORIES, SETTLED
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import (
     Block,
     Chart,
     Field,
@@ -33,7 +33,7 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.spec import View
+from trajudge.environments.model.spec import View
 
 _REPORTS = """SELECT r.*, p.number AS about, m.id AS author, m.handle, f.name AS forum FROM report r
     JOIN post p ON p.id = r.post JOIN member m ON m.id = p.author JOIN forum f ON f.id = p.forum"""

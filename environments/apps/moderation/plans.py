@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.apps import lists
-from environments.apps.lists import CONFIRM, search_and_open, switch
-from environments.model.page import Word
-from environments.model.plan import PlanStep, choose, enter, follow, press
-from environments.model.spec import Bound
+from trajudge.environments.apps import lists
+from trajudge.environments.apps.lists import CONFIRM, search_and_open, switch
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press
+from trajudge.environments.model.spec import Bound
 
 
 def list_all(page: str, **filters: str) -> list[PlanStep]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from environments.apps import details as ui
-from environments.apps.lists import headings, opens_row
-from environments.model.page import Field, ItemList, Option
-from environments.model.spec import View
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.lists import headings, opens_row
+from trajudge.environments.model.page import Field, ItemList, Option
+from trajudge.environments.model.spec import View
 
 DECISIONS = """SELECT d.*, coalesce(c.number, '-') AS clause_number, m.handle,
     coalesce(p.number, '') AS about FROM decision d JOIN member m ON m.id = d.member

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from environments.apps.lists import search_and_open
-from environments.apps.moderation.plans import charts_of, list_all, lock_forum, set_alerts
-from environments.apps.moderation.schema import ACTIONS, CATEGORIES
-from environments.apps.tasks import question
-from environments.model.page import Word
-from environments.model.plan import follow
-from environments.model.spec import Choice, Derive, Pick
+from trajudge.environments.apps.lists import search_and_open
+from trajudge.environments.apps.moderation.plans import charts_of, list_all, lock_forum, set_alerts
+from trajudge.environments.apps.moderation.schema import ACTIONS, CATEGORIES
+from trajudge.environments.apps.tasks import question
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import follow
+from trajudge.environments.model.spec import Choice, Derive, Pick
 
 CATEGORY = Choice(CATEGORIES)
 _FORUM = Pick("SELECT * FROM forum ORDER BY id")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from environments.apps.lists import CONFIRM, search_and_open
-from environments.apps.moderation.operations import OUTCOMES
-from environments.apps.moderation.plans import fill, list_all, post_of, set_alerts, suspend
-from environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
-from environments.apps.tasks import added, changed, task
-from environments.model.page import Word
-from environments.model.plan import choose, enter, follow, press
-from environments.model.spec import AllowedChange, Answer, Choice, Derive, Number, Pick
+from trajudge.environments.apps.lists import CONFIRM, search_and_open
+from trajudge.environments.apps.moderation.operations import OUTCOMES
+from trajudge.environments.apps.moderation.plans import fill, list_all, post_of, set_alerts, suspend
+from trajudge.environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
+from trajudge.environments.apps.tasks import added, changed, task
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import choose, enter, follow, press
+from trajudge.environments.model.spec import AllowedChange, Answer, Choice, Derive, Number, Pick
 
 _CLAUSE = Pick("SELECT * FROM clause ORDER BY id")
 # One report a post: whoever mistakes it for another report decides about another post.

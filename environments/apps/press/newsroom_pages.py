@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps import details as ui
-from environments.apps.lists import asked_for, chosen, headings, opens, opens_row, searched
-from environments.apps.press.schema import AUDIENCES, COMMENT_STATES, LICENCES, MAIL_STATES, SENDERS
-from environments.model.binding import money
-from environments.model.page import (
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.lists import asked_for, chosen, headings, opens, opens_row, searched
+from trajudge.environments.apps.press.schema import (
+    AUDIENCES,
+    COMMENT_STATES,
+    LICENCES,
+    MAIL_STATES,
+    SENDERS,
+)
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import (
     Block,
     DefinitionList,
     ItemList,
@@ -20,7 +26,7 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.spec import View
+from trajudge.environments.model.spec import View
 
 _IMAGES = """SELECT * FROM image WHERE instr(lower(caption || ' ' || credit), lower(:words))
     AND :licence IN ('', licence) ORDER BY """

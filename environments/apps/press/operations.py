@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from environments.apps.press.schema import AUDIENCES, DAYS, PLACEMENTS, SENDERS, TAGS, VERDICTS
-from environments.apps.submissions import asks, is_date, number_for, preference, toggle, whole
-from environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
+from trajudge.environments.apps.press.schema import (
+    AUDIENCES,
+    DAYS,
+    PLACEMENTS,
+    SENDERS,
+    TAGS,
+    VERDICTS,
+)
+from trajudge.environments.apps.submissions import (
+    asks,
+    is_date,
+    number_for,
+    preference,
+    toggle,
+    whole,
+)
+from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 
 def _coming(text: str) -> bool:

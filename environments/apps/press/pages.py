@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps import details as ui
-from environments.apps.lists import (
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.lists import (
     asked_for,
     chosen,
     headings,
@@ -14,10 +14,17 @@ from environments.apps.lists import (
     searched,
     table_page,
 )
-from environments.apps.press import newsroom_pages
-from environments.apps.press.schema import ARTICLE_STATES, DAYS, MONTHS, PLACEMENTS, TAGS, VERDICTS
-from environments.model.binding import money
-from environments.model.page import (
+from trajudge.environments.apps.press import newsroom_pages
+from trajudge.environments.apps.press.schema import (
+    ARTICLE_STATES,
+    DAYS,
+    MONTHS,
+    PLACEMENTS,
+    TAGS,
+    VERDICTS,
+)
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import (
     Block,
     Chart,
     DefinitionList,
@@ -30,8 +37,8 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.site import missing
-from environments.model.spec import View
+from trajudge.environments.model.site import missing
+from trajudge.environments.model.spec import View
 
 _ARTICLES = """SELECT a.*, s.name AS of, w.name AS by FROM article a
     JOIN section s ON s.id = a.section JOIN author w ON w.id = a.author

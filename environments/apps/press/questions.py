@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.apps.lists import list_all, search_and_open, switch
-from environments.apps.press.schema import ARTICLE_STATES, COMMENT_STATES, LICENCES, MONTHS
-from environments.apps.tasks import question
-from environments.model.page import Word
-from environments.model.plan import PlanStep, enter, follow, press
-from environments.model.spec import Bound, Choice, Derive, Pick
+from trajudge.environments.apps.lists import list_all, search_and_open, switch
+from trajudge.environments.apps.press.schema import ARTICLE_STATES, COMMENT_STATES, LICENCES, MONTHS
+from trajudge.environments.apps.tasks import question
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import PlanStep, enter, follow, press
+from trajudge.environments.model.spec import Bound, Choice, Derive, Pick
 
 SECTION = Pick("SELECT * FROM section ORDER BY id")
 _STATE = Choice(ARTICLE_STATES)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from environments.apps.lists import CONFIRM, fill, list_all, search_and_open
-from environments.apps.press.questions import QUESTIONS, SECTION, chart_of, pin_article, set_hints
-from environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDERS, TAGS, VERDICTS
-from environments.apps.tasks import added, changed, removed, task
-from environments.model.page import Word
-from environments.model.plan import enter, follow, press
-from environments.model.spec import Answer, Choice, Derive, Number, Pick
+from trajudge.environments.apps.lists import CONFIRM, fill, list_all, search_and_open
+from trajudge.environments.apps.press.questions import (
+    QUESTIONS,
+    SECTION,
+    chart_of,
+    pin_article,
+    set_hints,
+)
+from trajudge.environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDERS, TAGS, VERDICTS
+from trajudge.environments.apps.tasks import added, changed, removed, task
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import enter, follow, press
+from trajudge.environments.model.spec import Answer, Choice, Derive, Number, Pick
 
 _ARTICLE = Pick("SELECT * FROM article ORDER BY id")
 _OPEN = Pick("SELECT * FROM article WHERE state <> 'published' ORDER BY id")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from environments.apps.shop.schema import CITIES, DELIVERIES
-from environments.apps.submissions import asks, number_for, preference, removal
-from environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
+from trajudge.environments.apps.shop.schema import CITIES, DELIVERIES
+from trajudge.environments.apps.submissions import asks, number_for, preference, removal
+from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 
 def _add_to_cart(submission: FormSubmission) -> Success | Rejected:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps import details as ui
-from environments.apps.lists import headings, list_page, narrowed, opens, search_form, table_page
-from environments.apps.shop.schema import CITIES, DELIVERIES, MONTHS
-from environments.model.binding import money
-from environments.model.page import (
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.lists import (
+    headings,
+    list_page,
+    narrowed,
+    opens,
+    search_form,
+    table_page,
+)
+from trajudge.environments.apps.shop.schema import CITIES, DELIVERIES, MONTHS
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import (
     Block,
     Chart,
     Field,
@@ -21,7 +28,7 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.spec import View
+from trajudge.environments.model.spec import View
 
 CATEGORIES = ("Kitchen", "Living", "Office", "Garden")
 _SORTS = ("name", "price", "stars DESC, name")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from environments.apps.shop.schema import DELIVERIES, MONTHS
-from environments.apps.tasks import question
-from environments.model.page import Word
-from environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
-from environments.model.spec import Bound, Choice, Number, Pick
+from trajudge.environments.apps.shop.schema import DELIVERIES, MONTHS
+from trajudge.environments.apps.tasks import question
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
+from trajudge.environments.model.spec import Bound, Choice, Number, Pick
 
 ANY = Pick("SELECT * FROM product ORDER BY id")
 _ORDER = Pick("SELECT * FROM purchase ORDER BY id")

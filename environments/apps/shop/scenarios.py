@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.apps.shop.questions import ANY, CATEGORY, QUESTIONS, browse, find, subscribe
-from environments.apps.shop.schema import DELIVERIES
-from environments.apps.tasks import added, changed, removed, task
-from environments.model.binding import money
-from environments.model.page import Word
-from environments.model.plan import PlanStep, choose, enter, follow, press
-from environments.model.spec import AllowedChange, Answer, Bound, Choice, Derive, Number, Pick
+from trajudge.environments.apps.shop.questions import (
+    ANY,
+    CATEGORY,
+    QUESTIONS,
+    browse,
+    find,
+    subscribe,
+)
+from trajudge.environments.apps.shop.schema import DELIVERIES
+from trajudge.environments.apps.tasks import added, changed, removed, task
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press
+from trajudge.environments.model.spec import (
+    AllowedChange,
+    Answer,
+    Bound,
+    Choice,
+    Derive,
+    Number,
+    Pick,
+)
 
 _IN_STOCK = Pick("SELECT * FROM product WHERE stock >= 3 ORDER BY id")
 _UNWISHED = Pick("SELECT * FROM product WHERE id NOT IN (SELECT product FROM wish) ORDER BY id")

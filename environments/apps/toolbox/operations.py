@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from environments.apps.submissions import asks, preference, removal
-from environments.apps.toolbox.tools import TOOLS, Outcome, hundredths, read, whole
-from environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
+from trajudge.environments.apps.submissions import asks, preference, removal
+from trajudge.environments.apps.toolbox.tools import TOOLS, Outcome, hundredths, read, whole
+from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 _GONE = "This entry is no longer there."
 

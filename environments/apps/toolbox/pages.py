@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 
-from environments.apps import details as ui
-from environments.apps.lists import filter_form, headings, list_page, narrowed, opens, opens_row
-from environments.apps.toolbox.schema import BAGS, COUNTINGS, DAYS
-from environments.apps.toolbox.tools import TOOLS
-from environments.kit.listing import listing
-from environments.model.binding import money
-from environments.model.page import (
+from trajudge.environments.apps import details as ui
+from trajudge.environments.apps.lists import (
+    filter_form,
+    headings,
+    list_page,
+    narrowed,
+    opens,
+    opens_row,
+)
+from trajudge.environments.apps.toolbox.schema import BAGS, COUNTINGS, DAYS
+from trajudge.environments.apps.toolbox.tools import TOOLS
+from trajudge.environments.kit.listing import listing
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.page import (
     Block,
     Chart,
     DefinitionList,
@@ -23,7 +30,7 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.spec import View
+from trajudge.environments.model.spec import View
 
 _LENDERS = ("SELECT * FROM lender ORDER BY name", "SELECT * FROM lender ORDER BY longest, name")
 _PAINTS = ("SELECT * FROM paint ORDER BY name", "SELECT * FROM paint ORDER BY price, name")

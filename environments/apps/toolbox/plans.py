@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from environments.model.page import Word
-from environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
-from environments.model.spec import Bound, Derive, Pick
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
+from trajudge.environments.model.spec import Bound, Derive, Pick
 
 BENCH = Pick("SELECT * FROM bench ORDER BY id")
 ROOM = Pick("SELECT * FROM room WHERE id IN (SELECT room FROM humidity) ORDER BY id")

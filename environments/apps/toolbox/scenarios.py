@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from environments.apps.tasks import added, changed, question, removed, task
-from environments.apps.toolbox import plans
-from environments.model.page import Word
-from environments.model.plan import follow, press, scan
-from environments.model.spec import Answer, Choice, Expect, Number
+from trajudge.environments.apps.tasks import added, changed, question, removed, task
+from trajudge.environments.apps.toolbox import plans
+from trajudge.environments.model.page import Word
+from trajudge.environments.model.plan import follow, press, scan
+from trajudge.environments.model.spec import Answer, Choice, Expect, Number
 
 # The right answers are reckoned here once more, in SQL, and not by the tools' own code.
 _CONVERTED = "SELECT (2 * :amount * :pair_large * 100 + :pair_small) / (2 * :pair_small) / 100.0"

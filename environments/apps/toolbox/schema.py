@@ -6,9 +6,9 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from environments.model.schema import table
-from environments.model.spec import TODAY
-from environments.model.state import Rows, Value, token
+from trajudge.environments.model.schema import table
+from trajudge.environments.model.spec import TODAY
+from trajudge.environments.model.state import Rows, Value, token
 
 TABLES = (
     table("unit", id="token", name="text", measures="text", size="int"),

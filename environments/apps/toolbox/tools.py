@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from environments.apps.toolbox.schema import COUNTINGS
-from environments.model.binding import money
-from environments.model.state import AppState
+from trajudge.environments.apps.toolbox.schema import COUNTINGS
+from trajudge.environments.model.binding import money
+from trajudge.environments.model.state import AppState
 
 _DECIMAL = re.compile(r"([0-9]{1,7})(?:\.([0-9]{1,2}))?")
 _WHOLE = re.compile(r"[0-9]{1,6}")

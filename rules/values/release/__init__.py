@@ -10,10 +10,10 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from rules.errors import InvalidValue, TooLarge
-from rules.limits import bounded_json
-from rules.values.model import Kind, Match
-from rules.values.release import distance, documents, numbers, places, text, times
+from trajudge.rules.errors import InvalidValue, TooLarge
+from trajudge.rules.limits import bounded_json
+from trajudge.rules.values.model import Kind, Match
+from trajudge.rules.values.release import distance, documents, numbers, places, text, times
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from rules.errors import InvalidValue
-from rules.values.distance import METRES
-from rules.values.release.text import as_text
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.values.distance import METRES
+from trajudge.rules.values.release.text import as_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

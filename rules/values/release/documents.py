@@ -8,9 +8,9 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue, TooLarge
-from rules.limits import TEXT_CHARS, bounded, bounded_json, fullmatch, is_pattern
-from rules.values.release.text import as_text, scalar_text, treated
+from trajudge.rules.errors import InvalidValue, TooLarge
+from trajudge.rules.limits import TEXT_CHARS, bounded, bounded_json, fullmatch, is_pattern
+from trajudge.rules.values.release.text import as_text, scalar_text, treated
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue, TooLarge
-from rules.limits import SCALAR_CHARS, bounded
-from rules.values.number import SCALES, SMALL, TENS
-from rules.values.release.text import as_text, scalar_text, treated
+from trajudge.rules.errors import InvalidValue, TooLarge
+from trajudge.rules.limits import SCALAR_CHARS, bounded
+from trajudge.rules.values.number import SCALES, SMALL, TENS
+from trajudge.rules.values.release.text import as_text, scalar_text, treated
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

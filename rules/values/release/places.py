@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
-from rules.errors import InvalidValue
-from rules.limits import SCALAR_CHARS, bounded, fullmatch, is_pattern, unicode_text
-from rules.values.full_address import parse as parse_address
-from rules.values.release.text import scalar_text, treated
-from rules.values.url import URL_CHARS
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import SCALAR_CHARS, bounded, fullmatch, is_pattern, unicode_text
+from trajudge.rules.values.full_address import parse as parse_address
+from trajudge.rules.values.release.text import scalar_text, treated
+from trajudge.rules.values.url import URL_CHARS
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

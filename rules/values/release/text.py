@@ -10,8 +10,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.limits import (
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import (
     SCALAR_CHARS,
     TEXT_CHARS,
     bounded,

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rules.errors import InvalidValue
-from rules.values.release.text import as_text
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.values.release.text import as_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

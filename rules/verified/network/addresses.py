@@ -16,13 +16,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from rules.errors import BadSpecification, TooLarge
-from rules.limits import bounded, unicode_text
-from rules.values import Mode, equal
-from rules.values.matching import match_unordered
-from rules.verified.dataset import NetworkCheck, Schema
-from rules.verified.network.patterns import fullmatch, is_pattern, searches, with_holes
-from rules.verified.network.sites import Binding
+from trajudge.rules.errors import BadSpecification, TooLarge
+from trajudge.rules.limits import bounded, unicode_text
+from trajudge.rules.values import Mode, equal
+from trajudge.rules.values.matching import match_unordered
+from trajudge.rules.verified.dataset import NetworkCheck, Schema
+from trajudge.rules.verified.network.patterns import fullmatch, is_pattern, searches, with_holes
+from trajudge.rules.verified.network.sites import Binding
 
 MAX_URL = 100_000
 MAX_PARAMETERS = 1_000

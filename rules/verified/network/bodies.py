@@ -8,10 +8,10 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from rules.errors import InvalidValue
-from rules.limits import bounded_json
-from rules.values import Mode
-from rules.verified.network.events import Body
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import bounded_json
+from trajudge.rules.values import Mode
+from trajudge.rules.verified.network.events import Body
 
 MAX_FIELDS = 10_000
 _BOUNDARY = re.compile(r"boundary=(?:\"([^\"]+)\"|([^;\s]+))", re.IGNORECASE)

@@ -12,15 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from rules.errors import InvalidValue
-from rules.values.matching import match_unordered
-from rules.verdict import Assertion, Outcome, conjunction, shown
-from rules.verified.dataset import NetworkCheck, Task, placeholder, placeholders
-from rules.verified.network.addresses import address, same_base
-from rules.verified.network.comparisons import compared
-from rules.verified.network.events import Event, Trace
-from rules.verified.network.run import Run, sites_of, unlocated
-from rules.verified.network.sites import Hosts, origin
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.values.matching import match_unordered
+from trajudge.rules.verdict import Assertion, Outcome, conjunction, shown
+from trajudge.rules.verified.dataset import NetworkCheck, Task, placeholder, placeholders
+from trajudge.rules.verified.network.addresses import address, same_base
+from trajudge.rules.verified.network.comparisons import compared
+from trajudge.rules.verified.network.events import Event, Trace
+from trajudge.rules.verified.network.run import Run, sites_of, unlocated
+from trajudge.rules.verified.network.sites import Hosts, origin
 
 _SHOWN_EVENTS = 5
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from rules.errors import Undecided
-from rules.values import equal
-from rules.values.matching import match_unordered
-from rules.verdict import Assertion, Outcome, checked, decided, shown
-from rules.verified.dataset import NetworkCheck
-from rules.verified.network.addresses import (
+from trajudge.rules.errors import Undecided
+from trajudge.rules.values import equal
+from trajudge.rules.values.matching import match_unordered
+from trajudge.rules.verdict import Assertion, Outcome, checked, decided, shown
+from trajudge.rules.verified.dataset import NetworkCheck
+from trajudge.rules.verified.network.addresses import (
     Address,
     Query,
     address,
@@ -20,12 +20,18 @@ from rules.verified.network.addresses import (
     kind_of,
     same_base,
 )
-from rules.verified.network.bodies import document, unpacked
-from rules.verified.network.events import Event
-from rules.verified.network.jsonpath import compiled, find
-from rules.verified.network.patterns import HOLE, fullmatch, is_pattern, searches, with_holes
-from rules.verified.network.run import Run
-from rules.verified.network.sites import Binding
+from trajudge.rules.verified.network.bodies import document, unpacked
+from trajudge.rules.verified.network.events import Event
+from trajudge.rules.verified.network.jsonpath import compiled, find
+from trajudge.rules.verified.network.patterns import (
+    HOLE,
+    fullmatch,
+    is_pattern,
+    searches,
+    with_holes,
+)
+from trajudge.rules.verified.network.run import Run
+from trajudge.rules.verified.network.sites import Binding
 
 # A page that the browser had kept and the server confirmed is the page.
 _SAME_STATUS = {200: (200, 304)}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
-from rules.errors import BadPattern
+from trajudge.rules.errors import BadPattern
 
 _STEP = re.compile(
     r"""\.(?P<name>[\w-]+|\*)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from rules.limits import PATTERN_SECONDS, compiled, fullmatch, is_pattern, timed
+from trajudge.rules.limits import PATTERN_SECONDS, compiled, fullmatch, is_pattern, timed
 
 HOLE = re.compile(r"\{\{\w+\}\}")
 """A place of a template that the published specification left unfilled: any one path segment."""

@@ -16,10 +16,10 @@ from typing import Any, BinaryIO
 import msgspec
 from msgspec import Struct
 
-from rules.reading import read_bytes
-from rules.verified.network.events import MAX_BODY, Entry, Event, Resources, Trace
-from trajectories.errors import UserError
-from trajectories.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.rules.reading import read_bytes
+from trajudge.rules.verified.network.events import MAX_BODY, Entry, Event, Resources, Trace
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, open_regular
 
 MAX_NETWORK_BYTES = 512 * 2**20
 _RESOURCE = re.compile(r"[\w.-]{1,200}")

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from rules.errors import InvalidValue
-from rules.verified.dataset import Task, placeholder, placeholders
-from rules.verified.network.addresses import Address, address
-from rules.verified.network.events import Event, Trace
-from rules.verified.network.sites import Binding, Hosts, bound, named, start_of
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.verified.dataset import Task, placeholder, placeholders
+from trajudge.rules.verified.network.addresses import Address, address
+from trajudge.rules.verified.network.events import Event, Trace
+from trajudge.rules.verified.network.sites import Binding, Hosts, bound, named, start_of
 
 
 class Run(NamedTuple):

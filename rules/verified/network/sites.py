@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from rules.reading import decode, read_bytes
-from rules.verified.dataset import placeholder
-from trajectories.errors import UserError
+from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.verified.dataset import placeholder
+from trajudge.trajectories.errors import UserError
 
 Hosts = Mapping[str, tuple[str, ...]]
 """Placeholder (``__GITLAB__``) → the addresses of the site."""

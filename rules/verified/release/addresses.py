@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
-from rules.errors import InvalidValue
-from rules.values import Mode, equal
-from rules.verified.dataset import NetworkCheck, Task, placeholder
-from rules.verified.network.addresses import ignored, kind_of
-from rules.verified.network.events import Trace
-from rules.verified.network.patterns import found_at_start, is_pattern
-from rules.verified.network.sites import FOLDERS, Binding, Hosts, canonical, origin
-from rules.verified.release import Broken
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.values import Mode, equal
+from trajudge.rules.verified.dataset import NetworkCheck, Task, placeholder
+from trajudge.rules.verified.network.addresses import ignored, kind_of
+from trajudge.rules.verified.network.events import Trace
+from trajudge.rules.verified.network.patterns import found_at_start, is_pattern
+from trajudge.rules.verified.network.sites import FOLDERS, Binding, Hosts, canonical, origin
+from trajudge.rules.verified.release import Broken
 
 _BASE64 = re.compile(r"[A-Za-z0-9_-]{4,}={0,2}")
 

@@ -8,15 +8,15 @@ from typing import Any
 
 from msgspec import UNSET
 
-from rules.errors import InvalidValue
-from rules.limits import bounded_json
-from rules.values import Mode, equal
-from rules.verdict import Assertion, Outcome, checked
-from rules.verified.answers import bound_data, kind_of, normal_data
-from rules.verified.dataset import AnswerCheck, Schema
-from rules.verified.network.sites import Binding
-from rules.verified.release import Broken
-from rules.verified.response import MAX_ANSWER, Oversized
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import bounded_json
+from trajudge.rules.values import Mode, equal
+from trajudge.rules.verdict import Assertion, Outcome, checked
+from trajudge.rules.verified.answers import bound_data, kind_of, normal_data
+from trajudge.rules.verified.dataset import AnswerCheck, Schema
+from trajudge.rules.verified.network.sites import Binding
+from trajudge.rules.verified.release import Broken
+from trajudge.rules.verified.response import MAX_ANSWER, Oversized
 
 _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?```", re.DOTALL)
 

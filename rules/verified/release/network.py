@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rules.errors import InvalidValue
-from rules.values import Mode, equal
-from rules.verdict import Assertion, checked
-from rules.verified.dataset import NetworkCheck, Task
-from rules.verified.network.addresses import kind_of
-from rules.verified.network.bodies import document, unpacked
-from rules.verified.network.events import Event, Trace
-from rules.verified.network.jsonpath import compiled, find
-from rules.verified.network.patterns import found_at_start, is_pattern, searches
-from rules.verified.network.sites import Binding
-from rules.verified.release import Broken
-from rules.verified.release.addresses import Address, address, matches, same_base
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.values import Mode, equal
+from trajudge.rules.verdict import Assertion, checked
+from trajudge.rules.verified.dataset import NetworkCheck, Task
+from trajudge.rules.verified.network.addresses import kind_of
+from trajudge.rules.verified.network.bodies import document, unpacked
+from trajudge.rules.verified.network.events import Event, Trace
+from trajudge.rules.verified.network.jsonpath import compiled, find
+from trajudge.rules.verified.network.patterns import found_at_start, is_pattern, searches
+from trajudge.rules.verified.network.sites import Binding
+from trajudge.rules.verified.release import Broken
+from trajudge.rules.verified.release.addresses import Address, address, matches, same_base
 
 _UNBOUND = frozenset({"base64", "markdown"})
 """Kinds in whose texts the package leaves the sites' addresses as they are."""

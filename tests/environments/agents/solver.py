@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from environments.apps import load_app
-from environments.chromium.action_syntax import write
-from environments.kit.theme import name_of, theme, wordings
-from environments.model.axes import instance, open_state
-from environments.model.binding import bind
-from environments.model.case import Case
-from environments.model.plan import PlanStep
 from tests.llm_replies import Incoming
+from trajudge.environments.apps import load_app
+from trajudge.environments.chromium.action_syntax import write
+from trajudge.environments.kit.theme import name_of, theme, wordings
+from trajudge.environments.model.axes import instance, open_state
+from trajudge.environments.model.binding import bind
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.plan import PlanStep
 
 ROLES = {
     "follow": ("link",),

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from environments.agents.model import UNREADABLE, ModelAgent, ParsedReply, parse_reply
-from environments.agents.model_client import AgentModelClient, open_model_client
-from environments.agents.protocol import Halted, NotPlayed
-from environments.agents.settings import model_settings, model_side
-from environments.model.case import Case
-from environments.recording.episode import Recorded, play
-from environments.recording.recorder import Recorder
 from tests.environments.agents.solver import solving
 from tests.environments.cases import job, sound
 from tests.llm_server import LlmServer, always
-from trajectories.errors import UserError
-from trajectories.represent import Representation
+from trajudge.environments.agents.model import UNREADABLE, ModelAgent, ParsedReply, parse_reply
+from trajudge.environments.agents.model_client import AgentModelClient, open_model_client
+from trajudge.environments.agents.protocol import Halted, NotPlayed
+from trajudge.environments.agents.settings import model_settings, model_side
+from trajudge.environments.model.case import Case
+from trajudge.environments.recording.episode import Recorded, play
+from trajudge.environments.recording.recorder import Recorder
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.represent import Representation
 
 MODEL = "tiny"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from environments.agents.phrases import instructing
-from environments.agents.script import AGENTS, Behaviour
-from environments.model.axes import generator
-from environments.recording.episode import Recorded
-from environments.recording.jobs import jobs_for
-from environments.recording.recorder import Recorder
-from environments.serving.noise import EVERY
 from tests.environments.cases import agent, job, sound
+from trajudge.environments.agents.phrases import instructing
+from trajudge.environments.agents.script import AGENTS, Behaviour
+from trajudge.environments.model.axes import generator
+from trajudge.environments.recording.episode import Recorded
+from trajudge.environments.recording.jobs import jobs_for
+from trajudge.environments.recording.recorder import Recorder
+from trajudge.environments.serving.noise import EVERY
 
 pytestmark = pytest.mark.browser
 

@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from environments.apps import load_app
-from environments.checks.near_miss import near_miss
-from environments.checks.walk import ControlNotFound, Walk
-from environments.kit.reading import blocks, forms, links, texts
-from environments.model.axes import instance, open_state, ui
-from environments.model.binding import Infeasible, bind, filled, money, parameters
-from environments.model.config import PROFILES, STATES, Config
-from environments.model.page import Chart, Form, Link, Notice, Page
-from environments.model.plan import PlanStep
-from environments.model.site import MENU, Site
-from environments.model.spec import Answer, App, Bound, Choice, Scenario
-from environments.model.state import AppState, Change, difference
-from environments.verify.frame import report_changes
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.near_miss import near_miss
+from trajudge.environments.checks.walk import ControlNotFound, Walk
+from trajudge.environments.kit.reading import blocks, forms, links, texts
+from trajudge.environments.model.axes import instance, open_state, ui
+from trajudge.environments.model.binding import Infeasible, bind, filled, money, parameters
+from trajudge.environments.model.config import PROFILES, STATES, Config
+from trajudge.environments.model.page import Chart, Form, Link, Notice, Page
+from trajudge.environments.model.plan import PlanStep
+from trajudge.environments.model.site import MENU, Site
+from trajudge.environments.model.spec import Answer, App, Bound, Choice, Scenario
+from trajudge.environments.model.state import AppState, Change, difference
+from trajudge.environments.verify.frame import report_changes
 
 ACTIONS = 50  # the most that an oracle may need
 

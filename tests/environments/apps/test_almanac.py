@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import pytest
 
-from environments.apps import load_app
-from environments.kit.reading import blocks, texts
-from environments.model.axes import open_state, ui
-from environments.model.config import Config
-from environments.model.page import Chart, Page
-from environments.model.site import Redirect, Site
-from environments.model.spec import Rejected
-from environments.model.state import AppState
+from trajudge.environments.apps import load_app
+from trajudge.environments.kit.reading import blocks, texts
+from trajudge.environments.model.axes import open_state, ui
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.page import Chart, Page
+from trajudge.environments.model.site import Redirect, Site
+from trajudge.environments.model.spec import Rejected
+from trajudge.environments.model.state import AppState
 
 APP = load_app("almanac")
 

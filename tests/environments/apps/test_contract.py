@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from environments.apps import APPS, load_app
-from environments.kit.reading import blocks, forms, links, texts
-from environments.kit.words import WORDS
-from environments.model.axes import open_state, profile, ui
-from environments.model.config import PROFILES, Config
-from environments.model.page import Form, Label, Page, Word
-from environments.model.site import CONFIRMED, Redirect, Site, missing
-from environments.model.spec import App, Rejected
-from environments.model.state import digest
 from tests.environments.apps.contract import crawl, named_twice, oracle_pages, seal, trials
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.kit.reading import blocks, forms, links, texts
+from trajudge.environments.kit.words import WORDS
+from trajudge.environments.model.axes import open_state, profile, ui
+from trajudge.environments.model.config import PROFILES, Config
+from trajudge.environments.model.page import Form, Label, Page, Word
+from trajudge.environments.model.site import CONFIRMED, Redirect, Site, missing
+from trajudge.environments.model.spec import App, Rejected
+from trajudge.environments.model.state import digest
 
 SCENARIOS = [(name, scenario.id) for name in APPS for scenario in load_app(name).scenarios]
 every_app = pytest.mark.parametrize("name", APPS)

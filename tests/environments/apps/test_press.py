@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from environments.apps import load_app
-from environments.model.axes import open_state, ui
-from environments.model.config import Config
-from environments.model.page import Page
-from environments.model.site import CONFIRMED, Redirect, Site
-from environments.model.spec import TODAY, Rejected
-from environments.model.state import AppState
+from trajudge.environments.apps import load_app
+from trajudge.environments.model.axes import open_state, ui
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.page import Page
+from trajudge.environments.model.site import CONFIRMED, Redirect, Site
+from trajudge.environments.model.spec import TODAY, Rejected
+from trajudge.environments.model.state import AppState
 
 APP = load_app("press")
 

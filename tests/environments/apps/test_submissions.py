@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from environments.apps.submissions import whole
+from trajudge.environments.apps.submissions import whole
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), ("07", 7), ("99", 99)])

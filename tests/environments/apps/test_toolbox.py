@@ -11,15 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.apps import load_app
-from environments.apps.toolbox.tools import TOOLS, Outcome, hundredths, later, payment, read, whole
-from environments.kit.reading import forms, texts
-from environments.model.axes import open_state, ui
-from environments.model.config import Config
-from environments.model.page import Page
-from environments.model.site import Redirect, Site
-from environments.model.spec import Derive, Rejected
-from environments.model.state import AppState
+from trajudge.environments.apps import load_app
+from trajudge.environments.apps.toolbox.tools import (
+    TOOLS,
+    Outcome,
+    hundredths,
+    later,
+    payment,
+    read,
+    whole,
+)
+from trajudge.environments.kit.reading import forms, texts
+from trajudge.environments.model.axes import open_state, ui
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.page import Page
+from trajudge.environments.model.site import Redirect, Site
+from trajudge.environments.model.spec import Derive, Rejected
+from trajudge.environments.model.state import AppState
 
 APP = load_app("toolbox")
 ANY_DAY = st.dates(date(1990, 1, 1), date(2090, 12, 31))

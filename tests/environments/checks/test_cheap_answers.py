@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from environments.apps import APPS, load_app
-from environments.checks.integrity import check
-from environments.model.axes import instance, open_state
-from environments.model.binding import bind, parameters
-from environments.model.case import Case
-from environments.model.config import Config
-from environments.model.operation_codes import operation_code
-from environments.model.spec import Bound, Scenario
-from environments.model.state import AppState
-from environments.verify import Evidence, verify
-from environments.verify.truth import column
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.checks.integrity import check
+from trajudge.environments.model.axes import instance, open_state
+from trajudge.environments.model.binding import bind, parameters
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.operation_codes import operation_code
+from trajudge.environments.model.spec import Bound, Scenario
+from trajudge.environments.model.state import AppState
+from trajudge.environments.verify import Evidence, verify
+from trajudge.environments.verify.truth import column
 
 CONSTANTS = (
     None, "", " ", "yes", "no", "0", "1", "N/A", "none", "unknown", "Done.", "I could not find it.",

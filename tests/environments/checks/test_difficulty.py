@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from environments.apps import load_app
-from environments.checks.difficulty import (
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.difficulty import (
     Measures,
     level,
     levels_strict,
@@ -17,12 +17,12 @@ from environments.checks.difficulty import (
     operations,
     vector,
 )
-from environments.checks.integrity import check
-from environments.checks.walk import Visit, Walk
-from environments.model.case import Case
-from environments.model.config import Config
-from environments.model.page import ItemList, Link, Page, Row, Text
-from environments.model.spec import Answer, Expect, Scenario
+from trajudge.environments.checks.integrity import check
+from trajudge.environments.checks.walk import Visit, Walk
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.page import ItemList, Link, Page, Row, Text
+from trajudge.environments.model.spec import Answer, Expect, Scenario
 
 VECTORS = list(product((1, 2, 3), repeat=7))
 EASY = Measures(1, 1, 1, 0, 10, 0, ())

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from environments.apps import load_app
-from environments.checks.integrity import Reject, check
-from environments.model.axes import open_state
-from environments.model.case import Case
-from environments.model.config import Config
-from environments.model.page import (
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.integrity import Reject, check
+from trajudge.environments.model.axes import open_state
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.page import (
     DefinitionList,
     Form,
     ItemList,
@@ -24,9 +24,9 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.plan import follow, press
-from environments.model.schema import table
-from environments.model.spec import (
+from trajudge.environments.model.plan import follow, press
+from trajudge.environments.model.schema import table
+from trajudge.environments.model.spec import (
     Answer,
     App,
     Choice,
@@ -41,7 +41,7 @@ from environments.model.spec import (
     Success,
     View,
 )
-from environments.model.state import Rows, digest, token
+from trajudge.environments.model.state import Rows, digest, token
 
 SHOP = load_app("shop")
 MUGS = ("Oak", "Slate", "Wool", "Cork", "Glass", "Linen")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from environments.checks.variation import (
+from tests.environments.cases import sound
+from trajudge.environments.checks.variation import (
     AXES,
     Axis,
     axis_neighbours,
     changed_case,
     expected_outcome,
 )
-from environments.model.config import PROFILES
-from tests.environments.cases import sound
+from trajudge.environments.model.config import PROFILES
 
 
 @pytest.mark.parametrize("axis", AXES)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from environments.checks.walk import TURNS, ControlNotFound, Walk
-from environments.kit.listing import PART, listing
-from environments.model.config import Ui
-from environments.model.page import (
+from trajudge.environments.checks.walk import TURNS, ControlNotFound, Walk
+from trajudge.environments.kit.listing import PART, listing
+from trajudge.environments.model.config import Ui
+from trajudge.environments.model.page import (
     DefinitionList,
     Field,
     Form,
@@ -21,11 +21,11 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.plan import choose, enter, follow, press, scan, tick
-from environments.model.schema import table
-from environments.model.site import Site
-from environments.model.spec import App, FormSubmission, Operation, Rejected, Success, View
-from environments.model.state import AppState
+from trajudge.environments.model.plan import choose, enter, follow, press, scan, tick
+from trajudge.environments.model.schema import table
+from trajudge.environments.model.site import Site
+from trajudge.environments.model.spec import App, FormSubmission, Operation, Rejected, Success, View
+from trajudge.environments.model.state import AppState
 
 NAMES = [f"Mug {n}" for n in range(10)]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from environments.chromium import Browser, Session, launch, open_session
 from tests.environments.chromium.site import Site, serve
+from trajudge.environments.chromium import Browser, Session, launch, open_session
 
 _RUNS = count()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.chromium.action_syntax import Action, BadAction, parse, write
+from trajudge.environments.chromium.action_syntax import Action, BadAction, parse, write
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.chromium.axtree import Element, Mark, read
+from trajudge.environments.chromium.axtree import Element, Mark, read
 
 
 def axtree_text(nodes: Any, marks: Any, *, pruned: bool = False) -> str:

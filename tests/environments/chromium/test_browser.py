@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from environments.chromium import Browser, launch, open_session
 from tests.environments.chromium.conftest import bid
 from tests.environments.chromium.site import Site
+from trajudge.environments.chromium import Browser, launch, open_session
 
 pytestmark = pytest.mark.browser
 

@@ -6,9 +6,9 @@ import contextlib
 
 import pytest
 
-from environments.chromium import Browser, Session, open_session
 from tests.environments.chromium.conftest import Open, bid, click
 from tests.environments.chromium.site import Site
+from trajudge.environments.chromium import Browser, Session, open_session
 
 pytestmark = pytest.mark.browser
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from environments.chromium.observation import PICTURES_TRIED, picture
+from trajudge.environments.chromium.observation import PICTURES_TRIED, picture
 
 sync_api = pytest.importorskip("playwright.sync_api")
 

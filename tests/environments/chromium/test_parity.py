@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from environments.chromium import Browser, open_session
-from environments.chromium.parity import browsergym_text
 from tests.environments.chromium.conftest import Open
 from tests.environments.chromium.site import Site
+from trajudge.environments.chromium import Browser, open_session
+from trajudge.environments.chromium.parity import browsergym_text
 
 pytestmark = pytest.mark.browser
 

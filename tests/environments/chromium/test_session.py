@@ -8,9 +8,9 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
-from environments.chromium import Browser, open_session
 from tests.environments.chromium.conftest import Open, bid, click
-from trajectories.errors import UserError
+from trajudge.environments.chromium import Browser, open_session
+from trajudge.trajectories.errors import UserError
 
 pytestmark = pytest.mark.browser
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from environments.model.page import (
+from trajudge.environments.model.page import (
     Chart,
     DefinitionList,
     Field,

@@ -10,18 +10,18 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from environments.apps import APPS, load_app
-from environments.kit.chart import draw
-from environments.kit.html import NONCE, render
-from environments.kit.layout import PageLayout
-from environments.kit.reading import blocks, links
-from environments.kit.theme import Theme, theme, wordings
-from environments.model.axes import open_state
-from environments.model.config import Config, Ui
-from environments.model.page import Chart, Link, Page
-from environments.model.site import Site
-from environments.model.spec import App
 from tests.environments.kit.reader import Document
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.kit.chart import draw
+from trajudge.environments.kit.html import NONCE, render
+from trajudge.environments.kit.layout import PageLayout
+from trajudge.environments.kit.reading import blocks, links
+from trajudge.environments.kit.theme import Theme, theme, wordings
+from trajudge.environments.model.axes import open_state
+from trajudge.environments.model.config import Config, Ui
+from trajudge.environments.model.page import Chart, Link, Page
+from trajudge.environments.model.site import Site
+from trajudge.environments.model.spec import App
 
 PAGES = 60  # pages of an application that are looked at
 

@@ -7,10 +7,11 @@ import dataclasses
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.kit.arrange import arranged, navigation
-from environments.kit.reading import forms
-from environments.kit.theme import Theme, theme
-from environments.model.page import (
+from tests.environments.kit.pages import PAGES
+from trajudge.environments.kit.arrange import arranged, navigation
+from trajudge.environments.kit.reading import forms
+from trajudge.environments.kit.theme import Theme, theme
+from trajudge.environments.model.page import (
     Chart,
     DefinitionList,
     Field,
@@ -21,7 +22,6 @@ from environments.model.page import (
     Section,
     Text,
 )
-from tests.environments.kit.pages import PAGES
 
 THEMES = st.builds(theme, st.integers(0, 11), st.integers(0, 3))
 FACTS, CHART = DefinitionList((("a", "b"),)), Chart("c", "bars", (), ())

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from environments.kit.html import render
-from environments.kit.layout import PageLayout
-from environments.kit.theme import theme
-from environments.model.page import (
+from tests.environments.kit.pages import WORDS
+from trajudge.environments.kit.html import render
+from trajudge.environments.kit.layout import PageLayout
+from trajudge.environments.kit.theme import theme
+from trajudge.environments.model.page import (
     DefinitionList,
     Field,
     Form,
@@ -26,7 +27,6 @@ from environments.model.page import (
     Text,
     Word,
 )
-from tests.environments.kit.pages import WORDS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageColor
 
-from environments.kit.chart import HEIGHT, WIDTH, draw, ticks
-from environments.kit.theme import theme
-from environments.model.page import Chart
+from trajudge.environments.kit.chart import HEIGHT, WIDTH, draw, ticks
+from trajudge.environments.kit.theme import theme
+from trajudge.environments.model.page import Chart
 
 LABELS = ("October", "November", "December", "January")
 LOOK = theme(0, 0)

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from environments.kit.html import NONCE, render
-from environments.kit.layout import PageLayout, address
-from environments.kit.reading import blocks, forms, links
-from environments.kit.theme import Theme, name_of, printable, theme
-from environments.model.page import (
+from tests.environments.kit.pages import PAGES, WORDS
+from tests.environments.kit.reader import Control, Document, FormFound
+from trajudge.environments.kit.html import NONCE, render
+from trajudge.environments.kit.layout import PageLayout, address
+from trajudge.environments.kit.reading import blocks, forms, links
+from trajudge.environments.kit.theme import Theme, name_of, printable, theme
+from trajudge.environments.model.page import (
     Block,
     Chart,
     DefinitionList,
@@ -32,8 +34,6 @@ from environments.model.page import (
     Text,
     Word,
 )
-from tests.environments.kit.pages import PAGES, WORDS
-from tests.environments.kit.reader import Control, Document, FormFound
 
 THEMES = st.builds(theme, st.integers(0, 11), st.integers(0, 3))
 TAGS = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from environments.kit.listing import PART, listing
-from environments.kit.reading import beside, blocks, charts, forms, links, options, texts
-from environments.model.config import Ui
-from environments.model.page import (
+from trajudge.environments.kit.listing import PART, listing
+from trajudge.environments.kit.reading import beside, blocks, charts, forms, links, options, texts
+from trajudge.environments.model.config import Ui
+from trajudge.environments.model.page import (
     Chart,
     DefinitionList,
     Field,
@@ -22,8 +22,8 @@ from environments.model.page import (
     Text,
     Word,
 )
-from environments.model.spec import View
-from environments.model.state import AppState
+from trajudge.environments.model.spec import View
+from trajudge.environments.model.state import AppState
 
 OPEN, LOOSE = Link("Oak", "mug"), Link(Word("home"), "home")
 DROP = Form(Word("remove", "Oak"), operation="drop")

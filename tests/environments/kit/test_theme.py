@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from environments.apps import APPS, load_app
-from environments.kit.palettes import PALETTES, Palette, luminance
-from environments.kit.theme import name_of, printable, theme, wordings
-from environments.kit.words import WORDS
-from environments.model.page import Word
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.kit.palettes import PALETTES, Palette, luminance
+from trajudge.environments.kit.theme import name_of, printable, theme, wordings
+from trajudge.environments.kit.words import WORDS
+from trajudge.environments.model.page import Word
 
 ALL = [theme(index, seed) for seed in range(4) for index in range(12)]
 
@@ -104,11 +104,11 @@ def test_printable_text_is_left_alone() -> None:
 
 SCRIPT = """
 from hashlib import sha256
-from environments.apps import load_app
-from environments.kit.chart import draw
-from environments.model.page import Chart
-from environments.kit.style import style
-from environments.kit.theme import theme, wordings
+from trajudge.environments.apps import load_app
+from trajudge.environments.kit.chart import draw
+from trajudge.environments.model.page import Chart
+from trajudge.environments.kit.style import style
+from trajudge.environments.kit.theme import theme, wordings
 chart = Chart("Title", "pie", ("a", "b"), (1.0, 2.0))
 for index in range(12):
     look = theme(index, 3)

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from environments.apps import APPS, load_app
-from environments.kit.theme import theme, wordings
-from environments.model.axes import generator, instance, open_state, profile, ui
-from environments.model.config import PROFILES, STATES, THEMES, Config
-from environments.model.state import digest
-from environments.serving.noise import noise
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.kit.theme import theme, wordings
+from trajudge.environments.model.axes import generator, instance, open_state, profile, ui
+from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
+from trajudge.environments.model.state import digest
+from trajudge.environments.serving.noise import noise
 
 AXES = {"instance": 50, "profile": PROFILES, "theme": THEMES, "ui": STATES, "noise": 20}
 PROBE = """

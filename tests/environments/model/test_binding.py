@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.apps import APPS, load_app
-from environments.checks.near_miss import near_miss, outcome
-from environments.model.axes import instance, open_state
-from environments.model.binding import (
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.checks.near_miss import near_miss, outcome
+from trajudge.environments.model.axes import instance, open_state
+from trajudge.environments.model.binding import (
     Infeasible,
     bind,
     candidates,
@@ -21,10 +21,10 @@ from environments.model.binding import (
     parameters,
     typed,
 )
-from environments.model.config import Config
-from environments.model.schema import table
-from environments.model.spec import Choice, Derive, Expect, Number, Pick, Scenario
-from environments.model.state import AppState
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.schema import table
+from trajudge.environments.model.spec import Choice, Derive, Expect, Number, Pick, Scenario
+from trajudge.environments.model.state import AppState
 
 BOUND = {"mug": {"id": "m1", "name": "Oak", "price": 123456}, "count": 2, "way": "express"}
 

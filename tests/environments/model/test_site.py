@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from environments.apps import APPS, load_app
-from environments.kit.reading import forms, links
-from environments.model.axes import open_state, ui
-from environments.model.config import Config
-from environments.model.page import Form, Link, Notice, Page, Text, Word
-from environments.model.schema import table
-from environments.model.site import CONFIRMED, MENU, Redirect, Site, missing, refused
-from environments.model.spec import App, FormSubmission, Operation, Rejected, Success
-from environments.model.state import AppState, digest
+from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.kit.reading import forms, links
+from trajudge.environments.model.axes import open_state, ui
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.page import Form, Link, Notice, Page, Text, Word
+from trajudge.environments.model.schema import table
+from trajudge.environments.model.site import CONFIRMED, MENU, Redirect, Site, missing, refused
+from trajudge.environments.model.spec import App, FormSubmission, Operation, Rejected, Success
+from trajudge.environments.model.state import AppState, digest
 
 
 def _add(submission: FormSubmission) -> Success | Rejected:

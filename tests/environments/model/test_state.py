@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.model.schema import Table, table
-from environments.model.state import AppState, Change, Dump, difference, digest, token
+from trajudge.environments.model.schema import Table, table
+from trajudge.environments.model.state import AppState, Change, Dump, difference, digest, token
 
 MUG = table("mug", id="token", name="text", price="money", sold="flag")
 

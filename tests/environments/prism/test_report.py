@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from environments.prism.__main__ import main
-from environments.prism.report import PATTERNS, Report, grade, read_report, satisfied
-from trajectories.errors import UserError
-from trajectories.exits import DONE, FAILURES
+from trajudge.environments.prism.__main__ import main
+from trajudge.environments.prism.report import PATTERNS, Report, grade, read_report, satisfied
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.exits import DONE, FAILURES
 
 EVERY = "every configuration"
 WHOLE: dict[str, Any] = {

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from environments.agents.script import ORACLE
-from environments.apps import load_app
-from environments.checks.integrity import check
-from environments.checks.walk import Walk
-from environments.kit.layout import address
-from environments.model.case import Case, read_cases
-from environments.recording.recorder import recording_key
-from environments.serving.run import open_run
-from environments.verify import expected, verify
-from trajectories import store
-from trajectories.model import Trajectory
-from trajectories.sample import sample_path
+from trajudge.environments.agents.script import ORACLE
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.integrity import check
+from trajudge.environments.checks.walk import Walk
+from trajudge.environments.kit.layout import address
+from trajudge.environments.model.case import Case, read_cases
+from trajudge.environments.recording.recorder import recording_key
+from trajudge.environments.serving.run import open_run
+from trajudge.environments.verify import expected, verify
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.sample import sample_path
 
 CASES = read_cases(sample_path() / "cases.jsonl")
 

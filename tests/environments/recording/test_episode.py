@@ -8,15 +8,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from environments.agents.protocol import GaveUp
-from environments.agents.script import Behaviour
-from environments.model.case import Case
-from environments.recording.episode import Recorded, play, spoken
-from environments.recording.recorder import Recorder
 from tests.environments.cases import agent, job, sound
+from trajudge.environments.agents.protocol import GaveUp
+from trajudge.environments.agents.script import Behaviour
+from trajudge.environments.model.case import Case
+from trajudge.environments.recording.episode import Recorded, play, spoken
+from trajudge.environments.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from environments.chromium import View
+    from trajudge.environments.chromium import View
 
 HOSTILE = (
     "goto('javascript:document.title=1')",

@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import pytest
 
-from environments.agents.protocol import GaveUp, Halted, Job, NotPlayed
-from environments.agents.script import Behaviour
-from environments.recording.episode import Recorded, play
-from environments.recording.jobs import jobs_for
-from environments.recording.pool import TRIES, FailedJob, attempted, for_all
-from environments.recording.recorder import Recorder, run_name
 from tests.environments.cases import agent, job, sound
+from trajudge.environments.agents.protocol import GaveUp, Halted, Job, NotPlayed
+from trajudge.environments.agents.script import Behaviour
+from trajudge.environments.recording.episode import Recorded, play
+from trajudge.environments.recording.jobs import jobs_for
+from trajudge.environments.recording.pool import TRIES, FailedJob, attempted, for_all
+from trajudge.environments.recording.recorder import Recorder, run_name
 
 pytestmark = pytest.mark.browser
 ORACLE = agent(Behaviour.ORACLE)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.kit.words import WORDS
-from environments.model.config import Config
-from environments.serving.noise import EVERY, KINDS, Noise, noise, overlays
+from trajudge.environments.kit.words import WORDS
+from trajudge.environments.model.config import Config
+from trajudge.environments.serving.noise import EVERY, KINDS, Noise, noise, overlays
 
 CONFIGS = st.builds(
     Config,

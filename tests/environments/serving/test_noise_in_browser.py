@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from environments.model.config import Config
-from environments.serving.noise import EVERY
-from environments.serving.run import Run
-from environments.serving.server import Server, serve
+from trajudge.environments.model.config import Config
+from trajudge.environments.serving.noise import EVERY
+from trajudge.environments.serving.run import Run
+from trajudge.environments.serving.server import Server, serve
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 
 import pytest
 
-from environments.chromium import open_session
-from environments.model.config import Config
-from environments.recording.recorder import Recorder
-from environments.serving.run import Run
-from environments.serving.server import BODY, NONCE, Server, serve
-from environments.verify import expected
 from tests.environments.cases import sound
+from trajudge.environments.chromium import open_session
+from trajudge.environments.model.config import Config
+from trajudge.environments.recording.recorder import Recorder
+from trajudge.environments.serving.run import Run
+from trajudge.environments.serving.server import BODY, NONCE, Server, serve
+from trajudge.environments.verify import expected
 
 BROWSER = {
     "Sec-Fetch-Mode": "navigate",

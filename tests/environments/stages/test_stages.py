@@ -8,17 +8,17 @@ from collections import Counter
 
 import pytest
 
-from environments.apps import load_app
-from environments.checks.integrity import Reject, check
-from environments.model.axes import generator
-from environments.model.case import Case
-from environments.model.config import Config
-from environments.serving.noise import noise
-from environments.stages import Plan, Specification, Valid, plan, produce
-from environments.stages.refine import refine
-from judges.adapters.errors import Refused
-from judges.model import Ask, Reply
-from trajectories.errors import UserError
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.integrity import Reject, check
+from trajudge.environments.model.axes import generator
+from trajudge.environments.model.case import Case
+from trajudge.environments.model.config import Config
+from trajudge.environments.serving.noise import noise
+from trajudge.environments.stages import Plan, Specification, Valid, plan, produce
+from trajudge.environments.stages.refine import refine
+from trajudge.judges.adapters.errors import Refused
+from trajudge.judges.model import Ask, Reply
+from trajudge.trajectories.errors import UserError
 
 SHOP = load_app("shop")
 WANTED = Specification(apps=("shop",), count=24)

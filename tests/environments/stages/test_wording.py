@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.apps import load_app
-from environments.stages.wording import fault
+from trajudge.environments.apps import load_app
+from trajudge.environments.stages.wording import fault
 
 SHOP = load_app("shop")
 PRICE, BUY = SHOP.scenario("price"), SHOP.scenario("buy")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from environments.model.spec import AnswerKind
-from environments.verify.answers import answered
-from environments.verify.truth import ExpectedAnswer
+from trajudge.environments.model.spec import AnswerKind
+from trajudge.environments.verify.answers import answered
+from trajudge.environments.verify.truth import ExpectedAnswer
 
 MUGS = ("Oak Mug", "Dark Oak Mug", "Slate Mug", "Wool Throw", "Café Table")
 MONTHS = ("October", "November", "December")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from environments.model.spec import AllowedChange, Expect, Scenario
-from environments.model.state import Change, Record
-from environments.verify.frame import ChangeReport, named, report_changes
+from trajudge.environments.model.spec import AllowedChange, Expect, Scenario
+from trajudge.environments.model.state import Change, Record
+from trajudge.environments.verify.frame import ChangeReport, named, report_changes
 
 BOUND = {"product": {"id": "p1", "name": "Oak Mug"}, "quantity": 2}
 BUY = (

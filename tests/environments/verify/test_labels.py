@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from environments.verify.labels import ExecutedAction, looping, optimality, published, repeated
-from environments.verify.model import Labels
+from trajudge.environments.verify.labels import (
+    ExecutedAction,
+    looping,
+    optimality,
+    published,
+    repeated,
+)
+from trajudge.environments.verify.model import Labels
 
 
 def action(action: str, before: str = "a", after: str = "a", url: str = "/") -> ExecutedAction:

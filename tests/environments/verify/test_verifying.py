@@ -8,19 +8,19 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from environments.apps import load_app
-from environments.checks.walk import Walk
-from environments.model.axes import instance, open_state, ui
-from environments.model.binding import Infeasible, bind, decoyed, filled, money
-from environments.model.config import Config
-from environments.model.plan import PlanStep
-from environments.model.site import Site
-from environments.model.spec import Bound, Scenario
-from environments.model.state import AppState, Dump, difference
-from environments.verify import Evidence, ExecutedAction, Finding, expected, verify
-from environments.verify.frame import report_changes
-from environments.verify.truth import reply
-from environments.verify.verifying import right_answers
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.walk import Walk
+from trajudge.environments.model.axes import instance, open_state, ui
+from trajudge.environments.model.binding import Infeasible, bind, decoyed, filled, money
+from trajudge.environments.model.config import Config
+from trajudge.environments.model.plan import PlanStep
+from trajudge.environments.model.site import Site
+from trajudge.environments.model.spec import Bound, Scenario
+from trajudge.environments.model.state import AppState, Dump, difference
+from trajudge.environments.verify import Evidence, ExecutedAction, Finding, expected, verify
+from trajudge.environments.verify.frame import report_changes
+from trajudge.environments.verify.truth import reply
+from trajudge.environments.verify.verifying import right_answers
 
 SHOP = load_app("shop")
 

@@ -9,17 +9,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from annotations import Annotation, open_annotations, primary_labels
-from annotations.agentrewardbench import benchmark_of
-from eval.audit.__main__ import main
-from eval.audit.cases import find_cases, with_evidence
-from eval.audit.errors import errors_by_facet, rule_errors
-from eval.audit.facets import TaskFacets, read_facets
-from eval.audit.ranking import ranking, tau_of
-from eval.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest, write_rewards
-from judges.model import Judgment, Status
-from trajectories import store
-from trajectories.model import Step, Trajectory, TrajectoryKey
+from trajudge.annotations import Annotation, open_annotations, primary_labels
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.audit.__main__ import main
+from trajudge.eval.audit.cases import find_cases, with_evidence
+from trajudge.eval.audit.errors import errors_by_facet, rule_errors
+from trajudge.eval.audit.facets import TaskFacets, read_facets
+from trajudge.eval.audit.ranking import ranking, tau_of
+from trajudge.eval.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    write_labels,
+    write_manifest,
+    write_rewards,
+)
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 
 AGENTS = ("a", "b", "c")
 

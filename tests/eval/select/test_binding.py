@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from eval.accept import main as accept_main
-from eval.run_folder import write_labels, write_manifest
-from eval.select.command import main as select_main
-from eval.select.output import read_decision
-from judges.model import Judgment
 from tests.eval.cases import label, said
 from tests.eval.test_accept import lines, make_run, trajectory
+from trajudge.eval.accept import main as accept_main
+from trajudge.eval.run_folder import write_labels, write_manifest
+from trajudge.eval.select.command import main as select_main
+from trajudge.eval.select.output import read_decision
+from trajudge.judges.model import Judgment
 
 SETTINGS: dict[str, Any] = {
     "judge": "simplified-axtree:gpt-4o",
@@ -129,7 +129,7 @@ def test_another_configuration_under_the_same_name_is_refused_by_what_differs(
 
 def test_an_option_that_an_earlier_version_did_not_record_had_its_default(tmp_path: Path) -> None:
     """``prompts`` is an option of the judge ``simplified``; its default is our own prompts."""
-    from judges.registry import find_judge
+    from trajudge.judges.registry import find_judge
 
     default = find_judge("simplified").options_class.model_fields["prompts"].default
     decision = decided(tmp_path, SETTINGS)
@@ -200,7 +200,7 @@ def test_another_agent_is_warned_of_and_can_be_refused(
 
 
 def test_published_judgments_are_bound_by_what_they_tell(tmp_path: Path) -> None:
-    from eval.select.binding import JudgeConfiguration, differences, unknown
+    from trajudge.eval.select.binding import JudgeConfiguration, differences, unknown
 
     published = JudgeConfiguration(judge="j", facts={"model": "m", "representation": "axtree"})
     other = JudgeConfiguration(judge="j", facts={"model": "m", "representation": "both"})

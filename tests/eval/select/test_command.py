@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from annotations import store
-from eval.run_folder import JUDGMENTS, LABELS, judgment_line, write_labels, write_manifest
-from eval.select.command import main
-from eval.select.output import read_decision
 from tests.eval.cases import key, label, said
+from trajudge.annotations import store
+from trajudge.eval.run_folder import JUDGMENTS, LABELS, judgment_line, write_labels, write_manifest
+from trajudge.eval.select.command import main
+from trajudge.eval.select.output import read_decision
 
 
 def make_run(folder: Path, judge: str = "good", *, wrong: int = 2, tasks: int = 120) -> Path:
@@ -195,8 +195,8 @@ def test_unsure_and_unlabelled_trajectories_are_left_out(tmp_path: Path) -> None
 
 def test_help_imports_nothing_slow() -> None:
     code = (
-        "import sys; from eval.select.command import parser; parser().format_help(); "
-        "from eval.accept import parser; parser().format_help(); "
+        "import sys; from trajudge.eval.select.command import parser; parser().format_help(); "
+        "from trajudge.eval.accept import parser; parser().format_help(); "
         "print([m for m in ('pydantic', 'numpy', 'scipy', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

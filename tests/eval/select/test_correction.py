@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.select.correction import fixed_sequence, least_trials, max_t_level
-from eval.select.rates import cluster_sums, p_values, rate_sums
 from tests.eval.select.world import clustered
+from trajudge.eval.select.correction import fixed_sequence, least_trials, max_t_level
+from trajudge.eval.select.rates import cluster_sums, p_values, rate_sums
 
 YES = np.ones(6, dtype=bool)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.select.decide import decide
-from eval.select.plan import Prices, Target
-from eval.select.text import text
 from tests.eval.select.world import evidence, plan
+from trajudge.eval.select.decide import decide
+from trajudge.eval.select.plan import Prices, Target
+from trajudge.eval.select.text import text
 
 
 def stacked(*judges: tuple[int, int, int], total: int = 400) -> tuple[list[bool], list[list[bool]]]:

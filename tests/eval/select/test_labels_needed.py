@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from eval.select.labels_needed import labels_needed
+from trajudge.eval.select.labels_needed import labels_needed
 
 
 @pytest.mark.parametrize(

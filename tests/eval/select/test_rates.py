@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from eval.select.rates import (
+from trajudge.eval.select.rates import (
     RateSums,
     binomial_p,
     cluster_sums,

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotations import store
-from annotations.model import Annotation
-from eval.accept import main as accept_main
-from eval.recertify import main
-from eval.run_folder import write_manifest
-from eval.select.betting import labels_to_plan, largest_wealth, lower_limit, wealth
-from eval.select.output import read_decision
 from tests.eval.select.test_binding import SETTINGS, decided, judged
 from tests.eval.test_accept import lines, make_run, trajectory
-from trajectories.model import TrajectoryKey
+from trajudge.annotations import store
+from trajudge.annotations.model import Annotation
+from trajudge.eval.accept import main as accept_main
+from trajudge.eval.recertify import main
+from trajudge.eval.run_folder import write_manifest
+from trajudge.eval.select.betting import labels_to_plan, largest_wealth, lower_limit, wealth
+from trajudge.eval.select.output import read_decision
+from trajudge.trajectories.model import TrajectoryKey
 
 
 def test_the_error_is_at_most_alpha_however_often_one_looks_and_however_tasks_depend() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.select.plan import Rule
-from eval.select.scores import (
+from tests.eval.cases import call, failed, key, said
+from trajudge.eval.select.plan import Rule
+from trajudge.eval.select.scores import (
     accepts,
     family,
     judge_scores,
@@ -15,10 +16,9 @@ from eval.select.scores import (
     price,
     rule_scores,
 )
-from judges.model import Status
-from tests.eval.cases import call, failed, key, said
-from trajectories.errors import UserError
-from trajectories.model import TrajectoryKey
+from trajudge.judges.model import Status
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.model import TrajectoryKey
 
 KEYS = [key(n) for n in range(4)]
 

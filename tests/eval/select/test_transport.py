@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from eval.select.evidence import Evidence
-from eval.select.plan import Target
-from eval.select.rates import cluster_sums, lower_limits, rate_sums, upper_limits
-from eval.select.transport import homogeneity, largest_difference, transport
 from tests.eval.select.world import evidence
+from trajudge.eval.select.evidence import Evidence
+from trajudge.eval.select.plan import Target
+from trajudge.eval.select.rates import cluster_sums, lower_limits, rate_sums, upper_limits
+from trajudge.eval.select.transport import homogeneity, largest_difference, transport
 
 TARGET = Target(rate=0.7)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from eval.select.evidence import Evidence
-from eval.select.plan import Family, Plan, Rule, Target
-from eval.stats.interval import Bools
+from trajudge.eval.select.evidence import Evidence
+from trajudge.eval.select.plan import Family, Plan, Rule, Target
+from trajudge.eval.stats.interval import Bools
 
 
 def evidence(

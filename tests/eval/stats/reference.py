@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from eval.stats.interval import Floats, Ints
-from eval.stats.levels import Levels
+from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.levels import Levels
 
 
 def resample_rows(cluster: Ints, stratum: Ints, rng: np.random.Generator) -> Ints:

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from eval.stats.agreement import (
+from trajudge.eval.stats.agreement import (
     BY_CHANCE,
     NOT_PAIRABLE,
     Disagreement,
@@ -20,7 +20,7 @@ from eval.stats.agreement import (
     krippendorff_alpha,
     macro_kappa,
 )
-from eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.interval import Floats, Ints
 
 TABLES = hnp.arrays(int, st.integers(2, 4).map(lambda k: (k, k)), elements=st.integers(0, 30))
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.stats import binomial
+from trajudge.eval.stats import binomial
 
 STATSMODELS = {
     "wilson": "wilson",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from eval.stats.binomial_tables import BUCKETS, SPLIT, BinomialTables, binomial_tables
+from trajudge.eval.stats.binomial_tables import BUCKETS, SPLIT, BinomialTables, binomial_tables
 
 
 def tables(rollouts: int = 20, most_copies: int = 702) -> BinomialTables:

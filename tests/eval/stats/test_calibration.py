@@ -7,7 +7,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
 
-from eval.stats.calibration import fit_calibration, reliability
+from trajudge.eval.stats.calibration import fit_calibration, reliability
 
 RNG = np.random.default_rng(4)
 N = 400

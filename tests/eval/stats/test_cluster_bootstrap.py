@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from eval.stats.cluster_bootstrap import (
+from tests.eval.stats.reference import resample_rows, total_rows
+from trajudge.eval.stats.cluster_bootstrap import (
     ONE_CLUSTER,
     Replicates,
     bootstrap_replicates,
@@ -16,11 +17,10 @@ from eval.stats.cluster_bootstrap import (
     percentile_interval,
     sum_clusters,
 )
-from eval.stats.confusion import confusion_columns, confusion_statistic
-from eval.stats.indices import Multiplicities
-from eval.stats.influence import delta_interval, influence_values, standard_error
-from eval.stats.interval import Floats, Ints
-from tests.eval.stats.reference import resample_rows, total_rows
+from trajudge.eval.stats.confusion import confusion_columns, confusion_statistic
+from trajudge.eval.stats.indices import Multiplicities
+from trajudge.eval.stats.influence import delta_interval, influence_values, standard_error
+from trajudge.eval.stats.interval import Floats, Ints
 
 PRF = confusion_statistic("precision", "recall", "f1")
 

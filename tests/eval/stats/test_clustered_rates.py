@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.stats.clustered_agreement import clustered_agreement
-from eval.stats.clustered_rates import between_clusters, clustered_rates, rates_by_cluster
+from trajudge.eval.stats.clustered_agreement import clustered_agreement
+from trajudge.eval.stats.clustered_rates import between_clusters, clustered_rates, rates_by_cluster
 
 NEEDED = "statsmodels, the reference here, is not installed"
 RNG = np.random.default_rng(11)

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.stats.cluster_bootstrap import ONE_CLUSTER, sum_clusters
-from eval.stats.comparison import all_pairs, distinguishable, holm, mcnemar, paired_differences
-from eval.stats.confusion import confusion_columns, confusion_statistic
+from trajudge.eval.stats.cluster_bootstrap import ONE_CLUSTER, sum_clusters
+from trajudge.eval.stats.comparison import (
+    all_pairs,
+    distinguishable,
+    holm,
+    mcnemar,
+    paired_differences,
+)
+from trajudge.eval.stats.confusion import confusion_columns, confusion_statistic
 
 PRECISION = confusion_statistic("precision")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.stats.confusion import METRICS, confusion_columns, confusion_statistic
+from trajudge.eval.stats.confusion import METRICS, confusion_columns, confusion_statistic
 
 
 def reference(name: str, truth: list[bool], said: list[bool]) -> float:

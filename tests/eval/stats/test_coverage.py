@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.stats.binomial import METHODS, clopper_pearson, wald, wilson
-from eval.stats.coverage import average_coverage, bimodal_prior, coverage_at, worst_coverage
+from trajudge.eval.stats.binomial import METHODS, clopper_pearson, wald, wilson
+from trajudge.eval.stats.coverage import (
+    average_coverage,
+    bimodal_prior,
+    coverage_at,
+    worst_coverage,
+)
 
 BUDGETS = (1, 3, 5, 10, 20)
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.stats.attempts import Attempts, attempts
-from eval.stats.hard_subset import (
+from tests.eval.stats.hazard_world import simulate
+from trajudge.eval.stats.attempts import Attempts, attempts
+from trajudge.eval.stats.hard_subset import (
     HardSubset,
     SubsetRules,
     hardness_probability,
     reference_success,
     select_hard,
 )
-from eval.stats.hazard_model import HazardFit, fit_hazard
-from eval.stats.subset_validation import kendall_tau, leave_one_out, validate_subset
-from tests.eval.stats.hazard_world import simulate
+from trajudge.eval.stats.hazard_model import HazardFit, fit_hazard
+from trajudge.eval.stats.subset_validation import kendall_tau, leave_one_out, validate_subset
 
 
 def known(log_hazard: list[float], sd: float = 0.3) -> HazardFit:

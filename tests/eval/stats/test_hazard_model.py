@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
-from eval.stats import hazard_model
-from eval.stats.attempts import Attempts
-from eval.stats.hard_subset import hardness_probability, reference_success
-from eval.stats.hazard_design import build_design
-from eval.stats.hazard_model import derivatives, fit_hazard, log_likelihood
 from tests.eval.stats.hazard_world import simulate
+from trajudge.eval.stats import hazard_model
+from trajudge.eval.stats.attempts import Attempts
+from trajudge.eval.stats.hard_subset import hardness_probability, reference_success
+from trajudge.eval.stats.hazard_design import build_design
+from trajudge.eval.stats.hazard_model import derivatives, fit_hazard, log_likelihood
 
 
 @given(st.floats(-12, 3), st.booleans())

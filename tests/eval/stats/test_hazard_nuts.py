@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from eval.hard_subset import main
-from eval.stats.hard_subset import hardness_probability, reference_success, select_hard
-from eval.stats.hazard_model import HazardFit, fit_hazard
-from eval.stats.hazard_nuts import Sampling, fit_hazard_nuts
 from tests.eval.stats.hazard_world import simulate
 from tests.eval.test_hard_subset import write_attempts
+from trajudge.eval.hard_subset import main
+from trajudge.eval.stats.hard_subset import hardness_probability, reference_success, select_hard
+from trajudge.eval.stats.hazard_model import HazardFit, fit_hazard
+from trajudge.eval.stats.hazard_nuts import Sampling, fit_hazard_nuts
 
 needs_numpyro = pytest.mark.skipif(
     importlib.util.find_spec("numpyro") is None,

@@ -7,20 +7,20 @@ from itertools import product
 import numpy as np
 import pytest
 
-from eval.stats import tree as trees
-from eval.stats.balanced import BalancedApp
-from eval.stats.cluster_t import cluster_t_interval
-from eval.stats.hierarchical import (
+from tests.eval.stats.reference import hierarchical_loop
+from trajudge.eval.stats import tree as trees
+from trajudge.eval.stats.balanced import BalancedApp
+from trajudge.eval.stats.cluster_t import cluster_t_interval
+from trajudge.eval.stats.hierarchical import (
     ONE_ROLLOUT,
     ONE_SCENARIO,
     SPARSE,
     hierarchical_bootstrap,
     prepare,
 )
-from eval.stats.interval import Floats
-from eval.stats.levels import Leaf, Levels
-from eval.stats.ragged import RaggedApp
-from tests.eval.stats.reference import hierarchical_loop
+from trajudge.eval.stats.interval import Floats
+from trajudge.eval.stats.levels import Leaf, Levels
+from trajudge.eval.stats.ragged import RaggedApp
 
 Outcomes = dict[int, dict[int, dict[tuple[int, ...], list[int]]]]
 RUNGS = [

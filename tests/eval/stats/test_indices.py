@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from eval.stats.indices import Multiplicities, uniform_indices
+from trajudge.eval.stats.indices import Multiplicities, uniform_indices
 
 
 @pytest.mark.parametrize("bound", [1, 2, 58, 257, 19_683])

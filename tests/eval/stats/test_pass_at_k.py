@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.stats.pass_at_k import pass_at_k, pass_hat_k, replay_equivalence, replay_success
+from trajudge.eval.stats.pass_at_k import pass_at_k, pass_hat_k, replay_equivalence, replay_success
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8), st.data())

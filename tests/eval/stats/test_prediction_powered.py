@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.stats.interval import Floats, Ints
-from eval.stats.prediction_powered import BIASED, TOO_FEW, powered_rate, stratified_rate
+from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.prediction_powered import BIASED, TOO_FEW, powered_rate, stratified_rate
 
 
 def world(rng: np.random.Generator, tasks: int) -> tuple[Floats, Floats, Ints]:

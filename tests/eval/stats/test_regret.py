@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.stats.regret import expected_regret
-from eval.stats.tree import Tree, tree_from_cells
+from trajudge.eval.stats.regret import expected_regret
+from trajudge.eval.stats.tree import Tree, tree_from_cells
 
 
 def one_app(successes: list[int], rollouts: int) -> Tree:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 
-from eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
-from eval.stats.interval import Floats
-from eval.stats.score_metrics import BINS, score_columns, score_statistic
+from trajudge.eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
+from trajudge.eval.stats.interval import Floats
+from trajudge.eval.stats.score_metrics import BINS, score_columns, score_statistic
 
 # Ties and the ends of bins are frequent.
 ITEMS = st.lists(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.stats.coverage import bimodal_prior
-from eval.stats.sensitivity import axis_value_shifts, mad_decomposition
-from eval.stats.tree import Tree, tree_from_cells, tree_from_rollouts
+from trajudge.eval.stats.coverage import bimodal_prior
+from trajudge.eval.stats.sensitivity import axis_value_shifts, mad_decomposition
+from trajudge.eval.stats.tree import Tree, tree_from_cells, tree_from_rollouts
 
 CELL = st.tuples(
     st.integers(0, 2), st.integers(0, 2), st.integers(0, 1), st.integers(0, 3), st.integers(3, 5)

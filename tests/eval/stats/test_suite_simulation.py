@@ -12,14 +12,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eval.stats.binomial import wald
-from eval.stats.cluster_bootstrap import percentile_interval
-from eval.stats.cluster_t import cluster_t_interval
-from eval.stats.crossed import crossed_replicates
-from eval.stats.hierarchical import hierarchical_bootstrap, prepare
-from eval.stats.interval import Interval, Ints
-from eval.stats.levels import Levels
-from eval.stats.suite_simulation import (
+from trajudge.eval.stats.binomial import wald
+from trajudge.eval.stats.cluster_bootstrap import percentile_interval
+from trajudge.eval.stats.cluster_t import cluster_t_interval
+from trajudge.eval.stats.crossed import crossed_replicates
+from trajudge.eval.stats.hierarchical import hierarchical_bootstrap, prepare
+from trajudge.eval.stats.interval import Interval, Ints
+from trajudge.eval.stats.levels import Levels
+from trajudge.eval.stats.suite_simulation import (
     FIGURE_1B,
     LADDER,
     TABLE_3,
@@ -29,7 +29,7 @@ from eval.stats.suite_simulation import (
     simulate_coverage,
     tree_of,
 )
-from eval.stats.tree import tree_from_rollouts
+from trajudge.eval.stats.tree import tree_from_rollouts
 
 Method = Callable[[Ints, np.random.Generator], Interval]
 

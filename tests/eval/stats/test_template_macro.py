@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.stats.template_macro import (
+from trajudge.eval.stats.template_macro import (
     ONE_UNIT,
     anchored_differences,
     t_interval,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.stats import tree as trees
+from trajudge.eval.stats import tree as trees
 
 ROWS = st.lists(
     st.tuples(st.sampled_from("AB"), st.sampled_from("xyz"), st.sampled_from("lm"), st.booleans()),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any
 
-from judges.adapters.base import Adapter
-from judges.adapters.routing import make_adapter
-from judges.model import Message, Part, Picture, Request, Text
+from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.adapters.routing import make_adapter
+from trajudge.judges.model import Message, Part, Picture, Request, Text
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"

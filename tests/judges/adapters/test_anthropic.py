@@ -4,12 +4,12 @@ from base64 import b64encode
 
 import pytest
 
-from judges.adapters import errors
-from judges.adapters.anthropic import AnthropicAdapter, read_message
-from judges.model import Message, Text
 from tests.judges.adapters.requests import PNG, request
 from tests.llm_server import LlmServer, always
-from trajectories.errors import UserError
+from trajudge.judges.adapters import errors
+from trajudge.judges.adapters.anthropic import AnthropicAdapter, read_message
+from trajudge.judges.model import Message, Text
+from trajudge.trajectories.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

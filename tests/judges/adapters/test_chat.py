@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judges.adapters import errors
-from judges.adapters.chat import read_chat, read_usage
-from judges.model import Usage
+from trajudge.judges.adapters import errors
+from trajudge.judges.adapters.chat import read_chat, read_usage
+from trajudge.judges.model import Usage
 
 
 def read(content: dict[str, Any]) -> str:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.adapters import errors
-from judges.adapters.error_body import ErrorBody, read_error
-from judges.adapters.failures import failure, refused_parameter
+from trajudge.judges.adapters import errors
+from trajudge.judges.adapters.error_body import ErrorBody, read_error
+from trajudge.judges.adapters.failures import failure, refused_parameter
 
 
 def kind_of(status: int, message: str, code: str = "") -> type[errors.CallFailed]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.adapters.headers import RateHeaders, rate_headers, retry_after
+from trajudge.judges.adapters.headers import RateHeaders, rate_headers, retry_after
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from importlib.util import find_spec
 
 import pytest
 
-from judges.adapters.errors import AuthFailed
-from judges.adapters.litellm import LiteLLMAdapter
-from judges.adapters.windows import Window
 from tests.judges.adapters.requests import request
+from trajudge.judges.adapters.errors import AuthFailed
+from trajudge.judges.adapters.litellm import LiteLLMAdapter
+from trajudge.judges.adapters.windows import Window
 
 pytestmark = pytest.mark.skipif(
     find_spec("litellm") is None, reason="litellm is not installed (the extra of that name)"

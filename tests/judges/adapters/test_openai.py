@@ -4,12 +4,12 @@ from base64 import b64encode
 
 import pytest
 
-from judges.adapters.base import RateHeaders
-from judges.adapters.openai import OpenAIAdapter
-from judges.model import Reply
 from tests.judges.adapters.requests import PNG, request
 from tests.llm_server import LlmServer, at
-from trajectories.errors import UserError
+from trajudge.judges.adapters.base import RateHeaders
+from trajudge.judges.adapters.openai import OpenAIAdapter
+from trajudge.judges.model import Reply
+from trajudge.trajectories.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

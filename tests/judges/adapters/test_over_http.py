@@ -12,12 +12,12 @@ from typing import Any
 import orjson
 import pytest
 
-from judges.adapters import errors
-from judges.adapters.base import Adapter, Sent
-from judges.model import Reply, Usage
 from tests.judges.adapters.requests import adapter_for, request
 from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer, always, at
+from trajudge.judges.adapters import errors
+from trajudge.judges.adapters.base import Adapter, Sent
+from trajudge.judges.model import Reply, Usage
 
 pytestmark = pytest.mark.anyio
 

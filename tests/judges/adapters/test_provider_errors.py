@@ -15,12 +15,12 @@ from typing import Any
 import orjson
 import pytest
 
-from judges.adapters import errors
-from judges.adapters.base import Adapter
 from tests.judges.adapters.requests import adapter_for, request
 from tests.judges.adapters.test_over_http import every_adapter
 from tests.llm_replies import Incoming, Outgoing
 from tests.llm_server import LlmServer
+from trajudge.judges.adapters import errors
+from trajudge.judges.adapters.base import Adapter
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from judges.adapters.routing import make_adapter, route
-from trajectories.errors import UserError
+from trajudge.judges.adapters.routing import make_adapter, route
+from trajudge.trajectories.errors import UserError
 
 URL = "http://127.0.0.1:9/v1"
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from judges.adapters import errors
-from judges.adapters.scripted import ScriptedAdapter, from_file
-from judges.model import Reply
 from tests.judges.adapters.requests import request
-from trajectories.errors import UserError
+from trajudge.judges.adapters import errors
+from trajudge.judges.adapters.scripted import ScriptedAdapter, from_file
+from trajudge.judges.model import Reply
+from trajudge.trajectories.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from judges.adapters.base import RateHeaders, Sent
-from judges.adapters.errors import CallFailed, RateLimited
-from judges.engine import Budget, Cache, Engine, Gate, Retry
-from judges.model import Message, Reply, Request, Text, Usage
+from trajudge.judges.adapters.base import RateHeaders, Sent
+from trajudge.judges.adapters.errors import CallFailed, RateLimited
+from trajudge.judges.engine import Budget, Cache, Engine, Gate, Retry
+from trajudge.judges.model import Message, Reply, Request, Text, Usage
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from judges.adapters.errors import ContextOverflow, Overloaded
-from judges.engine import Asking, Budget, Cache, DryRun
-from judges.model import Ask, Message, Reply, Request, Text, Usage
 from tests.judges.engine.parts import Scripted, echo, engine, run
+from trajudge.judges.adapters.errors import ContextOverflow, Overloaded
+from trajudge.judges.engine import Asking, Budget, Cache, DryRun
+from trajudge.judges.model import Ask, Message, Reply, Request, Text, Usage
 
 MESSAGES = [Message(role="user", parts=(Text(text="Did it succeed?"),))]
 

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from judges.engine import Budget, BudgetSpent
-from judges.model import Usage
 from tests.judges.engine.parts import Scripted, engine, request, run
-from trajectories.errors import UserError
+from trajudge.judges.engine import Budget, BudgetSpent
+from trajudge.judges.model import Usage
+from trajudge.trajectories.errors import UserError
 
 
 def a_dollar_a_token(model: str, usage: Usage) -> float | None:

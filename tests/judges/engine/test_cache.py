@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from judges.adapters.errors import ContextOverflow, Refused
-from judges.engine import Cache
-from judges.model import Reply, Usage
 from tests.judges.engine.parts import request
-from trajectories.errors import UserError
+from trajudge.judges.adapters.errors import ContextOverflow, Refused
+from trajudge.judges.engine import Cache
+from trajudge.judges.model import Reply, Usage
+from trajudge.trajectories.errors import UserError
 
 REPLY = Reply(
     text="<success>Successful</success> \u00e9\u4e2d",

@@ -9,13 +9,13 @@ import numpy as np
 import orjson
 import pytest
 
-from judges.adapters.errors import Blocked, CallFailed, Forbidden, Refused
-from judges.engine import Budget, Cache, Engine, Gate, Retry
-from judges.model import Message, Reply, Request, Text
 from tests.judges.adapters.requests import adapter_for
 from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer
-from trajectories.errors import UserError
+from trajudge.judges.adapters.errors import Blocked, CallFailed, Forbidden, Refused
+from trajudge.judges.engine import Budget, Cache, Engine, Gate, Retry
+from trajudge.judges.model import Message, Reply, Request, Text
+from trajudge.trajectories.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

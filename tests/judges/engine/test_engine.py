@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from judges.adapters.base import RateHeaders
-from judges.adapters.errors import (
+from tests.judges.engine.parts import Scripted, ask_all, echo, engine, request, run
+from trajudge.judges.adapters.base import RateHeaders
+from trajudge.judges.adapters.errors import (
     AuthFailed,
     BadRequest,
     CallFailed,
@@ -21,10 +22,9 @@ from judges.adapters.errors import (
     Refused,
     Unreachable,
 )
-from judges.engine import Budget, Cache, Gate
-from judges.model import Reply, Request, Usage
-from tests.judges.engine.parts import Scripted, ask_all, echo, engine, request, run
-from trajectories.errors import UserError
+from trajudge.judges.engine import Budget, Cache, Gate
+from trajudge.judges.model import Reply, Request, Usage
+from trajudge.trajectories.errors import UserError
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_stop_lets_what_is_in_flight_finish(path: Path) -> None:
 ASKER = """
 import asyncio, sys
 from pathlib import Path
-from judges.engine import Gate
+from trajudge.judges.engine import Gate
 from tests.judges.engine.parts import Scripted, engine, request
 
 async def main():

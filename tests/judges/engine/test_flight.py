@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from judges.engine.flight import Flight
 from tests.judges.engine.parts import run
+from trajudge.judges.engine.flight import Flight
 
 
 class Work:

@@ -6,9 +6,6 @@ import asyncio
 
 import pytest
 
-from judges.adapters.base import RateHeaders
-from judges.engine import Gate
-from judges.engine.gate import Ticket
 from tests.judges.engine.parts import (
     Metered,
     Scripted,
@@ -18,6 +15,9 @@ from tests.judges.engine.parts import (
     now,
     run,
 )
+from trajudge.judges.adapters.base import RateHeaders
+from trajudge.judges.engine import Gate
+from trajudge.judges.engine.gate import Ticket
 
 JUDGMENTS, LATENCY = 1300, 0.2
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from judges.engine.leases import Claim, Leases
-from trajectories.errors import UserError
+from trajudge.judges.engine.leases import Claim, Leases
+from trajudge.trajectories.errors import UserError
 
 ROOT = Path(__file__).parents[3]
 OWNER = """
 import sys, time
 from pathlib import Path
-from judges.engine.leases import Leases
+from trajudge.judges.engine.leases import Leases
 mine = Leases(Path(sys.argv[1]), float(sys.argv[2]))
 print(mine.claim(b"key").name, flush=True)
 time.sleep(60)

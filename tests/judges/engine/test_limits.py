@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.engine.limits import Pace, Window
+from trajudge.judges.engine.limits import Pace, Window
 
 
 def departures(pace: Pace, count: int, start: float = 0.0) -> list[float]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judges.adapters.errors import (
+from tests.judges.engine.parts import now, run
+from trajudge.judges.adapters.errors import (
     BadReply,
     BadRequest,
     CallFailed,
     Overloaded,
     RateLimited,
 )
-from judges.engine import Retry
-from tests.judges.engine.parts import now, run
+from trajudge.judges.engine import Retry
 
 
 class Failing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from rules.values import KINDS
+from trajudge.rules.values import KINDS
 
 # kind -> values and their normal form
 NORMAL: dict[str, list[tuple[JsonValue, JsonValue]]] = {

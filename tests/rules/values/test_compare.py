@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from rules.values import KINDS, InvalidValue, Mode, equal, normalise
 from tests.rules.values.cases import DIFFERENT, INVALID, NORMAL, SAME
+from trajudge.rules.values import KINDS, InvalidValue, Mode, equal, normalise
 
 
 def rows(table: dict[str, list[Any]]) -> list[tuple[str, Any]]:

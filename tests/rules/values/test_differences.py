@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rules import differences as document
-from rules.values import KINDS, Mode, equal
-from rules.values.differences import EXAMPLES, Difference
+from trajudge.rules import differences as document
+from trajudge.rules.values import KINDS, Mode, equal
+from trajudge.rules.values.differences import EXAMPLES, Difference
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.kind)

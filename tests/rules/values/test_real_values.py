@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rules.limits import fullmatch, is_pattern
-from rules.values import KINDS, Mode, equal, normalise
+from trajudge.rules.limits import fullmatch, is_pattern
+from trajudge.rules.values import KINDS, Mode, equal, normalise
 
 Value = tuple[str, Any]
 

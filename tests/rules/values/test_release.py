@@ -7,7 +7,7 @@ import datetime
 import pytest
 from pydantic import JsonValue
 
-from rules.values import InvalidValue, Mode, equal, normalise
+from trajudge.rules.values import InvalidValue, Mode, equal, normalise
 
 NORMAL: list[tuple[str, JsonValue, JsonValue]] = [
     ("string", 0, ""),

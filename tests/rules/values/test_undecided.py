@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
-from rules.values import equal
+from trajudge.rules.values import equal
 
 
 def test_an_exploding_pattern_is_a_verdict_with_its_reason() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from rules.verified.dataset import Task
-from rules.verified.network.events import Trace
-from rules.verified.network.read import trace_of_list
+from trajudge.rules.verified.dataset import Task
+from trajudge.rules.verified.network.events import Trace
+from trajudge.rules.verified.network.read import trace_of_list
 
 SHOP = "http://shop.example:7770"
 HOSTS = {"__SHOPPING__": (SHOP,)}

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from rules.verdict import Outcome
-from rules.verified.backend import (
+from tests.rules.verified.tasks import task
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.backend import (
     RestProbe,
     SqlProbe,
     State,
@@ -23,9 +24,8 @@ from rules.verified.backend import (
     backend_assertions,
     captured,
 )
-from rules.verified.database import _engine
-from tests.rules.verified.tasks import task
-from trajectories.errors import MissingExtra, UserError
+from trajudge.rules.verified.database import _engine
+from trajudge.trajectories.errors import MissingExtra, UserError
 
 
 class _Site(BaseHTTPRequestHandler):

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from rules.evaluate import main
-from rules.values import Mode
-from rules.verdict import Outcome, Verdict
-from rules.verified.batch import Batch, judge_all
-from rules.verified.dataset import Task, plain
-from rules.verified.evaluator import VerifiedEvaluator
-from rules.verified.results import TaskResult, explored, premature
 from tests.rules.verified.tasks import answer, page, task
-from trajectories.exits import DONE, FAILURES
+from trajudge.rules.evaluate import main
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome, Verdict
+from trajudge.rules.verified.batch import Batch, judge_all
+from trajudge.rules.verified.dataset import Task, plain
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.results import TaskResult, explored, premature
+from trajudge.trajectories.exits import DONE, FAILURES
 
 
 def _run(folder: Path, task_id: object, said: Any, har: str | None = None) -> None:

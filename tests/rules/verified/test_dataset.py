@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from rules.verified.dataset import load_subset, load_tasks, placeholders
 from tests.rules.verified.tasks import task
-from trajectories.errors import UserError
+from trajudge.rules.verified.dataset import load_subset, load_tasks, placeholders
+from trajudge.trajectories.errors import UserError
 
 
 def _written(folder: Path, value: Any) -> Path:

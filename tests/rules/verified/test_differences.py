@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rules.verified.differences import EXAMPLES, Difference, table, verdicts
+from trajudge.rules.verified.differences import EXAMPLES, Difference, table, verdicts
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.run)

@@ -10,12 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.values import Mode
-from rules.verdict import Outcome, Verdict
-from rules.verified.dataset import Task, load_tasks
-from rules.verified.evaluator import VerifiedEvaluator
-from rules.verified.network.events import Trace
-from rules.verified.network.read import load_trace
 from tests.rules.verified.tasks import (
     HOSTS,
     answer,
@@ -26,6 +20,12 @@ from tests.rules.verified.tasks import (
     task,
     trace,
 )
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome, Verdict
+from trajudge.rules.verified.dataset import Task, load_tasks
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network.events import Trace
+from trajudge.rules.verified.network.read import load_trace
 
 SOUND = VerifiedEvaluator(hosts=HOSTS)
 RELEASE = VerifiedEvaluator(mode=Mode.RELEASE, hosts=HOSTS)

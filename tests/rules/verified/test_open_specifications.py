@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rules.values import Mode
-from rules.verdict import Outcome
-from rules.verified.evaluator import VerifiedEvaluator
 from tests.rules.verified.tasks import HOSTS, answer, mutation, page, request, task, trace
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
 
 SOUND = VerifiedEvaluator(hosts=HOSTS)
 BAD = "^(x$"

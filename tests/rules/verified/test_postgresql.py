@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from rules.verified.backend import SqlProbe, captured
-from rules.verified.database import NoRows, select
 from tests import postgresql
 from tests.conftest import missing
+from trajudge.rules.verified.backend import SqlProbe, captured
+from trajudge.rules.verified.database import NoRows, select
 
 TABLES = """
 create table orders (id int primary key, status text, price numeric(8, 2), paid bool, at date);

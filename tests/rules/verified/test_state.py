@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from rules.evaluate import main as evaluate
-from rules.verdict import Outcome
-from rules.verified.state import main as record
 from tests.rules.verified.tasks import answer, page
-from trajectories.exits import DONE, FAILURES, MISTAKE
+from trajudge.rules.evaluate import main as evaluate
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.state import main as record
+from trajudge.trajectories.exits import DONE, FAILURES, MISTAKE
 
 TASK = {
     "task_id": "cancel-1",

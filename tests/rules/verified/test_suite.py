@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from rules.lint import main as lint
-from rules.naive import scores
-from rules.naive_agents import constant
-from rules.suites import detected
-from rules.verdict import Outcome
-from rules.verified.dataset import load_tasks, plain
-from rules.verified.suite import SUITE
 from tests.rules.verified.tasks import answer, task
+from trajudge.rules.lint import main as lint
+from trajudge.rules.naive import scores
+from trajudge.rules.naive_agents import constant
+from trajudge.rules.suites import detected
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.dataset import load_tasks, plain
+from trajudge.rules.verified.suite import SUITE
 
 
 @pytest.fixture

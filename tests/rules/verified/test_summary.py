@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.stats.template_macro import template_macro
-from rules.intervals import wilson
-from rules.verdict import Assertion, Outcome
-from rules.verified.dataset import load_tasks
-from rules.verified.results import MULTI_SITE, TaskResult
-from rules.verified.summary import Summary, macro, summarise
+from trajudge.eval.stats.template_macro import template_macro
+from trajudge.rules.intervals import wilson
+from trajudge.rules.verdict import Assertion, Outcome
+from trajudge.rules.verified.dataset import load_tasks
+from trajudge.rules.verified.results import MULTI_SITE, TaskResult
+from trajudge.rules.verified.summary import Summary, macro, summarise
 
 
 def _result(**fields: Any) -> TaskResult:

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.errors import InvalidValue
-from rules.limits import fullmatch
-from rules.values import Mode
-from rules.verdict import Outcome
-from rules.verified.dataset import load_tasks
-from rules.verified.evaluator import VerifiedEvaluator
-from rules.verified.examples import example
-from rules.verified.linter import findings
-from rules.verified.mutants import mutants
-from rules.verified.synthesis import synthesise
 from tests.rules.verified.tasks import mutation, navigation, task
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.limits import fullmatch
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.dataset import load_tasks
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.examples import example
+from trajudge.rules.verified.linter import findings
+from trajudge.rules.verified.mutants import mutants
+from trajudge.rules.verified.synthesis import synthesise
 
 POST = {"expected": {"url": "__SHOPPING__/p", "http_method": "POST", "post_data": {"a": "x"}}}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rules.verdict import Outcome
-from rules.verified.evaluator import VerifiedEvaluator
 from tests.rules.verified.tasks import answer, navigation, page, task, trace
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
 
 CART = navigation({"expected": {"url": "__SHOPPING__/cart"}})
 NAVIGATED = answer(task_type="navigate")

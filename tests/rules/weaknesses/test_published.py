@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from rules.findings import counts
-from rules.weaknesses import CATEGORIES, UNIONS, weaknesses
-from rules.webarena import Task, load_tasks
+from trajudge.rules.findings import counts
+from trajudge.rules.weaknesses import CATEGORIES, UNIONS, weaknesses
+from trajudge.rules.webarena import Task, load_tasks
 
 
 def task(**spec: Any) -> Task:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.weaknesses import weaknesses
-from rules.weaknesses.traps import TRAPS
-from rules.webarena import Task
+from trajudge.rules.weaknesses import weaknesses
+from trajudge.rules.weaknesses.traps import TRAPS
+from trajudge.rules.webarena import Task
 
 
 def task(*checks: str, intent: str = "?", **spec: Any) -> Task:

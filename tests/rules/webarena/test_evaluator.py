@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.verdict import Outcome
-from rules.webarena import AnswerQuestion, Run, StoredPage, Task, Trace, WebArenaEvaluator
-from rules.webarena.evaluator import evaluate_runs
-from trajectories.errors import UserError
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.webarena import AnswerQuestion, Run, StoredPage, Task, Trace, WebArenaEvaluator
+from trajudge.rules.webarena.evaluator import evaluate_runs
+from trajudge.trajectories.errors import UserError
 
 PASS, FAIL, UNKNOWN = Outcome.PASS, Outcome.FAIL, Outcome.UNKNOWN
 SITES = {"__SHOPPING__": "http://shop.test"}

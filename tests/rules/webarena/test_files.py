@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.webarena import Run, load_runs, load_tasks
-from trajectories.errors import UserError
+from trajudge.rules.webarena import Run, load_runs, load_tasks
+from trajudge.trajectories.errors import UserError
 
 TASK = {
     "task_id": 1,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.webarena.strings import clean, exact_match, is_token, must_include
+from trajudge.rules.webarena.strings import clean, exact_match, is_token, must_include
 
 
 @pytest.mark.parametrize(

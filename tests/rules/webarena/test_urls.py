@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.webarena.urls import alternatives, post_address, render, unresolved, url_match
+from trajudge.rules.webarena.urls import alternatives, post_address, render, unresolved, url_match
 
 SHOP = "http://shop.test"
 

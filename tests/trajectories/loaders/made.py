@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 
 PNG = b"\x89PNG\r\n\x1a\n made up"
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"

@@ -18,9 +18,9 @@ import pytest
 
 from tests.trajectories.loaders import made
 from tests.trajectories.loaders.made import split
-from trajectories.errors import UserError
-from trajectories.loaders import detect_kind
-from trajectories.loaders.browsergym import detect, load
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import detect_kind
+from trajudge.trajectories.loaders.browsergym import detect, load
 
 _SECONDS = count()
 DAY = "2025-03-04"

@@ -15,8 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.trajectories.loaders import made
-from trajectories.loaders import agentrewardbench_text, browsergym, online_mind2web, webvoyager
-from trajectories.model import Trajectory, Unreadable
+from trajudge.trajectories.loaders import (
+    agentrewardbench_text,
+    browsergym,
+    online_mind2web,
+    webvoyager,
+)
+from trajudge.trajectories.model import Trajectory, Unreadable
 
 
 def _judgments(root: Path) -> Path:

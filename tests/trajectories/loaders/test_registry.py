@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from benchmarks import agentrewardbench_like as like
-from trajectories import store
-from trajectories.errors import UserError
-from trajectories.loaders import KINDS, detect_kind, loader, open_source, parse_source
-from trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories import store
+from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.loaders import KINDS, detect_kind, loader, open_source, parse_source
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_path_of_no_kind_names_the_kinds(tmp_path: Path) -> None:
 
 def test_the_registry_imports_no_loader() -> None:
     code = (
-        "import sys, trajectories.loaders;"
+        "import sys, trajudge.trajectories.loaders;"
         "sys.exit(any(m.startswith('trajectories.loaders.') for m in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,14 +6,21 @@ from typing import Any
 
 import pytest
 
-from rules.errors import BadPattern
-from rules.values import Mode
-from rules.verified.network.addresses import address, same_base
-from rules.verified.network.bodies import document
-from rules.verified.network.events import Body, Pair
-from rules.verified.network.jsonpath import find
-from rules.verified.network.sites import Binding, bound, canonical, load_hosts, parse_host, start_of
-from trajectories.errors import UserError
+from trajudge.rules.errors import BadPattern
+from trajudge.rules.values import Mode
+from trajudge.rules.verified.network.addresses import address, same_base
+from trajudge.rules.verified.network.bodies import document
+from trajudge.rules.verified.network.events import Body, Pair
+from trajudge.rules.verified.network.jsonpath import find
+from trajudge.rules.verified.network.sites import (
+    Binding,
+    bound,
+    canonical,
+    load_hosts,
+    parse_host,
+    start_of,
+)
+from trajudge.trajectories.errors import UserError
 
 DATA = {"a": [{"n": 1, "b": {"c": "x"}}, {"n": 2, "b": {"c": "y"}}], "a-b": {"d": None}}
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.verified.network.bodies import document
-from rules.verified.network.read import load_trace, trace_of_list
 from tests.rules.verified.tasks import page, request
-from trajectories.errors import UserError
+from trajudge.rules.verified.network.bodies import document
+from trajudge.rules.verified.network.read import load_trace, trace_of_list
+from trajudge.trajectories.errors import UserError
 
 ENTRIES = [page("/"), request("/post", "POST", 302, form="a=1"), request("/logo.png?x=1")]
 

@@ -1,0 +1,1 @@
+"""trajudge tells whether a judge of web-agent trajectories can be trusted."""
