@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from trajudge.annotations.model import Annotation, Labels, Role, primary_labels
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 __all__ = [
     "KINDS",

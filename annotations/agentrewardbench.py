@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trajudge.annotations.model import Annotation, Role
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
-from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular
 
 Split = Literal["dev", "test"]
 

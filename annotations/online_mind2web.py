@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from trajudge.trajectories import python_json
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.safe_files import DataFolder, read_regular
+from trajudge.trajectories.util import python_json
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import DataFolder, read_regular
 
 _MAX_BYTES = 256 * 2**20
 _ROWS = msgspec.json.Decoder(list[dict[str, str]])

@@ -14,11 +14,11 @@ import orjson
 from pydantic import ValidationError
 
 from trajudge.annotations.model import Annotation
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.python_json import BOM
-from trajudge.trajectories.safe_files import UnsafeFile, open_regular, read_regular
-from trajudge.trajectories.validation import first_mistake
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.python_json import BOM
+from trajudge.trajectories.util.safe_files import UnsafeFile, open_regular, read_regular
+from trajudge.trajectories.util.validation import first_mistake
 
 KIND = "trajudge"
 VERSION = 1

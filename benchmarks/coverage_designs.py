@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from trajudge.eval.observations import Observations, Verdicts
-from trajudge.eval.reference import Reference
-from trajudge.eval.sources import read_published_folder
-from trajudge.eval.stats.cluster_bootstrap import sum_clusters
+from trajudge.eval.data.sources import read_published_folder
+from trajudge.eval.scoring.observations import Observations, Verdicts
+from trajudge.eval.scoring.reference import Reference
 from trajudge.eval.stats.interval import Bools, Floats, Ints
-from trajudge.eval.stats.score_metrics import score_statistic
-from trajudge.eval.stats.verdict_intervals import verdict_columns
+from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.intervals.verdict_intervals import verdict_columns
+from trajudge.eval.stats.judging.score_metrics import score_statistic
 from trajudge.judges.model import Judgment
 
 Draw = Callable[[int, np.random.Generator], Floats]

@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
-from trajudge.eval.jobs import Job
-from trajudge.eval.journal import Journal
-from trajudge.eval.model_side import make_model_side
-from trajudge.eval.options import parse
-from trajudge.eval.runner import Halt, judge_all
-from trajudge.eval.settings import JudgeConfig
+from trajudge.eval.data.journal import Journal
+from trajudge.eval.runs.jobs import Job
+from trajudge.eval.runs.models import make_model_side
+from trajudge.eval.runs.options import parse
+from trajudge.eval.runs.settings import JudgeConfig
+from trajudge.eval.runs.workers import Halt, judge_all
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge, needs_of

@@ -25,10 +25,10 @@ import numpy as np
 
 from benchmarks.load import _peak_mb
 from trajudge.trajectories import store
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.loaders import loader
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.trajectories.sample import sample_path
+from trajudge.trajectories.util.errors import UserError
 
 SPARSE = 10 * 2**30
 _MARK = "@@deep@@"

@@ -5,8 +5,8 @@ python -m benchmarks.rules --data DIR [--release PYTHON]
 ``DIR`` holds ``webarena-verified.json`` and ``demo/108``; ``PYTHON`` is the interpreter of an
 environment of its own in which ``webarena-verified`` is installed.
 The same runs are judged by both: a passing run of every task, built by
-``rules.verified.synthesis``, in memory; and the demo with its HAR file read from disk. Times are
-the best of several repeats.
+``rules.verified.audit.synthesis``, in memory; and the demo with its HAR file read from disk. Times
+are the best of several repeats.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ def _imported(python: str, module: str) -> float:
 def ours(data: Path, mode: str) -> tuple[dict[str, float], list[object]]:
     """Our times, and the synthetic runs for the other side."""
     from trajudge.rules.values import Mode
+    from trajudge.rules.verified.audit.synthesis import synthesise
     from trajudge.rules.verified.dataset import load_tasks
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
     from trajudge.rules.verified.network.read import load_trace
-    from trajudge.rules.verified.synthesis import synthesise
 
     tasks = load_tasks(data / "webarena-verified.json")
     demo = next(task for task in tasks if task.task_id == 108)
@@ -171,9 +171,9 @@ def _cpu() -> float:
 def scaling(data: Path, runs: int) -> list[tuple[int, float, float]]:
     """Runs a second over folders of the demo's files and processor seconds a run, by workers: the
     latter stay the same where other programs take the machine."""
-    from trajudge.rules.verified.batch import Batch, judge_all
     from trajudge.rules.verified.dataset import load_tasks
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
+    from trajudge.rules.verified.runs.batch import Batch, judge_all
 
     tasks = {str(task.task_id): task for task in load_tasks(data / "webarena-verified.json")}
     ids = list(tasks)[:runs]

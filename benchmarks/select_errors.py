@@ -19,9 +19,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from trajudge.eval.select.rates import RateSums, binomial_p, p_values, rate_sums
-from trajudge.eval.stats.cluster_bootstrap import Clusters
+from trajudge.eval.select.measures.rates import RateSums, binomial_p, p_values, rate_sums
 from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters
 
 ALPHA, ALLOWED, BETTER = 0.05, 0.055, 0.1
 

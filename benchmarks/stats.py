@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.side_by_side import Way, compare
-from trajudge.eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
-from trajudge.eval.stats.confusion import confusion_columns, confusion_statistic
-from trajudge.eval.stats.hierarchical import hierarchical_bootstrap, prepare
-from trajudge.eval.stats.influence import delta_interval
 from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.eval.stats.levels import Leaf
-from trajudge.eval.stats.tree import Tree, tree_from_cells
+from trajudge.eval.stats.intervals.cluster_bootstrap import cluster_bootstrap, sum_clusters
+from trajudge.eval.stats.intervals.influence import delta_interval
+from trajudge.eval.stats.judging.confusion import confusion_columns, confusion_statistic
+from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap, prepare
+from trajudge.eval.stats.suites.levels import Leaf
+from trajudge.eval.stats.suites.tree import Tree, tree_from_cells
 
 SUITE_B, JUDGES_B = 1000, 10_000
 APPS = (26,) * 12 + (25,) * 3

@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.llm_server import spawned
-from trajudge.eval.jobs import Job
-from trajudge.eval.journal import Journal
-from trajudge.eval.runner import Halt, judge_all
+from trajudge.eval.data.journal import Journal
+from trajudge.eval.runs.jobs import Job
+from trajudge.eval.runs.workers import Halt, judge_all
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.engine import Asking, Budget, Cache, Engines, Gate, Retry
 from trajudge.judges.judging import judge_trajectory

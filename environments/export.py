@@ -21,9 +21,9 @@ from pathlib import Path
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.serving.static_copy import PAGES
 from trajudge.environments.serving.static_export import export, summary_table
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.terminal import terminal_console
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.terminal import terminal_console
 
 # --- on disk -------------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ from trajudge.environments.stages import produce
 from trajudge.environments.stages.options import read_options
 from trajudge.environments.stages.planning import planned
 from trajudge.environments.stages.report import remarks, summary, tables, write_report
-from trajudge.trajectories.exits import DONE, FAILURES, user_errors
-from trajudge.trajectories.terminal import one_line, terminal_console
+from trajudge.trajectories.util.exits import DONE, FAILURES, user_errors
+from trajudge.trajectories.util.terminal import one_line, terminal_console
 
 
 @user_errors

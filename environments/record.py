@@ -19,8 +19,8 @@ from trajudge.environments.agents.settings import model_side
 from trajudge.environments.recording.campaign import Model, Plan, record, table
 from trajudge.environments.recording.options import read_options
 from trajudge.environments.recording.recorder import run_name
-from trajudge.trajectories.exits import DONE, FAILURES, user_errors
-from trajudge.trajectories.terminal import one_line, terminal_console
+from trajudge.trajectories.util.exits import DONE, FAILURES, user_errors
+from trajudge.trajectories.util.terminal import one_line, terminal_console
 
 
 @user_errors

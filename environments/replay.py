@@ -19,10 +19,10 @@ from rich.progress import track
 from trajudge.environments.analysis.blind_replay import replay, summary, table
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.recording.recorder import open_recorder
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, Parser, user_errors
-from trajudge.trajectories.terminal import terminal_console
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.terminal import terminal_console
 
 
 @user_errors

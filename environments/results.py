@@ -17,10 +17,10 @@ import orjson
 from trajudge.environments.analysis.agent_results import results
 from trajudge.environments.analysis.agent_tables import tables
 from trajudge.environments.analysis.outcomes import read_outcomes
-from trajudge.eval.rendering import render
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.exits import DONE, Parser, user_errors
-from trajudge.trajectories.terminal import terminal_console
+from trajudge.eval.reporting.rendering import render
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.terminal import terminal_console
 
 
 @user_errors

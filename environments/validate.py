@@ -16,9 +16,9 @@ import orjson
 
 from trajudge.environments.model.case import read_cases, write_cases
 from trajudge.environments.recording.validation_run import summary, summary_table, validate_cases
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.terminal import terminal_console
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.terminal import terminal_console
 
 
 @user_errors

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajudge.trajectories.exits import DONE, FAILURES, user_errors
+from trajudge.trajectories.util.exits import DONE, FAILURES, user_errors
 
 if TYPE_CHECKING:
-    from trajudge.eval.select.acceptance import Choice
+    from trajudge.eval.acceptance.acceptance import Choice
     from trajudge.eval.select.decision import Decision
     from trajudge.eval.select.inputs import Inputs
 
@@ -84,8 +84,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Apply the choice and write; the exit code (1: nothing was accepted)."""
     options, rest = parser().parse_known_args(arguments)
-    from trajudge.eval.select.acceptance import ACCEPTED, OK, apply, ruling, write_dataset  # noqa: PLC0415
-    from trajudge.eval.select.applying import covered, new_agents  # noqa: PLC0415
+    from trajudge.eval.acceptance.acceptance import ACCEPTED, OK, apply, ruling, write_dataset  # noqa: PLC0415
+    from trajudge.eval.acceptance.applying import covered, new_agents  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
 
     decision, choice = _choice(options)
@@ -110,11 +110,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _choice(options: argparse.Namespace) -> tuple[Decision | None, Choice]:
     """That of the command line, or of the decision."""
-    from trajudge.eval.select.acceptance import Choice  # noqa: PLC0415
-    from trajudge.eval.select.applying import choice_of  # noqa: PLC0415
+    from trajudge.eval.acceptance.acceptance import Choice  # noqa: PLC0415
+    from trajudge.eval.acceptance.applying import choice_of  # noqa: PLC0415
     from trajudge.eval.select.output import read_decision  # noqa: PLC0415
     from trajudge.eval.select.plan import Rule  # noqa: PLC0415
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     if (options.decision is None) == (options.judge is None):
         raise UserError("give either --decision DIR, or --judge NAME with --threshold T")
@@ -133,7 +133,7 @@ def _choice(options: argparse.Namespace) -> tuple[Decision | None, Choice]:
 
 
 def _system(file: Path | None) -> dict[str, str]:
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     if file is None:
         return {}
@@ -148,7 +148,7 @@ def _judgments(
 ) -> tuple[Inputs, Choice]:
     """Those at hand; or the judge is asked now, and its run kept below ``--out``."""
     from trajudge.eval.select.inputs import read_inputs  # noqa: PLC0415
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     if options.run or options.judgments:
         if rest:
@@ -178,9 +178,9 @@ def _judgments(
 
 def _data(options: argparse.Namespace) -> str:
     """What opens the trajectories: ``--data``, or what the first run was made from."""
-    from trajudge.eval.run_folder import read_manifest  # noqa: PLC0415
-    from trajudge.eval.source import open_spec  # noqa: PLC0415
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.data.inputs import open_spec  # noqa: PLC0415
+    from trajudge.eval.data.run_folder import read_manifest  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     if options.data:
         return open_spec(options.data)
@@ -202,8 +202,8 @@ def _summarise(
     """Write ``acceptance.json`` and say the same."""
     import orjson  # noqa: PLC0415
 
-    from trajudge.eval.manifest import code_version  # noqa: PLC0415
-    from trajudge.eval.select.acceptance import ACCEPTED, OK, REJECTED, SUMMARY  # noqa: PLC0415
+    from trajudge.eval.acceptance.acceptance import ACCEPTED, OK, REJECTED, SUMMARY  # noqa: PLC0415
+    from trajudge.eval.data.manifest import code_version  # noqa: PLC0415
     from trajudge.eval.select.files import write_whole  # noqa: PLC0415
 
     summary = {

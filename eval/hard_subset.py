@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.trajectories.exits import DONE, user_errors
+from trajudge.trajectories.util.exits import DONE, user_errors
 
 if TYPE_CHECKING:
-    from trajudge.eval.stats.attempts import Attempts
-    from trajudge.eval.stats.hard_subset import HardSubset, SubsetRules
-    from trajudge.eval.stats.hazard_model import HazardFit
+    from trajudge.eval.stats.difficulty.attempts import Attempts
+    from trajudge.eval.stats.difficulty.hard_subset import HardSubset, SubsetRules
+    from trajudge.eval.stats.difficulty.hazard_model import HazardFit
 
 COLUMNS = ("agent", "task_id", "site", "template", "category", "steps", "success")
 OUTCOMES = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
@@ -64,8 +64,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fit, select, validate, write; the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.eval.stats.hard_subset import SubsetRules, select_hard  # noqa: PLC0415
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.stats.difficulty.hard_subset import SubsetRules, select_hard  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     for name in ("hard", "easy"):
         if not 0 < getattr(options, name) < 1:
@@ -96,14 +96,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def fitter(options: argparse.Namespace) -> Callable[[Attempts], HazardFit]:
     """The fit that ``--fit`` names. Raises UserError on an impossible number of draws."""
-    from trajudge.eval.stats.hazard_model import fit_hazard  # noqa: PLC0415
+    from trajudge.eval.stats.difficulty.hazard_model import fit_hazard  # noqa: PLC0415
 
     if options.fit == "laplace":
         return fit_hazard
     import numpy as np  # noqa: PLC0415
 
-    from trajudge.eval.stats.hazard_nuts import Sampling, fit_hazard_nuts  # noqa: PLC0415
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.stats.difficulty.hazard_nuts import Sampling, fit_hazard_nuts  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     try:
         sampling = Sampling(options.chains, options.draws, warmup=options.draws)
@@ -114,8 +114,8 @@ def fitter(options: argparse.Namespace) -> Callable[[Attempts], HazardFit]:
 
 def read_attempts(path: Path, budget: int) -> Attempts:
     """Attempts from a CSV file. Raises UserError naming file, line and value."""
-    from trajudge.eval.stats.attempts import attempts  # noqa: PLC0415
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.stats.difficulty.attempts import attempts  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -160,7 +160,7 @@ def read_attempts(path: Path, budget: int) -> Attempts:
 
 def write_tasks(path: Path, data: Attempts, subset: HardSubset) -> None:
     """One line a task: site, hardness, reference success, agents, selected."""
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     selected = set(subset.selected.tolist())
     try:
@@ -197,7 +197,7 @@ def validate(
     """Whether the subset ranks and scores the agents as the pool does."""
     import numpy as np  # noqa: PLC0415
 
-    from trajudge.eval.stats.subset_validation import leave_one_out, validate_subset  # noqa: PLC0415
+    from trajudge.eval.stats.difficulty.subset_validation import leave_one_out, validate_subset  # noqa: PLC0415
 
     rng = np.random.default_rng(options.seed)
     found = validate_subset(data, subset.selected, rng, n_resamples=options.resamples)

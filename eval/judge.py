@@ -7,30 +7,30 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trajudge.eval.options import parse
-from trajudge.trajectories.exits import DONE, INTERRUPTED, user_errors
+from trajudge.eval.runs.options import parse
+from trajudge.trajectories.util.exits import DONE, INTERRUPTED, user_errors
 
 if TYPE_CHECKING:
-    from trajudge.eval.grid import Cell
-    from trajudge.eval.settings import RunRequest
+    from trajudge.eval.runs.grid import Cell
+    from trajudge.eval.runs.settings import RunRequest
 
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line asks for; the exit code (``trajectories.exits``)."""
+    """Run what the command line asks for; the exit code (``trajectories.util.exits``)."""
     request = parse(sys.argv[1:] if arguments is None else arguments)
-    from trajudge.eval.grid import make_cells, say_sources  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.runs.grid import make_cells, say_sources  # noqa: PLC0415 - --help needs none of these
 
     cells = make_cells(request)
     say_sources(cells)
     if request.calls.dry_run:
-        from trajudge.eval.pricing import dry_run  # noqa: PLC0415
+        from trajudge.eval.runs.pricing import dry_run  # noqa: PLC0415
 
         return dry_run(cells)
     if not _may_spend(request, cells):
         sys.stderr.write("not started: nothing was asked\n")
         return INTERRUPTED
-    from trajudge.eval.runner import terminate_as_interrupt  # noqa: PLC0415
+    from trajudge.eval.runs.workers import terminate_as_interrupt  # noqa: PLC0415
 
     with terminate_as_interrupt():
         return _execute(cells)
@@ -41,17 +41,17 @@ def _may_spend(request: RunRequest, cells: Sequence[Cell]) -> bool:
         return True
     if all(cell.model is None for cell in cells):
         return True
-    from trajudge.eval.pricing import confirm, predict  # noqa: PLC0415
+    from trajudge.eval.runs.pricing import confirm, predict  # noqa: PLC0415
 
     return confirm(predict(cells))
 
 
 def _execute(cells: Sequence[Cell]) -> int:
     """The runs one after the other, then one page of tables for all; the worst exit code."""
-    from trajudge.eval.ledger import spent_in  # noqa: PLC0415
-    from trajudge.eval.report import missing_policy, show  # noqa: PLC0415
-    from trajudge.eval.run import Sitting  # noqa: PLC0415
-    from trajudge.eval.scoring import score  # noqa: PLC0415
+    from trajudge.eval.data.call_log import spent_in  # noqa: PLC0415
+    from trajudge.eval.runs.outputs import missing_policy, show  # noqa: PLC0415
+    from trajudge.eval.runs.session import Sitting  # noqa: PLC0415
+    from trajudge.eval.scoring.compute import score  # noqa: PLC0415
 
     started, outcomes = time.monotonic(), []
     spent: dict[str, float] = {}

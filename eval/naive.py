@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajudge.eval.options import call_config, call_options
-from trajudge.trajectories.exits import DONE, FAILURES, INTERRUPTED, Parser, user_errors
-from trajudge.trajectories.terminal import one_line
+from trajudge.eval.runs.options import call_config, call_options
+from trajudge.trajectories.util.exits import DONE, FAILURES, INTERRUPTED, Parser, user_errors
+from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
-    from trajudge.eval.asked import Asked
-    from trajudge.eval.model_side import ModelSide
+    from trajudge.eval.analysis.naive_model import Asked
+    from trajudge.eval.runs.models import ModelSide
     from trajudge.rules.naive import Score
     from trajudge.rules.suites import Audit
 
@@ -52,13 +52,13 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 
 @user_errors
 def main(argv: Sequence[str] | None = None) -> int:
-    """Ask the model, score its answers; the exit code (``trajectories.exits``)."""
+    """Ask the model, score its answers; the exit code (``trajectories.util.exits``)."""
     options = _options(argv)
-    from trajudge.eval.asked import predict  # noqa: PLC0415 - --help needs none of these
-    from trajudge.eval.model_side import single_side  # noqa: PLC0415
-    from trajudge.eval.pricing import confirm, described  # noqa: PLC0415
+    from trajudge.eval.analysis.naive_model import predict  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.runs.models import single_side  # noqa: PLC0415
+    from trajudge.eval.runs.pricing import confirm, described  # noqa: PLC0415
     from trajudge.rules.suites import opened  # noqa: PLC0415
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     if options.limit is not None and options.limit < 1:
         raise UserError(f"--limit {options.limit}: must be at least 1: leave it out for all tasks")
@@ -93,8 +93,8 @@ def _paid(manifest: Path) -> float:
 
 
 def _ask_and_score(audit: Audit, side: ModelSide, out: Path) -> int:
-    from trajudge.eval.asked import ask_all  # noqa: PLC0415
-    from trajudge.eval.runner import Interrupted, run_interruptible  # noqa: PLC0415
+    from trajudge.eval.analysis.naive_model import ask_all  # noqa: PLC0415
+    from trajudge.eval.runs.workers import Interrupted, run_interruptible  # noqa: PLC0415
     from trajudge.rules.naive import compare  # noqa: PLC0415
     from trajudge.rules.output import write_json  # noqa: PLC0415
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.trajectories.exits import DONE, FAILURES, user_errors
+from trajudge.trajectories.util.exits import DONE, FAILURES, user_errors
 
 if TYPE_CHECKING:
-    from trajudge.eval.select.recertification import Outcome, Recertification
+    from trajudge.eval.acceptance.recertification import Outcome, Recertification
 
 _DESCRIPTION = """\
 A decision of eval.select holds for the agents whose runs were labelled for it. For others draw a
@@ -62,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Draw the sample, or test it; the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415 - --help needs none of these
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
 
     drawing = (options.decision, options.accepted, options.out)
     if options.sample is not None:
@@ -80,16 +80,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _draw(options: argparse.Namespace) -> int:
-    from trajudge.eval.select.acceptance import ACCEPTED  # noqa: PLC0415
-    from trajudge.eval.select.output import read_decision  # noqa: PLC0415
-    from trajudge.eval.select.recertification import (  # noqa: PLC0415
+    from trajudge.eval.acceptance.acceptance import ACCEPTED  # noqa: PLC0415
+    from trajudge.eval.acceptance.recertification import (  # noqa: PLC0415
         SAMPLE,
         accepted_keys,
         other_agents,
         plan_sample,
         write_sample,
     )
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.select.output import read_decision  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     decision = read_decision(options.decision)
     keys = accepted_keys(options.accepted / ACCEPTED, decision.plan_hash)
@@ -116,9 +116,9 @@ def _draw(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     from trajudge.annotations import open_annotations, primary_labels  # noqa: PLC0415
+    from trajudge.eval.acceptance.recertification import check, new_decision, read_sample  # noqa: PLC0415
     from trajudge.eval.select.files import write_whole  # noqa: PLC0415
     from trajudge.eval.select.output import decision_json  # noqa: PLC0415
-    from trajudge.eval.select.recertification import check, new_decision, read_sample  # noqa: PLC0415
 
     made = read_sample(options.sample)
     found = check(made, primary_labels(open_annotations(options.annotations)))

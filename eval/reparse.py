@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from trajudge.trajectories.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import DONE, Parser, user_errors
 
 if TYPE_CHECKING:
     from trajudge.judges.model import Judge, Judgment
-    from trajudge.judges.replay import ReplyOf
+    from trajudge.judges.replies.replay import ReplyOf
     from trajudge.trajectories.model import Trajectory, TrajectoryKey
     from trajudge.trajectories.needs import Needs
 
@@ -54,14 +54,14 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the run again and write the new folder; the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.eval.run_folder import (  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.data.run_folder import (  # noqa: PLC0415 - --help needs none of these
         JUDGMENTS,
         copy_run,
         read_judgments,
         read_manifest,
         write_judgments,
     )
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     manifest = read_manifest(options.run)
     if (options.out / JUDGMENTS).exists():
@@ -80,7 +80,7 @@ def _judge(manifest: dict[str, object], named: str | None) -> tuple[Judge, Needs
     """The judge with the run's options, and what it needs to see. Raises UserError where the
     manifest does not name it."""
     from trajudge.judges.registry import JUDGES, make_judge, needs_of  # noqa: PLC0415
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     judge_id = str(manifest.get("judge"))
     names = [name for name in JUDGES if judge_id.startswith(name)]
@@ -96,7 +96,7 @@ def _trajectories(
     data: str, judgments: Sequence[Judgment], needs: Needs
 ) -> dict[TrajectoryKey, Trajectory | None]:
     """The run's trajectories that the data still holds."""
-    from trajudge.eval.source import open_spec  # noqa: PLC0415
+    from trajudge.eval.data.inputs import open_spec  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
     from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
 
@@ -107,10 +107,10 @@ def _trajectories(
 
 def _reply_of(cache_file: str | None) -> ReplyOf:
     """Whole replies from the cache, if there is one."""
-    from trajudge.eval.model_side import cache_path  # noqa: PLC0415
+    from trajudge.eval.runs.models import cache_path  # noqa: PLC0415
     from trajudge.judges.engine import Cache  # noqa: PLC0415
     from trajudge.judges.model import Reply  # noqa: PLC0415
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     path = cache_path(cache_file)
     if not path.is_file():
@@ -143,7 +143,7 @@ async def _reparse(
 ) -> Reparsed:
     from trajudge.judges.judging import judge_trajectory  # noqa: PLC0415
     from trajudge.judges.model import Status  # noqa: PLC0415
-    from trajudge.judges.replay import NotRecorded, Replay  # noqa: PLC0415
+    from trajudge.judges.replies.replay import NotRecorded, Replay  # noqa: PLC0415
     from trajudge.trajectories.needs import NOTHING  # noqa: PLC0415
 
     if judgment.status in (Status.PROVIDER_ERROR, Status.SKIPPED):
@@ -169,7 +169,7 @@ def _summary(before: Sequence[Judgment], found: Sequence[Reparsed]) -> str:
     """How many changed, and why others were kept as they were."""
     from collections import Counter  # noqa: PLC0415
 
-    from trajudge.trajectories.terminal import one_line  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     kept = Counter(reparsed.why_kept for reparsed in found if reparsed.why_kept)
     changed = [

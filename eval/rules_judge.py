@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from trajudge.judges.model import Ask, Skipped, Verdict
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.rules.verdict import Verdict as Found
     from trajudge.rules.verified.network.sites import Hosts
-    from trajudge.rules.verified.runs import RunFiles
+    from trajudge.rules.verified.runs.files import RunFiles
 
 # How loaders name the tasks: webarena.108, browsergym/webarena.108, webarena_verified.108.
 _NUMBERED = re.compile(r"(?:.*[^a-z])?webarena(?:[._-]?verified)?[./_-](\d+)", re.IGNORECASE)
@@ -79,7 +79,7 @@ class Verified:
 
     async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
         """Raises Skipped."""
-        from trajudge.rules.verified.runs import read_trace  # noqa: PLC0415
+        from trajudge.rules.verified.runs.files import read_trace  # noqa: PLC0415
         from trajudge.rules.verified.state import run_states  # noqa: PLC0415
 
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
@@ -93,7 +93,7 @@ class Verified:
 
     def _files(self, trajectory: Trajectory, task_id: str) -> RunFiles:
         """The files of this very run. Raises Skipped."""
-        from trajudge.rules.verified.runs import run_files  # noqa: PLC0415
+        from trajudge.rules.verified.runs.files import run_files  # noqa: PLC0415
 
         try:
             files = run_files(self._folder(trajectory.key.agent, task_id), task_id)
@@ -147,7 +147,7 @@ def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
 def _is_answer(file: Path, answer: str | None) -> bool:
     """Whether the run's file says what the trajectory says, layout and field names aside."""
     from trajudge.rules.verified.response import Oversized, Response, read_response  # noqa: PLC0415
-    from trajudge.rules.verified.runs import read_answer  # noqa: PLC0415
+    from trajudge.rules.verified.runs.files import read_answer  # noqa: PLC0415
 
     try:
         said = read_answer(file)

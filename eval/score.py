@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajudge.trajectories.exits import Parser, user_errors
+from trajudge.trajectories.util.exits import Parser, user_errors
 
 if TYPE_CHECKING:
-    from trajudge.eval.settings import ScoreConfig
+    from trajudge.eval.runs.settings import ScoreConfig
 
 _DESCRIPTION = """\
 Score runs, or published judgments, again without a call: every rate with its interval, judges
@@ -163,21 +163,21 @@ def _whole(text: str) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Score what the command line names; the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415 - --help needs none of these
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
 
     if not options.runs and options.judgments is None:
         raise UserError("nothing to score: give the folder of a run, or --judgments DIR")
     if options.explain and options.mismatches is None:
         raise UserError("--explain sorts wrong verdicts: name their file with --mismatches FILE")
-    from trajudge.eval.score_report import report  # noqa: PLC0415
+    from trajudge.eval.reporting.score_report import report  # noqa: PLC0415
 
     return report(_config(options))
 
 
 def _config(options: argparse.Namespace) -> ScoreConfig:
     """The typed settings of parsed options."""
-    from trajudge.eval.options import settings_of  # noqa: PLC0415
-    from trajudge.eval.settings import CallConfig, ScoreConfig  # noqa: PLC0415
+    from trajudge.eval.runs.options import settings_of  # noqa: PLC0415
+    from trajudge.eval.runs.settings import CallConfig, ScoreConfig  # noqa: PLC0415
 
     calls = CallConfig(**settings_of(options, CallConfig) | {"seed": 0})
     return ScoreConfig(**settings_of(options, ScoreConfig) | {"calls": calls})

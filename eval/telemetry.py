@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.trajectories.exits import DONE, user_errors
+from trajudge.trajectories.util.exits import DONE, user_errors
 
 if TYPE_CHECKING:
-    from trajudge.eval.held_out import Labelled
+    from trajudge.eval.analysis.held_out import Labelled
 
 _DESCRIPTION = """\
 Train the telemetry judge on numbers of runs (steps, tokens, seconds, errors, actions) and expert
@@ -56,8 +56,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train, evaluate, print, write; the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.judges.telemetry import FEATURES  # noqa: PLC0415 - --help needs none of these
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.judges.methods.telemetry import FEATURES  # noqa: PLC0415 - --help needs none of these
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     for name in options.without:
         if name not in FEATURES:
@@ -75,9 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace, names: Sequence[str]) -> None:
     import numpy as np  # noqa: PLC0415
 
-    from trajudge.eval.cross_fit import write_cross_fitted  # noqa: PLC0415
-    from trajudge.eval.held_out import evaluate, read_labelled, rendered  # noqa: PLC0415
-    from trajudge.judges.telemetry_training import fit  # noqa: PLC0415
+    from trajudge.eval.analysis.cross_fit import write_cross_fitted  # noqa: PLC0415
+    from trajudge.eval.analysis.held_out import evaluate, read_labelled, rendered  # noqa: PLC0415
+    from trajudge.judges.methods.telemetry_training import fit  # noqa: PLC0415
     from trajudge.judges.training_set import key_hash  # noqa: PLC0415
 
     data = read_labelled(options.data, options.annotations)
@@ -111,7 +111,7 @@ def _run(options: argparse.Namespace, names: Sequence[str]) -> None:
 
 
 def _require_both_kinds(training: Labelled, folds: int) -> None:
-    from trajudge.trajectories.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     for kind, name in ((True, "successful"), (False, "unsuccessful")):
         tasks = len(set(training.groups[training.labels == kind]))

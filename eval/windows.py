@@ -12,13 +12,13 @@ from pathlib import Path
 
 import orjson
 
-from trajudge.eval.settings import CallConfig
+from trajudge.eval.runs.settings import CallConfig
 from trajudge.judges.adapters.base import Adapter, TellsWindow
-from trajudge.judges.adapters.capabilities import capability, is_known
 from trajudge.judges.adapters.errors import Unreachable
 from trajudge.judges.adapters.windows import Window
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.errors import UserError
+from trajudge.judges.models.capabilities import capability, is_known
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
 
 FILE = "windows.json"
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from trajudge.trajectories.exits import DONE, user_errors
+from trajudge.trajectories.util.exits import DONE, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print what is asked for; the exit code (``trajectories.exits``)."""
+    """Print what is asked for; the exit code (``trajectories.util.exits``)."""
     options = parser().parse_args(arguments)
     if options.command == "list":
         _list()
@@ -45,8 +45,8 @@ def _list() -> None:
     if not sys.stdout.isatty():
         sys.stdout.writelines("\t".join(row) + "\n" for row in (HEAD, *rows()))
         return
-    from trajudge.trajectories.tables import Column, terminal_table  # noqa: PLC0415
-    from trajudge.trajectories.terminal import terminal_console  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import Column, terminal_table  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
 
     columns = [Column(name, folded=True) for name in HEAD]
     terminal_console().print(terminal_table(None, columns, rows()))

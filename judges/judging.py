@@ -8,12 +8,12 @@ from typing import Protocol
 
 from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
 from trajudge.judges.model import Ask, Call, Judge, Judgment, Skipped, Status, Verdict
-from trajudge.judges.parsing import ParseFailure
-from trajudge.judges.reading import Unread
-from trajudge.trajectories.errors import ImageUnreadable
+from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies.reading import Unread
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import EVERYTHING, Needs, check_pictures, needed_pictures
 from trajudge.trajectories.represent import MissingObservation
+from trajudge.trajectories.util.errors import ImageUnreadable
 
 
 class RecordingAsk(Ask, Protocol):

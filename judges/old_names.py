@@ -49,7 +49,11 @@ class _OldNames(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         room = fullname.partition(".")[0]
-        if room not in ROOMS or not _is_ours(room) or util.find_spec(f"trajudge.{fullname}") is None:
+        if (
+            room not in ROOMS
+            or not _is_ours(room)
+            or util.find_spec(f"trajudge.{fullname}") is None
+        ):
             return None
         self.given.append(fullname)
         return ModuleSpec(fullname, self, is_package=True)

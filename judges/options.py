@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
 
 
 def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:

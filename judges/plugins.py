@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from trajudge.judges.old_names import understood
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.judges.registry import Entry

@@ -14,10 +14,10 @@ from trajudge.judges import plugins
 from trajudge.judges.model import Judge
 from trajudge.judges.options import read_options
 from trajudge.judges.plugins import check_needs
-from trajudge.judges.reader import Reader
-from trajudge.trajectories.errors import UserError
+from trajudge.judges.prompting.reader import Reader
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.needs import EVERYTHING, Needs
+from trajudge.trajectories.util.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Entry:
 
 JUDGES: Mapping[str, Entry] = {
     "simplified": Entry(
-        module="trajudge.judges.simplified",
+        module="trajudge.judges.methods.simplified",
         judge="Simplified",
         options="SimplifiedOptions",
         needs_model=True,
@@ -80,7 +80,7 @@ JUDGES: Mapping[str, Entry] = {
         representations=("axtree", "screenshot", "both", "none"),
     ),
     "aer-c": Entry(
-        module="trajudge.judges.aer",
+        module="trajudge.judges.methods.aer",
         judge="AerC",
         options="AerCOptions",
         needs_model=True,
@@ -92,7 +92,7 @@ JUDGES: Mapping[str, Entry] = {
         pictures="captioner",
     ),
     "aer-v": Entry(
-        module="trajudge.judges.aer",
+        module="trajudge.judges.methods.aer",
         judge="AerV",
         options="AerVOptions",
         needs_model=True,
@@ -103,7 +103,7 @@ JUDGES: Mapping[str, Entry] = {
         pictures="judge",
     ),
     "nnetnav": Entry(
-        module="trajudge.judges.nnetnav",
+        module="trajudge.judges.methods.nnetnav",
         judge="Nnetnav",
         options="NnetnavOptions",
         needs_model=True,
@@ -113,7 +113,7 @@ JUDGES: Mapping[str, Entry] = {
         models=("describer",),
     ),
     "webvoyager": Entry(
-        module="trajudge.judges.webvoyager",
+        module="trajudge.judges.methods.webvoyager",
         judge="WebVoyager",
         options="WebVoyagerOptions",
         needs_model=True,
@@ -123,7 +123,7 @@ JUDGES: Mapping[str, Entry] = {
         pictures="judge",
     ),
     "webjudge": Entry(
-        module="trajudge.judges.webjudge",
+        module="trajudge.judges.methods.webjudge",
         judge="WebJudge",
         options="WebJudgeOptions",
         needs_model=True,
@@ -133,7 +133,7 @@ JUDGES: Mapping[str, Entry] = {
         pictures="judge",
     ),
     "insta": Entry(
-        module="trajudge.judges.insta",
+        module="trajudge.judges.methods.insta",
         judge="Insta",
         options="InstaOptions",
         needs_model=True,
@@ -142,7 +142,7 @@ JUDGES: Mapping[str, Entry] = {
         representations=("axtree",),
     ),
     "logprob": Entry(
-        module="trajudge.judges.logprob",
+        module="trajudge.judges.methods.logprob",
         judge="Logprob",
         options="LogprobOptions",
         needs_model=True,
@@ -152,7 +152,7 @@ JUDGES: Mapping[str, Entry] = {
         representations=("axtree", "screenshot", "both", "none"),
     ),
     "rubric": Entry(
-        module="trajudge.judges.rubric",
+        module="trajudge.judges.methods.rubric",
         judge="Rubric",
         options="RubricOptions",
         needs_model=True,
@@ -161,7 +161,7 @@ JUDGES: Mapping[str, Entry] = {
         representations=("screenshot", "none"),
     ),
     "panel": Entry(
-        module="trajudge.judges.composed",
+        module="trajudge.judges.methods.composed",
         judge="Panel",
         options="PanelOptions",
         needs_model=False,
@@ -170,7 +170,7 @@ JUDGES: Mapping[str, Entry] = {
         composed=True,
     ),
     "cascade": Entry(
-        module="trajudge.judges.composed",
+        module="trajudge.judges.methods.composed",
         judge="Cascade",
         options="CascadeOptions",
         needs_model=False,
@@ -179,14 +179,14 @@ JUDGES: Mapping[str, Entry] = {
         composed=True,
     ),
     "rule-based": Entry(
-        module="trajudge.judges.baselines",
+        module="trajudge.judges.methods.baselines",
         judge="rule_based",
         options="RuleBasedOptions",
         needs_model=False,
         summary="the benchmark's own reward, above 0.5",
     ),
     "heuristic": Entry(
-        module="trajudge.judges.baselines",
+        module="trajudge.judges.methods.baselines",
         judge="heuristic",
         options="HeuristicOptions",
         needs_model=False,
@@ -209,7 +209,7 @@ JUDGES: Mapping[str, Entry] = {
         summary="WebArena's original rules on the answer and the last page's address",
     ),
     "telemetry": Entry(
-        module="trajudge.judges.telemetry",
+        module="trajudge.judges.methods.telemetry",
         judge="Telemetry",
         options="TelemetryOptions",
         needs_model=False,

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from trajudge.prompts.render import TAG, sendable
 from trajudge.prompts.untrusted import VERSION, neutralise
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 PACKAGE = "agent_reward_bench"
 INSTALL = "pip install --no-deps agent-reward-bench"

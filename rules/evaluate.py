@@ -27,16 +27,16 @@ from trajudge.rules.suites import KINDS, detected, suite
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.backend import State, captured
-from trajudge.rules.verified.batch import SECONDS, Batch, judge_all
 from trajudge.rules.verified.dataset import Task, load_subset, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.results import TaskResult, explored, result_of
-from trajudge.rules.verified.runs import found_runs, load_steps
+from trajudge.rules.verified.runs.batch import SECONDS, Batch, judge_all
+from trajudge.rules.verified.runs.files import found_runs, load_steps
+from trajudge.rules.verified.runs.results import TaskResult, explored, result_of
+from trajudge.rules.verified.runs.summary import Macro, Summary, summarise
 from trajudge.rules.verified.state import load_probes
-from trajudge.rules.verified.summary import Macro, Summary, summarise
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.terminal import one_line
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.terminal import one_line
 
 ORIGINAL = "original"
 _COLUMNS = (

@@ -14,9 +14,9 @@ from pathlib import Path
 from trajudge.rules.findings import Count, Finding, counts
 from trajudge.rules.output import brief, first, show, text_of, write_csv, write_json
 from trajudge.rules.suites import KINDS, Suite, detected, suite
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.terminal import one_line
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.terminal import one_line
 
 COLUMNS = ("task_id", "category", "field", "value", "problem", "mend")
 

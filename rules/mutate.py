@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.rules.hosts import add_host_options, hosts_of
-from trajudge.rules.mutation import MutationReport, Rate, mutation_report
+from trajudge.rules.mutation.testing import MutationReport, Rate, mutation_report
 from trajudge.rules.output import brief, progress_line, show, write_csv, write_json
 from trajudge.rules.suites import audit_options, opened
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, Parser, user_errors
-from trajudge.trajectories.terminal import one_line
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.terminal import one_line
 
 _COLUMNS = ("change", "must", "wrong", "decided", "unknown", "rate", "95 %")
 _SHOWN = 200

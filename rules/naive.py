@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from trajudge.rules.naive_agents import AuditedTask, NaiveAgent, NoAnswer, recorded
+from trajudge.rules.blind.agents import AuditedTask, NaiveAgent, NoAnswer, recorded
 from trajudge.rules.output import first, progress_line, show, write_csv, write_json
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.suites import Audit, audit_options, opened
 from trajudge.rules.verdict import Evaluator, Outcome
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, Parser, user_errors
-from trajudge.trajectories.terminal import one_line
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.terminal import one_line
 
 TaskT = TypeVar("TaskT", bound=AuditedTask)
 Progress = Callable[[str, int, int], None]

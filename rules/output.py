@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.tables import Column, terminal_table
-from trajudge.trajectories.terminal import terminal_console
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.tables import Column, terminal_table
+from trajudge.trajectories.util.terminal import terminal_console
 
 
 def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

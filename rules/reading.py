@@ -8,9 +8,9 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from trajudge.trajectories import python_json
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, read_regular
+from trajudge.trajectories.util import python_json
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular
 
 MAX_BYTES = 512 * 2**20
 

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from trajudge.rules.blind.agents import NaiveAgent
 from trajudge.rules.findings import Finding
-from trajudge.rules.naive_agents import NaiveAgent
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.verdict import Evaluator
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.safe_files import DataFolder
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import DataFolder
 
 if TYPE_CHECKING:
-    from trajudge.rules.mutation import Trials
+    from trajudge.rules.mutation.testing import Trials
     from trajudge.rules.verified.network.sites import Hosts
 
 KINDS: Mapping[str, str] = {
     "webarena": "trajudge.rules.webarena.suite",
-    "verified": "trajudge.rules.verified.suite",
+    "verified": "trajudge.rules.verified.audit.suite",
 }
 
 

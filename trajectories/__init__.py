@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trajudge.trajectories.errors import ImageUnreadable, MissingExtra, UserError
     from trajudge.trajectories.model import (
         ImageRef,
         Observation,
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
         TrajectoryKey,
         Unreadable,
     )
+    from trajudge.trajectories.util.errors import ImageUnreadable, MissingExtra, UserError
 
 __all__ = [
     "ImageRef",
@@ -40,5 +40,7 @@ def __getattr__(name: str) -> object:
     """The public names, imported when first used: ``--help`` needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module 'trajectories' has no attribute {name!r}")
-    module = "trajudge.trajectories.errors" if name in _ERRORS else "trajudge.trajectories.model"
+    module = (
+        "trajudge.trajectories.util.errors" if name in _ERRORS else "trajudge.trajectories.model"
+    )
     return getattr(import_module(module), name)

@@ -18,19 +18,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from trajudge.trajectories import python_json
-from trajudge.trajectories.ahead import ahead
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.hub import HubCopy
-from trajudge.trajectories.hub_client import FileUnavailable
+from trajudge.trajectories.hub.ahead import ahead
+from trajudge.trajectories.hub.client import FileUnavailable
+from trajudge.trajectories.hub.mirror import HubCopy
 from trajudge.trajectories.loaders import Loaded, Want, accept_all, agentrewardbench
 from trajudge.trajectories.loaders.agentrewardbench_screenshots import Screenshots
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import ALL, EVERYTHING, NOTHING, Needs, Shown, last
-from trajudge.trajectories.progress import Progress
-from trajudge.trajectories.safe_files import read_regular
-from trajudge.trajectories.terminal import one_line
+from trajudge.trajectories.util import python_json
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.progress import Progress
+from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.trajectories.util.terminal import one_line
 
 REPO = "McGill-NLP/agent-reward-bench"
 WHAT = ("trajectories", "screenshots", "judgments", "annotations")

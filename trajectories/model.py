@@ -60,7 +60,8 @@ class TrajectoryKey(Record):
 
 
 class ImageRef(Record):
-    """Where an image is, never its pixels: ``trajectories.images`` reads it when a prompt needs it.
+    """Where an image is, never its pixels: ``trajectories.images.prepare`` reads it when a prompt
+    needs it.
 
     One of ``path``, ``data`` (the encoded file, for images that came inline) and ``problem`` is
     set: the last says why an image that the source names cannot be read, so that it is not taken

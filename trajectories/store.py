@@ -23,14 +23,14 @@ from typing import IO, Any, Literal, cast
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from trajudge.trajectories.errors import ImageUnreadable, UserError
-from trajudge.trajectories.image_header import media_type
-from trajudge.trajectories.images import MAX_FILE_BYTES, is_image_file
-from trajudge.trajectories.jsonl import read_lines
+from trajudge.trajectories.images.header import media_type
+from trajudge.trajectories.images.prepare import MAX_FILE_BYTES, is_image_file
 from trajudge.trajectories.loaders import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.python_json import repaired
-from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, read_regular
+from trajudge.trajectories.util.errors import ImageUnreadable, UserError
+from trajudge.trajectories.util.jsonl import read_lines
+from trajudge.trajectories.util.python_json import repaired
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular
 
 FORMAT = 1
 _MAX_FORMAT = 1000  # a larger number is damage, not a version

@@ -16,17 +16,17 @@ from trajudge.environments.agents.model_client import AgentModelClient
 from trajudge.environments.agents.protocol import GaveUp, Job, NotPlayed
 from trajudge.environments.chromium.action_syntax import SIGNATURES, BadAction, Parameter, parse
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
-from trajudge.judges.fitting import told_budget
 from trajudge.judges.model import Message, Picture, Reply, Text
-from trajudge.judges.parsing import without_thinking
-from trajudge.judges.pictures import picture, picture_tokens
+from trajudge.judges.prompting.fitting import told_budget
+from trajudge.judges.prompting.pictures import picture, picture_tokens
+from trajudge.judges.replies.parsing import without_thinking
 from trajudge.prompts.render import Prompt, load_prompt
-from trajudge.trajectories.errors import ImageUnreadable
 from trajudge.trajectories.ladder import View as Shown
 from trajudge.trajectories.ladder import views
 from trajudge.trajectories.model import Step, Trajectory
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
+from trajudge.trajectories.util.errors import ImageUnreadable
 
 if TYPE_CHECKING:
     from trajudge.environments.chromium import View

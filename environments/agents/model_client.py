@@ -16,11 +16,11 @@ from trajudge.environments.agents.protocol import Halted, NotPlayed
 from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
 from trajudge.judges.engine import Asking, BudgetSpent
 from trajudge.judges.model import Message, Reply
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.eval.model_side import ModelSide
+    from trajudge.eval.runs.models import ModelSide
     from trajudge.judges.engine import Engines
 
 

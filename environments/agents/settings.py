@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trajudge.environments.model.options import checked
 
 if TYPE_CHECKING:
-    from trajudge.eval.model_side import ModelSide
-    from trajudge.eval.settings import CallConfig
+    from trajudge.eval.runs.models import ModelSide
+    from trajudge.eval.runs.settings import CallConfig
 
 
 class ModelSettings(NamedTuple):
@@ -21,7 +21,7 @@ class ModelSettings(NamedTuple):
 def model_settings(model: str, **calls: Any) -> ModelSettings:
     """Make settings from options of ``eval.judge``, by their names; None leaves one at its
     default. Raises UserError that names the first wrong one."""
-    from trajudge.eval.settings import CallConfig  # noqa: PLC0415 - scripted agents need no model
+    from trajudge.eval.runs.settings import CallConfig  # noqa: PLC0415 - scripted agents need no model
 
     given = {name: value for name, value in calls.items() if value is not None}
     return ModelSettings(model, checked(CallConfig, **given))
@@ -29,6 +29,6 @@ def model_settings(model: str, **calls: Any) -> ModelSettings:
 
 def model_side(settings: ModelSettings) -> ModelSide:
     """Open the model that these settings name. Raises UserError for what cannot work."""
-    from trajudge.eval.model_side import single_side  # noqa: PLC0415 - scripted agents need no model
+    from trajudge.eval.runs.models import single_side  # noqa: PLC0415 - scripted agents need no model
 
     return single_side(settings.model, settings.calls)

@@ -10,9 +10,9 @@ import numpy as np
 
 from trajudge.environments.analysis.outcomes import AXES, DIMENSIONS, Outcome, tree
 from trajudge.environments.model.case import Case
-from trajudge.eval.stats.binomial import wilson
-from trajudge.eval.stats.hierarchical import hierarchical_bootstrap
-from trajudge.eval.stats.sensitivity import mad_decomposition
+from trajudge.eval.stats.intervals.binomial import wilson
+from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap
+from trajudge.eval.stats.suites.sensitivity import mad_decomposition
 
 
 def summary(agent: str, found: Sequence[Outcome], seed: int) -> dict[str, Any]:

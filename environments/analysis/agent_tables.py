@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trajudge.environments.analysis.agent_results import NONE, groups, percent
-from trajudge.eval.rendering import Table
+from trajudge.eval.reporting.rendering import Table
 
 
 def tables(content: dict[str, Any]) -> list[Table]:

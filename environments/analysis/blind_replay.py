@@ -14,7 +14,7 @@ from trajudge.environments.checks.variation import AXES, Axis, axis_neighbours
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.episode import play
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.eval.stats.binomial import wilson
+from trajudge.eval.stats.intervals.binomial import wilson
 
 CONDITIONS: dict[str, tuple[Axis, ...]] = {
     "same run": (),

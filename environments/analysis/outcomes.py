@@ -10,10 +10,10 @@ import numpy as np
 
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.model.case import Case, read_cases
-from trajudge.eval.stats.tree import Tree, tree_from_rollouts
+from trajudge.eval.stats.suites.tree import Tree, tree_from_rollouts
 from trajudge.trajectories import store
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.util.errors import UserError
 
 AXES = ("instance", "profile", "theme", "ui")
 

@@ -13,7 +13,7 @@ from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.episode import play
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.eval.stats.pass_at_k import pass_at_k
+from trajudge.eval.stats.suites.pass_at_k import pass_at_k
 
 # Of the scripted agents the one whose success is a matter of chance.
 WANDERER = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.LOOPS)

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from trajudge.environments.model.spec import App, Domain
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 # id -> domain; the modules are read when first used.
 APPS: dict[str, Domain] = {

@@ -18,7 +18,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trajudge.environments.chromium.tab import Settings, Tab, open_tab
-from trajudge.trajectories.errors import MissingExtra, UserError
+from trajudge.trajectories.util.errors import MissingExtra, UserError
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trajudge.environments.chromium.network import Trace
 from trajudge.environments.chromium.scripts import FORGET, ONE_TAB
-from trajudge.trajectories.terminal import one_line
+from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, CDPSession, ConsoleMessage, Page

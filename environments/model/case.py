@@ -12,9 +12,9 @@ import orjson
 from pydantic import ValidationError
 
 from trajudge.environments.model.config import Config
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
 
 Vector = tuple[int, int, int, int, int, int, int]
 

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
 
 R = TypeVar("R", bound=Record)
 

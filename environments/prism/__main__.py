@@ -14,11 +14,11 @@ import orjson
 
 from trajudge.environments.prism.own import own_report
 from trajudge.environments.prism.report import Graded, Report, grade, read_report, satisfied
-from trajudge.eval.rendering import Table, render
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.terminal import terminal_console
+from trajudge.eval.reporting.rendering import Table, render
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.terminal import terminal_console
 
 
 def _table(name: str, graded: Sequence[Graded]) -> Table:

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
 
 Grade = Literal["full", "partial", "none", "not shown"]
 Safeguard = Literal["every configuration", "initialisation", "none"]

@@ -22,12 +22,12 @@ from trajudge.environments.recording.journal import COUNTED, Journal, assemble
 from trajudge.environments.recording.pool import FailedJob, for_all
 from trajudge.environments.recording.recorder import Recorder, run_name
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.terminal import terminal_console
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import terminal_console
 
 if TYPE_CHECKING:
-    from trajudge.eval.model_side import ModelSide
+    from trajudge.eval.runs.models import ModelSide
 
 Counts = Mapping[str, Mapping[str, int]]
 

@@ -10,7 +10,7 @@ from trajudge.environments.apps import load_app
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
 from trajudge.environments.serving.noise import noise
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 
 def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) -> list[Job]:

@@ -20,9 +20,9 @@ from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.environments.recording.episode import Recorded
 from trajudge.trajectories import store
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import ImageRef, Step, Trajectory
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
 
 ANNOTATOR = "final-state"
 RUNS = "runs.jsonl"

@@ -10,9 +10,9 @@ from pathlib import Path
 from trajudge.environments.agents.script import AGENTS
 from trajudge.environments.agents.settings import ModelSettings, model_settings
 from trajudge.environments.recording.jobs import chosen
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import Parser
 from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import Parser
 
 # Options of eval.judge that say how a model is reached.
 CALLS = {

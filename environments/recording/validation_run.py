@@ -17,9 +17,9 @@ from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.pool import for_all
 from trajudge.environments.recording.validation import ALL_CHECKS, CHECKS, Broken, validate
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.terminal import terminal_console
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import terminal_console
 
 CHECKED = "checked.jsonl"
 

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from trajudge.environments.model.case import Case
 from trajudge.environments.serving.static_copy import PAGES, NotStatic, bundle
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
 
 
 def write_bundle(folder: Path, files: Mapping[str, bytes]) -> None:

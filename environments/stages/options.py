@@ -13,8 +13,8 @@ from trajudge.environments.checks.difficulty import DIMENSIONS
 from trajudge.environments.model.case import Vector
 from trajudge.environments.model.options import checked
 from trajudge.environments.stages.model import Specification
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import Parser
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import Parser
 
 
 class GenerateOptions(NamedTuple):

@@ -18,7 +18,7 @@ from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Ask, Message, Reply, Text
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 WORDINGS = 4  # accepted for one scenario
 _SHOWN = 80  # characters of a dropped text that are kept

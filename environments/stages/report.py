@@ -12,9 +12,9 @@ from rich.table import Table
 
 from trajudge.environments.model.case import Vector, write_cases
 from trajudge.environments.stages import Plan, Produced, Specification
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.terminal import one_line
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import one_line
 
 NEAREST = 5  # vectors that are named where the wanted one does not exist
 

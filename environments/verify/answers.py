@@ -14,7 +14,7 @@ from trajudge.environments.verify.candidates import (
 from trajudge.environments.verify.model import AnswerFact
 from trajudge.environments.verify.truth import ExpectedAnswer
 from trajudge.rules.values import normalise
-from trajudge.rules.values.text import plain
+from trajudge.rules.values.texts.text import plain
 
 LEFT_OPEN = 3  # so many doubtful candidates beside the right answer; more are a list of guesses
 _SHOWN = 20  # candidates kept in the facts

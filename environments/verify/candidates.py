@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from trajudge.environments.verify import readers
 from trajudge.environments.verify.readers import Candidate, Piece
 from trajudge.rules.errors import InvalidValue
-from trajudge.rules.values.text import tidy
+from trajudge.rules.values.texts.text import tidy
 
 MESSAGE_CHARS = 10_000  # beyond it a message is no answer
 _FENCE = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)

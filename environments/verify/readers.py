@@ -13,9 +13,9 @@ from typing import NamedTuple
 from trajudge.environments.model.spec import TODAY
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.values import normalise
-from trajudge.rules.values.date import MONTHS
-from trajudge.rules.values.number import SCALES, SMALL, TENS
-from trajudge.rules.values.text import plain
+from trajudge.rules.values.quantities.date import MONTHS
+from trajudge.rules.values.quantities.number import SCALES, SMALL, TENS
+from trajudge.rules.values.texts.text import plain
 
 Piece = str | int | float
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, Parser, user_errors
-from trajudge.trajectories.terminal import terminal_console
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.terminal import terminal_console
 
 if TYPE_CHECKING:
     from trajudge.eval.audit.report import Audit
@@ -77,8 +77,8 @@ def _write(found: Audit, folder: Path) -> None:
 
 def _show(found: Audit) -> None:
     from trajudge.eval.audit.report import sentences, tables  # noqa: PLC0415
-    from trajudge.eval.rendering import render, rich_table  # noqa: PLC0415
-    from trajudge.trajectories.terminal import one_line  # noqa: PLC0415
+    from trajudge.eval.reporting.rendering import render, rich_table  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     if sys.stdout.isatty():
         terminal_console().print(*map(rich_table, tables(found)), sep="\n")

@@ -16,14 +16,14 @@ from trajudge.eval.audit.errors import Verdicts, errors_by_facet
 from trajudge.eval.audit.facets import TABLES, read_facets
 from trajudge.eval.audit.ranking import Ranking, ranking
 from trajudge.eval.audit.report import Audit
-from trajudge.eval.scoring import OVERALL, one_per_trajectory
-from trajudge.eval.source import open_spec
-from trajudge.eval.sources import Source, combine, read_published_folder, read_run
+from trajudge.eval.data.inputs import open_spec
+from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
+from trajudge.eval.scoring.compute import OVERALL, one_per_trajectory
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NOTHING
+from trajudge.trajectories.util.errors import UserError
 
 OFFICIAL = "the official reward"
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.audit.facets import TaskFacets, group_by
-from trajudge.eval.stats.clustered_rates import rates_by_cluster
+from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 from trajudge.trajectories.model import Record, TrajectoryKey
 
 Verdicts = Mapping[TrajectoryKey, bool]

@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
-from trajudge.trajectories.python_json import BOM
-from trajudge.trajectories.safe_files import open_regular, read_regular
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.python_json import BOM
+from trajudge.trajectories.util.safe_files import open_regular, read_regular
 
 Facets = Mapping[str, tuple[str, ...]]
 """Facet to its values, such as ``{"evaluation": ("url_match", "string_match")}``."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from trajudge.eval.audit.errors import Rate, Verdicts, rate
-from trajudge.eval.stats.cluster_bootstrap import cluster_bootstrap, sum_clusters
+from trajudge.eval.stats.intervals.cluster_bootstrap import cluster_bootstrap, sum_clusters
 from trajudge.trajectories.model import Record, TrajectoryKey
 
 RESAMPLES = 2_000

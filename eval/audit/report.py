@@ -8,7 +8,7 @@ from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.eval.audit.cases import Case
 from trajudge.eval.audit.errors import Rate, RuleErrors
 from trajudge.eval.audit.ranking import Ranking
-from trajudge.eval.rendering import Table
+from trajudge.eval.reporting.rendering import Table
 from trajudge.trajectories.model import Record
 
 _SHOWN_VALUES = 15

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.exits import DONE, FAILURES, user_errors
+from trajudge.trajectories.util.exits import DONE, FAILURES, user_errors
 
 _DESCRIPTION = """\
 Choose the judge, and the threshold on its score, that filters trajectories for fine-tuning: those
@@ -110,13 +110,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Freeze, read the labels, decide, write; the exit code."""
     options = parser().parse_args(arguments)
     from trajudge.eval.select.decide import decide  # noqa: PLC0415
-    from trajudge.eval.select.evidence import gather  # noqa: PLC0415
     from trajudge.eval.select.inputs import read_all_labels, read_inputs  # noqa: PLC0415
+    from trajudge.eval.select.measures.evidence import gather  # noqa: PLC0415
+    from trajudge.eval.select.measures.scores import judgments_hash  # noqa: PLC0415
     from trajudge.eval.select.output import FILES, decision_json, write_decision  # noqa: PLC0415
     from trajudge.eval.select.plan import FILE, freeze  # noqa: PLC0415
     from trajudge.eval.select.planning import make_plan, open_plan  # noqa: PLC0415
     from trajudge.eval.select.plot import check_plot, plot  # noqa: PLC0415
-    from trajudge.eval.select.scores import judgments_hash  # noqa: PLC0415
     from trajudge.eval.select.text import counted, text  # noqa: PLC0415
 
     if options.plot:

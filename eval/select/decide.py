@@ -7,15 +7,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from trajudge.eval.select.binding import Binding, JudgeConfiguration
+from trajudge.eval.acceptance.binding import Binding, JudgeConfiguration
 from trajudge.eval.select.decision import Compared, Decision, Finding, Place, Rate, Verdict
-from trajudge.eval.select.evidence import Evidence, bound, targeted
-from trajudge.eval.select.labels_needed import labels_needed
-from trajudge.eval.select.measure import Limited, Measured, measure
+from trajudge.eval.select.measures.evidence import Evidence, bound, targeted
+from trajudge.eval.select.measures.labels_needed import labels_needed
+from trajudge.eval.select.measures.measure import Limited, Measured, measure
+from trajudge.eval.select.measures.rates import design_effects
+from trajudge.eval.select.measures.transport import transport
+from trajudge.eval.select.measures.yields import Ratio, dollars, indistinguishable, spending
 from trajudge.eval.select.plan import Plan
-from trajudge.eval.select.rates import design_effects
-from trajudge.eval.select.transport import transport
-from trajudge.eval.select.yields import Ratio, dollars, indistinguishable, spending
 
 FEW_POSITIVES = 20
 

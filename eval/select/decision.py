@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from trajudge.eval.select.binding import Binding
+from trajudge.eval.acceptance.binding import Binding
+from trajudge.eval.select.measures.transport import Transport
 from trajudge.eval.select.plan import Plan, Rule
-from trajudge.eval.select.transport import Transport
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record
 

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from trajudge.trajectories.atomic import write_bytes
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.validation import first_mistake
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import first_mistake
 
 R = TypeVar("R", bound=Record)
 

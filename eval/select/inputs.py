@@ -11,19 +11,19 @@ from pydantic import JsonValue
 
 from trajudge.annotations import Labels, agentrewardbench, open_annotations, primary_labels
 from trajudge.annotations.model import Annotation
-from trajudge.eval.run_folder import MANIFEST, read_judgments, read_labels, read_manifest
-from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run
-from trajudge.eval.sources import (
+from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
+from trajudge.eval.data.run_folder import MANIFEST, read_judgments, read_labels, read_manifest
+from trajudge.eval.data.sources import (
     Source,
     combine,
     judge_names,
     read_published_folder,
     representation_name,
 )
-from trajudge.eval.training import trained_on, without_training
+from trajudge.eval.scoring.training import trained_on, without_training
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 
 
 class Inputs(NamedTuple):

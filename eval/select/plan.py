@@ -13,8 +13,8 @@ from pydantic import Field, model_validator
 
 from trajudge.eval.select.files import read_record, write_whole
 from trajudge.trajectories.added import added, stable_dump
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
 
 FORMAT: Literal[1] = 1
 FILE = "candidates.json"

@@ -6,10 +6,15 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trajudge.eval.select.measures.scores import (
+    family,
+    judge_scores,
+    judgments_hash,
+    measured_prices,
+)
 from trajudge.eval.select.plan import Family, Plan, Prices, Rule, Target, read_plan
-from trajudge.eval.select.scores import family, judge_scores, judgments_hash, measured_prices
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 _PLAN_OPTIONS = (
     "target_precision",

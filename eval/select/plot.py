@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.eval.select.decision import Decision, Finding
-from trajudge.trajectories.errors import MissingExtra, UserError
+from trajudge.trajectories.util.errors import MissingExtra, UserError
 
 SUFFIXES = (".png", ".svg", ".pdf")
 

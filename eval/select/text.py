@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import fill
 
-from trajudge.eval.figures import UNDEFINED, benchmark_name, percent
+from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent
 from trajudge.eval.select.decision import Decision, Finding, Rate
-from trajudge.eval.select.evidence import bound
+from trajudge.eval.select.measures.evidence import bound
+from trajudge.eval.select.measures.transport import Transport
 from trajudge.eval.select.plan import Plan
-from trajudge.eval.select.transport import Transport
 
 _HEAD = (
     "judge",

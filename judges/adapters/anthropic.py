@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.capabilities import capability
-from trajudge.judges.adapters.chat import count
 from trajudge.judges.adapters.errors import BadReply
-from trajudge.judges.adapters.finish import finish_of
+from trajudge.judges.adapters.protocols.chat import count
+from trajudge.judges.adapters.protocols.finish import finish_of
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.model import Message, Part, Picture, Reply, Request, Text, Usage
+from trajudge.judges.models.capabilities import capability
 from trajudge.trajectories.tokens import count_tokens
 
 _TAKEN = {"max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "thinking", "metadata"}

@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import urlsplit, urlunsplit
 
-from trajudge.judges.adapters.headers import RateHeaders
+from trajudge.judges.adapters.protocols.headers import RateHeaders
 from trajudge.judges.model import Reply, Request
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.judges.adapters.windows import Window

@@ -22,7 +22,7 @@
 
 from __future__ import annotations
 
-from trajudge.judges.adapters.headers import RateHeaders
+from trajudge.judges.adapters.protocols.headers import RateHeaders
 from trajudge.judges.model import Usage
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from trajudge.judges.adapters.error_body import ErrorBody, read_error
-from trajudge.judges.adapters.json_body import json_bytes, json_object
 from trajudge.judges.adapters.openai import OpenAIAdapter
+from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
+from trajudge.judges.adapters.protocols.json_body import json_bytes, json_object
 from trajudge.judges.adapters.sdk import Answered, no_answer
 
 if TYPE_CHECKING:

@@ -14,9 +14,6 @@ from types import ModuleType
 from typing import Any
 
 from trajudge.judges.adapters.base import Sent, clean_url
-from trajudge.judges.adapters.capabilities import capability, is_known
-from trajudge.judges.adapters.chat import read_chat, turn
-from trajudge.judges.adapters.error_body import ErrorBody
 from trajudge.judges.adapters.errors import (
     AuthFailed,
     BadReply,
@@ -25,9 +22,6 @@ from trajudge.judges.adapters.errors import (
     Refused,
     Unreachable,
 )
-from trajudge.judges.adapters.failures import failure
-from trajudge.judges.adapters.headers import rate_headers
-from trajudge.judges.adapters.json_body import storable
 from trajudge.judges.adapters.litellm_errors import (
     Said,
     ended_without_word,
@@ -37,11 +31,17 @@ from trajudge.judges.adapters.litellm_errors import (
     unread_completion,
 )
 from trajudge.judges.adapters.overflow import with_numbers
-from trajudge.judges.adapters.parameters import Learned
+from trajudge.judges.adapters.protocols.chat import read_chat, turn
+from trajudge.judges.adapters.protocols.error_body import ErrorBody
+from trajudge.judges.adapters.protocols.failures import failure
+from trajudge.judges.adapters.protocols.headers import rate_headers
+from trajudge.judges.adapters.protocols.json_body import storable
 from trajudge.judges.adapters.sdk import host_of, root_cause
 from trajudge.judges.adapters.windows import Window, ask_server
 from trajudge.judges.model import Picture, Reply, Request
-from trajudge.trajectories.errors import MissingExtra
+from trajudge.judges.models.capabilities import capability, is_known
+from trajudge.judges.models.parameters import Learned
+from trajudge.trajectories.util.errors import MissingExtra
 
 # In the words of many providers' own code: litellm gives some of them as a 500, not as a 401.
 _NO_KEY = re.compile(r"api[_ ]?key|credentials", re.IGNORECASE)

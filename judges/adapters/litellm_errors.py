@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from json import JSONDecodeError
 from typing import Any, NamedTuple
 
-from trajudge.judges.adapters.error_body import ErrorBody, read_error
 from trajudge.judges.adapters.errors import (
     BadReply,
     BadRequest,
@@ -16,8 +15,9 @@ from trajudge.judges.adapters.errors import (
     Refused,
     Unreachable,
 )
-from trajudge.judges.adapters.failures import kind_of
-from trajudge.judges.adapters.json_body import json_object
+from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
+from trajudge.judges.adapters.protocols.failures import kind_of
+from trajudge.judges.adapters.protocols.json_body import json_object
 from trajudge.judges.adapters.sdk import causes
 
 _NO_CONNECTION = re.compile(r"Connection error|Cannot connect to host")

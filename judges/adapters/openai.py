@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import orjson
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.capabilities import capability
-from trajudge.judges.adapters.chat import read_chat, turn
+from trajudge.judges.adapters.protocols.chat import read_chat, turn
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.adapters.windows import Window, ask_server
 from trajudge.judges.model import Picture, Reply, Request
+from trajudge.judges.models.capabilities import capability
 
 
 class OpenAIAdapter(ProviderAdapter):

@@ -15,11 +15,11 @@ from pydantic import JsonValue
 
 from trajudge.judges.adapters import sdk as sdks
 from trajudge.judges.adapters.base import Sent, clean_url, key_from
-from trajudge.judges.adapters.capabilities import capability
-from trajudge.judges.adapters.failures import failure
-from trajudge.judges.adapters.headers import rate_headers
-from trajudge.judges.adapters.parameters import Learned
+from trajudge.judges.adapters.protocols.failures import failure
+from trajudge.judges.adapters.protocols.headers import rate_headers
 from trajudge.judges.model import Reply, Request
+from trajudge.judges.models.capabilities import capability
+from trajudge.judges.models.parameters import Learned
 
 
 class ProviderAdapter(ABC):

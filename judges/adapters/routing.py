@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from trajudge.judges.adapters.base import Adapter
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 _OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
 NAMES = ("openai", "anthropic", "litellm", "http", "scripted")

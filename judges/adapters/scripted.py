@@ -10,10 +10,10 @@ from pydantic import Field, ValidationError
 
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.base import Sent
-from trajudge.judges.adapters.finish import Finish
+from trajudge.judges.adapters.protocols.finish import Finish
 from trajudge.judges.model import Reply, Request, Text, Usage
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
 
 
 class Line(Record):

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from trajudge.judges.adapters.error_body import ErrorBody, read_error
 from trajudge.judges.adapters.errors import CallFailed, Unreachable
-from trajudge.judges.adapters.json_body import json_bytes, json_object
+from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
+from trajudge.judges.adapters.protocols.json_body import json_bytes, json_object
 from trajudge.judges.model import Picture
 
 _JSON = {"headers": {"Content-Type": "application/json"}}

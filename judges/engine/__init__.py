@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from trajudge.judges.engine.asking import Asking, DryLine, DryRun, Line
 from trajudge.judges.engine.budget import Budget, BudgetSpent, Price
-from trajudge.judges.engine.cache import Cache
 from trajudge.judges.engine.engine import Answer, Engine, Estimate
 from trajudge.judges.engine.engines import Engines
-from trajudge.judges.engine.gate import Gate
-from trajudge.judges.engine.payments import Payments
+from trajudge.judges.engine.limiting.gate import Gate
 from trajudge.judges.engine.retry import Retry
+from trajudge.judges.engine.store.cache import Cache
+from trajudge.judges.engine.store.payments import Payments
 
 __all__ = [
     "Answer",

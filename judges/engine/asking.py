@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.asked import Asked, Asker
 from trajudge.judges.engine.budget import Price
-from trajudge.judges.engine.cache import Cache
 from trajudge.judges.engine.engine import Engine, Estimate
+from trajudge.judges.engine.store.cache import Cache
 from trajudge.judges.model import Call, Reply, Request, Usage
 from trajudge.trajectories.tokens import likely_tokens
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from trajudge.judges.engine.payments import Payments
+from trajudge.judges.engine.store.payments import Payments
 from trajudge.judges.model import Usage
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 Price = Callable[[str, Usage], float | None]
 """US dollars for a model's usage; None if the model's price is not known."""

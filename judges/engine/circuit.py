@@ -11,7 +11,7 @@ from trajudge.judges.adapters.errors import (
     RateLimited,
     Unreachable,
 )
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 SILENT_ROUNDS = 3
 WITHOUT_ANSWER = 10

@@ -22,15 +22,15 @@ from trajudge.judges.adapters.errors import (
 )
 from trajudge.judges.engine.billing import may_be_billed
 from trajudge.judges.engine.budget import Budget, Reservation
-from trajudge.judges.engine.cache import Cache, Outcome
 from trajudge.judges.engine.circuit import Circuit
 from trajudge.judges.engine.flight import Flight
-from trajudge.judges.engine.gate import Gate, Ticket
-from trajudge.judges.engine.leases import Claim
+from trajudge.judges.engine.limiting.gate import Gate, Ticket
 from trajudge.judges.engine.retry import Retry
-from trajudge.judges.engine.sent import SentCalls
+from trajudge.judges.engine.store.cache import Cache, Outcome
+from trajudge.judges.engine.store.leases import Claim
+from trajudge.judges.engine.store.sent import SentCalls
 from trajudge.judges.model import Reply, Request, Usage
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 log = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 
 from trajudge.judges.adapters.base import Adapter
 from trajudge.judges.engine.budget import Budget
-from trajudge.judges.engine.cache import Cache
 from trajudge.judges.engine.engine import Engine
-from trajudge.judges.engine.gate import Gate
+from trajudge.judges.engine.limiting.gate import Gate
+from trajudge.judges.engine.limiting.waiting import reasons
 from trajudge.judges.engine.retry import Retry
-from trajudge.judges.engine.sent import SentCalls
-from trajudge.judges.engine.waiting import reasons
+from trajudge.judges.engine.store.cache import Cache
+from trajudge.judges.engine.store.sent import SentCalls
 
 
 class Engines:

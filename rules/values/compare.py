@@ -8,26 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 from trajudge.rules.errors import InvalidValue, TooLarge, Undecided
 from trajudge.rules.limits import JSON_DEPTH, fullmatch, is_pattern
-from trajudge.rules.values import (
-    base64_text,
+from trajudge.rules.values.model import Kind, Match, Mode
+from trajudge.rules.values.quantities import (
     boolean,
     coordinates,
     currency,
     date,
     distance,
     duration,
+    month,
+    nothing,
+    number,
+)
+from trajudge.rules.values.texts import (
+    base64_text,
     full_address,
     json_text,
     location_name,
     markdown,
-    month,
-    nothing,
-    number,
     string_list,
     text,
     url,
 )
-from trajudge.rules.values.model import Kind, Match, Mode
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

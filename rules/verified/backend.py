@@ -24,7 +24,7 @@ from trajudge.rules.verified.database import NoRows, select
 from trajudge.rules.verified.dataset import BackendCheck, Task
 from trajudge.rules.verified.network.addresses import kind_of
 from trajudge.rules.verified.network.jsonpath import find
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 MAX_REPLY = 8 * 2**20
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from trajudge.trajectories.errors import MissingExtra, UserError
+from trajudge.trajectories.util.errors import MissingExtra, UserError
 
 MAX_ROWS = 10_000
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 from trajudge.rules.reading import decode, read_bytes
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 TaskId: TypeAlias = int | str
 TaskType: TypeAlias = Literal["retrieve", "mutate", "navigate"]

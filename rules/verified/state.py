@@ -20,8 +20,8 @@ from msgspec import UNSET, Struct, UnsetType
 from trajudge.rules.output import write_json
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.verified.backend import RestProbe, SqlProbe, State, captured
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
 
 STATE_FILE = "state.json"
 _NOT_ASKED = "the probe was not asked after the run"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from trajudge.rules.mutation import Case, Trials
-from trajudge.rules.mutators import HARMLESS, NEAR_MISSES
-from trajudge.rules.trace_mutators import TRACE_HARMLESS, TRACE_NEAR_MISSES
+from trajudge.rules.mutation.mutators import HARMLESS, NEAR_MISSES
+from trajudge.rules.mutation.testing import Case, Trials
+from trajudge.rules.mutation.trace_mutators import TRACE_HARMLESS, TRACE_NEAR_MISSES
 from trajudge.rules.verified.network.sites import DEFAULT_PORTS
 from trajudge.rules.webarena.evaluator import WebArenaEvaluator
 from trajudge.rules.webarena.files import load_runs
@@ -28,7 +28,7 @@ from trajudge.rules.webarena.model import (
 from trajudge.rules.webarena.pages import LAST
 from trajudge.rules.webarena.strings import OR
 from trajudge.rules.webarena.urls import render
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 _PAGE = "http://page.invalid/"
 _SITES = {

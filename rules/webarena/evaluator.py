@@ -17,7 +17,7 @@ from trajudge.rules.webarena.model import UNACHIEVABLE, ReferenceAnswers, Run, T
 from trajudge.rules.webarena.pages import page_assertions
 from trajudge.rules.webarena.strings import clean, exact_match, must_include
 from trajudge.rules.webarena.urls import alternatives, render, unresolved, url_match
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 _NO_JUDGE = "a judge model decides this and none was given"
 _UNDECIDED = "the judge model gave no decision"

@@ -10,8 +10,8 @@ import msgspec
 
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.webarena.model import Run, Task
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.safe_files import DataFolder
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import DataFolder
 
 
 def load_tasks(path: Path) -> tuple[Task, ...]:

@@ -23,9 +23,9 @@ from msgspec import UNSET
 from trajudge.rules.output import progress_line, write_text
 from trajudge.rules.webarena.files import load_runs, load_tasks
 from trajudge.rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
-from trajudge.trajectories.errors import MissingExtra, UserError
-from trajudge.trajectories.exits import DONE, Parser, user_errors
-from trajudge.trajectories.terminal import one_line
+from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, CDPSession

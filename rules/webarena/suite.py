@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trajudge.rules.naive_agents import TEXT_AGENTS
+from trajudge.rules.blind.agents import TEXT_AGENTS
 from trajudge.rules.suites import Suite
 from trajudge.rules.weaknesses import CATEGORIES, UNIONS, weaknesses
 from trajudge.rules.webarena.cases import trials

@@ -14,8 +14,8 @@ import pytest
 
 from trajudge.annotations import Annotation, Role, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, load, load_splits
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 
 HEADER = (
     "annotator_name,benchmark,task_id,model_name,exp_name,trajectory_success,"

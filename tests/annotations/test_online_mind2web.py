@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trajudge.annotations.online_mind2web import HumanLabel, human_labels
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 
 @pytest.mark.real_data

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from trajudge.annotations import Annotation, Role, open_annotations
 from trajudge.annotations.store import detect, load, write
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 
 FLAG = st.sampled_from([True, False, None])
 ANNOTATIONS = st.builds(

@@ -11,7 +11,7 @@ from tests.environments.cases import sound
 from trajudge.environments.analysis.pass_at_k import Attempt, summary
 from trajudge.environments.equivalence import main
 from trajudge.environments.model.case import write_cases
-from trajudge.trajectories.exits import DONE, MISTAKE
+from trajudge.trajectories.util.exits import DONE, MISTAKE
 
 
 def test_both_rates_are_the_unbiased_means_over_cases() -> None:

@@ -29,9 +29,9 @@ from trajudge.environments.recording.recorder import run_name
 from trajudge.eval.judge import main as judge
 from trajudge.rules.verified.network.read import load_trace
 from trajudge.trajectories import store
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, FAILURES, INTERRUPTED, MISTAKE
 from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, FAILURES, INTERRUPTED, MISTAKE
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("oracle", "does-nothing", "instructs-the-judge")

@@ -12,7 +12,7 @@ from trajudge.environments.analysis.blind_replay import CONDITIONS, Outcome, rep
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.replay import main
-from trajudge.trajectories.exits import DONE, MISTAKE
+from trajudge.trajectories.util.exits import DONE, MISTAKE
 
 
 @pytest.mark.browser

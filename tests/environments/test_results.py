@@ -14,9 +14,9 @@ from trajudge.environments.model.case import Case, write_cases
 from trajudge.environments.model.config import Config
 from trajudge.environments.results import main
 from trajudge.trajectories import store
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE
 
 # scenario, theme, noise, success
 RUNS = (

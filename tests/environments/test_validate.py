@@ -18,8 +18,8 @@ from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.recording.validation import CHECKS, Check, validate
 from trajudge.environments.recording.validation_run import CHECKED
 from trajudge.environments.validate import main
-from trajudge.trajectories.exits import DONE, FAILURES
 from trajudge.trajectories.model import Observation
+from trajudge.trajectories.util.exits import DONE, FAILURES
 
 ORACLE = agent(Behaviour.ORACLE)
 

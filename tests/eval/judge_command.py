@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.llm_server import LlmServer
+from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
-from trajudge.eval.run_folder import read_judgments
 from trajudge.trajectories import store
 from trajudge.trajectories.sample import sample_path
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from trajudge.eval.accept import main
-from trajudge.eval.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
+from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.eval.select.command import main as select_main
 from trajudge.judges.model import Status
 from trajudge.trajectories import store
@@ -238,7 +238,7 @@ def test_published_texts_without_pages_are_not_exported(real_data: Path, tmp_pat
 def test_half_characters_do_not_stop_it(tmp_path: Path) -> None:
     made = trajectory(0)
     step = made.steps[0].model_copy(update={"reasoning": "half \ud83d"})
-    from trajudge.eval.select.acceptance import Choice, apply, ruling
+    from trajudge.eval.acceptance.acceptance import Choice, apply, ruling
     from trajudge.eval.select.plan import Rule
 
     choice = Choice("judge", Rule(judges=("judge",)), 1.0)
@@ -249,7 +249,7 @@ def test_half_characters_do_not_stop_it(tmp_path: Path) -> None:
 
 
 def test_an_action_recorded_as_reasoning_is_not_learned_twice() -> None:
-    from trajudge.eval.select.conversations import messages
+    from trajudge.eval.acceptance.conversations import messages
 
     said_twice = "<think>\nso\n</think>\n<action>\nclick('1')\n</action>"
     step = Step(index=0, reasoning=said_twice, action="click('1')")

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.eval.test_paper_judges import ASSUMED
-from tests.judges.test_insta import REPLY as INSTA
-from tests.judges.test_logprob import logprobs
+from tests.judges.methods.test_insta import REPLY as INSTA
+from tests.judges.methods.test_logprob import logprobs
+from tests.judges.methods.test_rubric import CRITERIA
+from tests.judges.methods.test_rubric import stage_of as rubric_stage_of
 from tests.judges.test_over_http import stage_of
-from tests.judges.test_rubric import CRITERIA
-from tests.judges.test_rubric import stage_of as rubric_stage_of
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
+from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.eval.judge import main
-from trajudge.eval.run_folder import read_judgments, read_manifest
 from trajudge.eval.telemetry import main as train
 from trajudge.judges.registry import JUDGES
 from trajudge.prompts.render import load_prompt

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.test_published_index import ANNOTATIONS, put
+from tests.eval.data.test_published_index import ANNOTATIONS, put
 from tests.rules.test_evaluate import RUNS, TASKS
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge

@@ -10,8 +10,8 @@ import pytest
 
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer, always
+from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
-from trajudge.eval.run_folder import read_judgments
 from trajudge.judges.model import Status
 from trajudge.trajectories.sample import sample_path
 

@@ -14,7 +14,7 @@ from tests.rules.verified.tasks import task
 from trajudge.eval.naive import main
 from trajudge.rules.naive import main as score
 from trajudge.rules.verified.dataset import plain
-from trajudge.trajectories.exits import DONE, FAILURES, MISTAKE
+from trajudge.trajectories.util.exits import DONE, FAILURES, MISTAKE
 
 TEXT_TASKS = [
     {

@@ -18,8 +18,8 @@ from trajudge.environments.recording.journal import COUNTED
 from trajudge.eval import score
 from trajudge.eval.audit.__main__ import main as audit
 from trajudge.eval.judge import main as judge
-from trajudge.eval.progress import Progress as JudgingProgress
-from trajudge.trajectories.terminal import terminal_console
+from trajudge.eval.runs.progress import Progress as JudgingProgress
+from trajudge.trajectories.util.terminal import terminal_console
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

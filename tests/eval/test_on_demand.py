@@ -17,8 +17,8 @@ from tests.eval.test_paper_judges import assumed
 from tests.hub_server import Hub, serve
 from tests.llm_replies import Incoming, verdict_text
 from tests.llm_server import LlmServer
+from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
-from trajudge.eval.run_folder import read_judgments
 from trajudge.judges.model import Judgment
 
 pytestmark = pytest.mark.usefixtures("own_folder")

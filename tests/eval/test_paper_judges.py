@@ -12,11 +12,11 @@ import pytest
 from tests.judges.test_over_http import stage_of
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
-from trajudge.eval.run_folder import read_judgments
-from trajudge.judges.aer import ASSUMED_CAPTION
-from trajudge.judges.nnetnav import ASSUMED_CHANGE
-from trajudge.judges.webjudge import ASSUMED_POINTS, ASSUMED_SCORE
+from trajudge.judges.methods.aer import ASSUMED_CAPTION
+from trajudge.judges.methods.nnetnav import ASSUMED_CHANGE
+from trajudge.judges.methods.webjudge import ASSUMED_POINTS, ASSUMED_SCORE
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.published import read_verdict
+from trajudge.eval.data.published import read_verdict
 from trajudge.judges.model import Verdict
-from trajudge.judges.parsing import ParseFailure, parse_status_line, parse_tags
+from trajudge.judges.replies.parsing import ParseFailure, parse_status_line, parse_tags
 
 
 @pytest.mark.parametrize(

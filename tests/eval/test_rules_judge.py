@@ -11,13 +11,13 @@ import msgspec
 import pytest
 
 from tests.rules.verified.tasks import answer, page, task
+from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
-from trajudge.eval.run_folder import read_judgments
 from trajudge.judges.model import Judgment, Status
 from trajudge.rules.verified.dataset import plain
-from trajudge.trajectories.exits import DONE, FAILURES, MISTAKE
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write
+from trajudge.trajectories.util.exits import DONE, FAILURES, MISTAKE
 
 
 def _run(task_id: str, said: str | None, *, agent: str = "a", url: str | None = None) -> Trajectory:

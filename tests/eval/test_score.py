@@ -12,8 +12,8 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from trajudge.annotations import Annotation, store
-from trajudge.eval.export import ExportSettings, export
-from trajudge.eval.run_folder import (
+from trajudge.eval.data.export import ExportSettings, export
+from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     judgment_line,
     write_labels,

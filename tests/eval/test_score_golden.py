@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.eval.test_protocol import AGENTS, BENCHMARK_IDS, JUDGES, arrays
+from tests.eval.scoring.test_protocol import AGENTS, BENCHMARK_IDS, JUDGES, arrays
 from trajudge.annotations import Annotation
-from trajudge.eval.protocol import percent
-from trajudge.eval.run_folder import (
+from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     judgment_line,
     write_labels,
@@ -20,6 +19,7 @@ from trajudge.eval.run_folder import (
     write_rewards,
 )
 from trajudge.eval.score import main
+from trajudge.eval.scoring.protocol import percent
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from trajudge.eval.explain import KINDS, read_explanation
+from trajudge.eval.analysis.explain import KINDS, read_explanation
+from trajudge.eval.data.run_folder import JUDGMENTS
 from trajudge.eval.judge import main as judge_main
-from trajudge.eval.run_folder import JUDGMENTS
 from trajudge.eval.score import main
 
 

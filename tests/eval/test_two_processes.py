@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.eval.test_kill import Command
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
-from trajudge.eval.folder_lock import LOCK
+from trajudge.eval.data.folder_lock import LOCK
 
 TOGETHER = 8
 LIMIT = 32

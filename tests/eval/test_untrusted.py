@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.llm_server import LlmServer
+from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
-from trajudge.eval.run_folder import read_judgments
 from trajudge.judges.model import Status
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory

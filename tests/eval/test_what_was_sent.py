@@ -12,8 +12,8 @@ import pytest
 from tests.eval.judge_command import model
 from tests.llm_replies import Incoming, Outgoing, error, verdict_text
 from tests.llm_server import LlmServer, at
-from trajudge.eval.run_folder import read_manifest
-from trajudge.eval.run_log import LOG
+from trajudge.eval.data.run_folder import read_manifest
+from trajudge.eval.data.run_log import LOG
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 KEY = "zz0123456789abcdef"

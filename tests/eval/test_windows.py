@@ -12,8 +12,8 @@ import pytest
 from tests.eval.judge_command import statuses
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
+from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.eval.judge import main
-from trajudge.eval.run_folder import read_judgments, read_manifest
 from trajudge.eval.score import main as score
 from trajudge.judges.adapters.http import HttpAdapter
 from trajudge.judges.adapters.litellm import LiteLLMAdapter

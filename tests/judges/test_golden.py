@@ -15,8 +15,8 @@ from tests.judges.runs import StagedAsk, seen_run
 from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.asked import Asked
 from trajudge.judges.model import Judge, Picture, Verdict
-from trajudge.judges.parsing import ParseFailure
 from trajudge.judges.registry import make_judge
+from trajudge.judges.replies.parsing import ParseFailure
 
 GOLDEN = Path(__file__).parent / "golden"
 JUDGES: dict[str, tuple[str, dict[str, object]]] = {

@@ -16,8 +16,8 @@ from trajudge.judges.adapters.errors import (
     Refused,
 )
 from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
 from trajudge.judges.model import Ask, Judgment, Reply, Skipped, Status, Verdict
-from trajudge.judges.simplified import Simplified, SimplifiedOptions
 from trajudge.trajectories.model import Trajectory
 
 

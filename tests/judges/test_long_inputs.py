@@ -8,12 +8,12 @@ import pytest
 
 from tests.judges.runs import StagedAsk, pictures, seen_run, texts
 from trajudge.judges.adapters.errors import ContextOverflow
-from trajudge.judges.fitting import prompt_tokens
 from trajudge.judges.model import Verdict
-from trajudge.judges.parsing import ParseFailure
-from trajudge.judges.reader import Reader
+from trajudge.judges.prompting.fitting import prompt_tokens
+from trajudge.judges.prompting.reader import Reader
+from trajudge.judges.prompting.trees import two_trees
 from trajudge.judges.registry import make_judge
-from trajudge.judges.trees import two_trees
+from trajudge.judges.replies.parsing import ParseFailure
 from trajudge.trajectories.model import Observation, Trajectory
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.tokens import count_tokens

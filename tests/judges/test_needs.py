@@ -18,18 +18,18 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
+from tests.judges.methods.test_insta import REPLY as INSTA
+from tests.judges.methods.test_logprob import logprobs
 from tests.judges.runs import GOOD, pictures, texts
-from tests.judges.test_insta import REPLY as INSTA
-from tests.judges.test_logprob import logprobs
 from trajudge.judges.asked import Asked, Asker
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Call, Judgment, Reply, Status
 from trajudge.judges.registry import JUDGES, make_judge, needs_of
 from trajudge.trajectories import store
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.loaders import agentrewardbench, trajudge
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import EVERYTHING, Needs, Shown, last, union
+from trajudge.trajectories.util.errors import UserError
 
 STATUS = "Thoughts: fine.\nStatus: success\nRating: 4"
 FINDINGS = {

@@ -16,12 +16,12 @@ import pytest
 from tests.judges.runs import png, seen_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
-from trajudge.eval.run import to_refresh
+from trajudge.eval.runs.session import to_refresh
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.engine import Asking, Budget, Cache, Engines, Gate, Line, Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status, Usage
-from trajudge.judges.reader import Reader
+from trajudge.judges.prompting.reader import Reader
 from trajudge.judges.registry import make_judge
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.judges.reader import Reader
+from trajudge.judges.prompting.reader import Reader
 from trajudge.judges.registry import (
     JUDGES,
     check_representation,
@@ -16,7 +16,7 @@ from trajudge.judges.registry import (
     make_judge,
     split_model,
 )
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 INCOMPLETE = {"telemetry", "panel", "cascade", "rules:verified", "rules:webarena"}
 """Judges that cannot be made without an option: a trained model, members, a task file."""
@@ -140,7 +140,10 @@ def test_mistakes_are_said(name: str, options: dict[str, object], said: str) -> 
 
 
 def test_listing_judges_imports_none_of_them() -> None:
-    code = "import sys, trajudge.judges.registry; print([m for m in sys.modules if m.startswith('prompts')])"
+    code = (
+        "import sys, trajudge.judges.registry; "
+        "print([m for m in sys.modules if m.startswith('trajudge.prompts')])"
+    )
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False

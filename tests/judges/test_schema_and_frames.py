@@ -12,11 +12,11 @@ from tests.judges.http_judging import judged_over_http
 from tests.judges.runs import GOOD, ScriptedAsk, pictures, seen_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, always, at
-from trajudge.judges.json_replies import FALLBACK
+from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
+from trajudge.judges.prompting.screenshots import evenly_spaced
 from trajudge.judges.registry import make_judge
-from trajudge.judges.screenshots import evenly_spaced
-from trajudge.judges.simplified import Simplified, SimplifiedOptions
-from trajudge.trajectories.errors import UserError
+from trajudge.judges.replies.json_replies import FALLBACK
+from trajudge.trajectories.util.errors import UserError
 
 OBJECT = (
     '{"reasoning": "Step 2 buys it.", "success": true, "side_effect": false, '
@@ -119,8 +119,8 @@ def test_the_frames_are_shown_in_order_with_their_steps() -> None:
 
 def test_anthropic_takes_the_schema_under_its_own_name(tmp_path: Path) -> None:
     from trajudge.judges.adapters.anthropic import AnthropicAdapter
+    from trajudge.judges.methods.simplified import verdict_schema
     from trajudge.judges.model import Message, Request, Text
-    from trajudge.judges.simplified import verdict_schema
 
     with LlmServer(text=OBJECT) as server:
 

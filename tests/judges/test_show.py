@@ -10,7 +10,7 @@ from tests.judges.runs import png, seen_run
 from trajudge.judges.__main__ import main
 from trajudge.judges.registry import JUDGES
 from trajudge.judges.show import described
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 
 def test_every_judge_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,13 +14,13 @@ import pytest
 from tests.judges.runs import StagedAsk, seen_run, texts
 from tests.judges.test_golden import JUDGES
 from tests.prompts.hostile import HOSTILE
-from trajudge.eval.asked import messages as naive_messages
+from trajudge.eval.analysis.naive_model import messages as naive_messages
 from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.asked import Asked
-from trajudge.judges.forms import PublishedForm
+from trajudge.judges.methods.forms import PublishedForm
 from trajudge.judges.model import Message
-from trajudge.judges.parsing import ParseFailure
 from trajudge.judges.registry import make_judge
+from trajudge.judges.replies.parsing import ParseFailure
 from trajudge.trajectories.ladder import Ladder, Rung
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import Representation

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trajudge.rules.evaluate import main
-from trajudge.trajectories.exits import DONE, MISTAKE
+from trajudge.trajectories.util.exits import DONE, MISTAKE
 
 
 def _task(task_id: int, **references: Any) -> dict[str, Any]:

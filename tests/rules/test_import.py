@@ -19,10 +19,10 @@ SLOW = ("pydantic", "numpy", "scipy", "rich", "asyncio")
         "trajudge.rules.weaknesses",
         "trajudge.rules.naive",
         "trajudge.rules.lint",
-        "trajudge.rules.mutators",
+        "trajudge.rules.mutation.mutators",
         "trajudge.rules.mutate",
         "trajudge.rules.evaluate",
-        "trajudge.rules.verified.suite",
+        "trajudge.rules.verified.audit.suite",
     ],
 )
 def test_nothing_slow_is_imported(module: str) -> None:

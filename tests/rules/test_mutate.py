@@ -12,7 +12,7 @@ import pytest
 from tests.rules.verified.tasks import SHOP, answer, mutation, page, request, task
 from trajudge.rules.mutate import main
 from trajudge.rules.verified.dataset import plain
-from trajudge.trajectories.exits import DONE, MISTAKE
+from trajudge.trajectories.util.exits import DONE, MISTAKE
 
 CART = {"expected": {"url": "__SHOPPING__/cart", "http_method": "POST", "post_data": {"n": "2"}}}
 LAX = {"expected": {"url": "^.*/cart.*$", "http_method": "POST"}}

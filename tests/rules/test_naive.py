@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.rules.naive import main, scores, union
-from trajudge.rules.naive_agents import (
+from trajudge.rules.blind.agents import (
     PUBLISHED_AGENTS,
     RESPONSE_AGENTS,
     TEXT_AGENTS,
@@ -23,10 +22,11 @@ from trajudge.rules.naive_agents import (
     quoted,
     recorded,
 )
+from trajudge.rules.naive import main, scores, union
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
 from trajudge.rules.webarena import Task, WebArenaEvaluator, load_tasks
 from trajudge.rules.webarena.suite import SUITE
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 RECORDS = [
     {

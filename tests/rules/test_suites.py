@@ -10,7 +10,7 @@ import pytest
 
 from trajudge.rules.suites import KINDS, detected, suite
 from trajudge.rules.verdict import Outcome
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 TASK = {"task_id": 1, "intent": "?", "eval": {"eval_types": ["string_match"]}}
 

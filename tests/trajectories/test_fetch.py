@@ -18,12 +18,13 @@ from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
 from tests.hub_server import COMMIT, REPO, Hub, serve
-from trajudge.trajectories import fetch, hub_client
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.hub import HubCopy
+from trajudge.trajectories import fetch
+from trajudge.trajectories.hub import client as hub_client
+from trajudge.trajectories.hub.mirror import HubCopy
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.trajectories.needs import ALL, FINAL, Needs, Shown, last
+from trajudge.trajectories.util.errors import UserError
 
 HEADER = "annotator_name,benchmark,task_id,model_name,exp_name,trajectory_success\n"
 LAST = Needs(screenshots=FINAL)
@@ -409,7 +410,10 @@ def test_a_folder_that_cannot_be_written_is_the_users_mistake(hub: Hub, tmp_path
 
 
 def test_the_kind_alone_is_the_benchmark_fetched_as_it_is_read(hub: Hub, tmp_path: Path) -> None:
-    code = "from trajudge.trajectories.loaders import open_source as o; print(len(list(o('agentrewardbench'))))"
+    code = (
+        "from trajudge.trajectories.loaders import open_source as o; "
+        "print(len(list(o('agentrewardbench'))))"
+    )
     env = {**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from trajudge.trajectories import schema, store
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.loaders import trajudge
 from trajudge.trajectories.model import (
     ImageRef,
@@ -33,6 +32,7 @@ from trajudge.trajectories.model import (
     TrajectoryKey,
     Unreadable,
 )
+from trajudge.trajectories.util.errors import UserError
 
 
 def png(shade: int = 0) -> bytes:
@@ -395,7 +395,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_written(tmp_path: Path) -> 
 import resource, sys
 from pathlib import Path
 from trajudge.trajectories import store
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 key = TrajectoryKey(benchmark="b", agent="a", task_id="t")

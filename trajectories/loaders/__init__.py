@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.trajectories.needs import Needs

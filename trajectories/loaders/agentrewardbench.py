@@ -17,9 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.trajectories import python_json
 from trajudge.trajectories.actions import last_message_to_user
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.loaders import Loaded, Want, accept_all
 from trajudge.trajectories.loaders.agentrewardbench_screenshots import Screenshots
 from trajudge.trajectories.loaders.summary import read_summary
@@ -31,7 +29,9 @@ from trajudge.trajectories.model import (
     TrajectoryKey,
     Unreadable,
 )
-from trajudge.trajectories.safe_files import DataFolder
+from trajudge.trajectories.util import python_json
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import DataFolder
 
 KIND = "agentrewardbench"
 MAX_FILE_BYTES = 512 * 2**20

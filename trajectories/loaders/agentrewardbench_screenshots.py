@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from trajudge.trajectories.images import is_image_file
+from trajudge.trajectories.images.prepare import is_image_file
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.safe_files import DataFolder
+from trajudge.trajectories.util.safe_files import DataFolder
 
 _MISSING = "is missing"
 _MEND = {

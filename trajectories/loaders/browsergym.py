@@ -3,8 +3,8 @@
 ``exp_args.pkl`` names the agent and the task (the folder's name does where it is missing),
 ``goal_object.pkl.gz`` the goal, ``step_N.pkl.gz`` observation, thought and action of step N with
 ``screenshot_step_N.png``, ``summary_info.json`` the reward. Pickles are read as data only
-(``trajectories.unpickle``). The benchmark is the task name up to its first dot. Every run of an
-agent on a task is an attempt, counted from 0 over the folders loaded together in the order of
+(``trajectories.pickles.unpickle``). The benchmark is the task name up to its first dot. Every run
+of an agent on a task is an attempt, counted from 0 over the folders loaded together in the order of
 their names, that is of their dates, runs that crashed included. Of those, one that had no goal yet
 gets that of another run of its task (``browsergym_goal``); without one it is Unreadable.
 """
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.trajectories.actions import last_message_to_user
-from trajudge.trajectories.inert import BadPickle, mapping, number
 from trajudge.trajectories.loaders import accept_all
 from trajudge.trajectories.loaders.browsergym_experiments import (
     ARGUMENTS,
@@ -48,8 +47,9 @@ from trajudge.trajectories.model import (
     TrajectoryKey,
     Unreadable,
 )
-from trajudge.trajectories.safe_files import DataFolder
-from trajudge.trajectories.unpickle import read_pickle
+from trajudge.trajectories.pickles.inert import BadPickle, mapping, number
+from trajudge.trajectories.pickles.unpickle import read_pickle
+from trajudge.trajectories.util.safe_files import DataFolder
 
 KIND = "browsergym"
 MAX_STEPS = 10_000

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.inert import BadPickle, mapping
 from trajudge.trajectories.loaders.files import name_of, text
-from trajudge.trajectories.safe_files import DataFolder
-from trajudge.trajectories.unpickle import read_pickle
+from trajudge.trajectories.pickles.inert import BadPickle, mapping
+from trajudge.trajectories.pickles.unpickle import read_pickle
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import DataFolder
 
 ARGUMENTS = "exp_args.pkl"
 _STUDY = "study.pkl.gz"

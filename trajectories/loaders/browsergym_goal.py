@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.trajectories.inert import BadPickle, mapping
 from trajudge.trajectories.loaders.browsergym_experiments import Experiment, step_files
 from trajudge.trajectories.loaders.files import Damaged, readable, reason, text
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.safe_files import DataFolder
-from trajudge.trajectories.unpickle import read_pickle
+from trajudge.trajectories.pickles.inert import BadPickle, mapping
+from trajudge.trajectories.pickles.unpickle import read_pickle
+from trajudge.trajectories.util.safe_files import DataFolder
 
 # Their task ids name one goal: a seed only chooses among several tasks of a template.
 _SEEDLESS = frozenset(

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from trajudge.trajectories import python_json
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.trajectories.util import python_json
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular
 
 T = TypeVar("T")
 MAX_JSON_BYTES = 256 * 2**20

@@ -39,7 +39,7 @@ from trajudge.trajectories.model import (
     TrajectoryKey,
     Unreadable,
 )
-from trajudge.trajectories.safe_files import DataFolder
+from trajudge.trajectories.util.safe_files import DataFolder
 
 KIND = "online-mind2web"
 _RESULT = "result.json"

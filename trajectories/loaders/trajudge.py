@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from trajudge.trajectories import store
-from trajudge.trajectories.jsonl import read_lines
 from trajudge.trajectories.loaders import Loaded, Want, accept_all
+from trajudge.trajectories.util.jsonl import read_lines
 
 KIND = "trajudge"
 # Each line that ``store`` writes begins like this.

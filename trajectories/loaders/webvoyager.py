@@ -29,7 +29,7 @@ from trajudge.trajectories.loaders.files import (
     text,
 )
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.safe_files import DataFolder
+from trajudge.trajectories.util.safe_files import DataFolder
 
 KIND = "webvoyager"
 _MESSAGES = "interact_messages.json"

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from trajudge.rules.errors import InvalidValue
-from trajudge.rules.values.distance import METRES
+from trajudge.rules.values.quantities.distance import METRES
 from trajudge.rules.values.release.text import as_text
 
 if TYPE_CHECKING:

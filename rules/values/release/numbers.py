@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.rules.errors import InvalidValue, TooLarge
 from trajudge.rules.limits import SCALAR_CHARS, bounded
-from trajudge.rules.values.number import SCALES, SMALL, TENS
+from trajudge.rules.values.quantities.number import SCALES, SMALL, TENS
 from trajudge.rules.values.release.text import as_text, scalar_text, treated
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from urllib.parse import quote, unquote
 
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import SCALAR_CHARS, bounded, fullmatch, is_pattern, unicode_text
-from trajudge.rules.values.full_address import parse as parse_address
 from trajudge.rules.values.release.text import scalar_text, treated
-from trajudge.rules.values.url import URL_CHARS
+from trajudge.rules.values.texts.full_address import parse as parse_address
+from trajudge.rules.values.texts.url import URL_CHARS
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from trajudge.rules.reading import read_bytes
 from trajudge.rules.verified.network.events import MAX_BODY, Entry, Event, Resources, Trace
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular
 
 MAX_NETWORK_BYTES = 512 * 2**20
 _RESOURCE = re.compile(r"[\w.-]{1,200}")

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.verified.dataset import placeholder
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 Hosts = Mapping[str, tuple[str, ...]]
 """Placeholder (``__GITLAB__``) → the addresses of the site."""

@@ -19,8 +19,8 @@ from trajudge.environments.agents.settings import model_settings, model_side
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.episode import Recorded, play
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.util.errors import UserError
 
 MODEL = "tiny"
 

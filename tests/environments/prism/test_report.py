@@ -9,8 +9,8 @@ import pytest
 
 from trajudge.environments.prism.__main__ import main
 from trajudge.environments.prism.report import PATTERNS, Report, grade, read_report, satisfied
-from trajudge.trajectories.errors import UserError
-from trajudge.trajectories.exits import DONE, FAILURES
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, FAILURES
 
 EVERY = "every configuration"
 WHOLE: dict[str, Any] = {

@@ -18,7 +18,7 @@ from trajudge.environments.stages import Plan, Specification, Valid, plan, produ
 from trajudge.environments.stages.refine import refine
 from trajudge.judges.adapters.errors import Refused
 from trajudge.judges.model import Ask, Reply
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 SHOP = load_app("shop")
 WANTED = Specification(apps=("shop",), count=24)

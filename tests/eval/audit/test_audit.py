@@ -16,7 +16,7 @@ from trajudge.eval.audit.cases import find_cases, with_evidence
 from trajudge.eval.audit.errors import errors_by_facet, rule_errors
 from trajudge.eval.audit.facets import TaskFacets, read_facets
 from trajudge.eval.audit.ranking import ranking, tau_of
-from trajudge.eval.run_folder import (
+from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     judgment_line,
     write_labels,

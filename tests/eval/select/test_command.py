@@ -11,7 +11,13 @@ import pytest
 
 from tests.eval.cases import key, label, said
 from trajudge.annotations import store
-from trajudge.eval.run_folder import JUDGMENTS, LABELS, judgment_line, write_labels, write_manifest
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    LABELS,
+    judgment_line,
+    write_labels,
+    write_manifest,
+)
 from trajudge.eval.select.command import main
 from trajudge.eval.select.output import read_decision
 

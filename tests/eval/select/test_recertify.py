@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.eval.select.test_binding import SETTINGS, decided, judged
+from tests.eval.acceptance.test_binding import SETTINGS, decided, judged
 from tests.eval.test_accept import lines, make_run, trajectory
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation
 from trajudge.eval.accept import main as accept_main
+from trajudge.eval.acceptance.betting import labels_to_plan, largest_wealth, lower_limit, wealth
+from trajudge.eval.data.run_folder import write_manifest
 from trajudge.eval.recertify import main
-from trajudge.eval.run_folder import write_manifest
-from trajudge.eval.select.betting import labels_to_plan, largest_wealth, lower_limit, wealth
 from trajudge.eval.select.output import read_decision
 from trajudge.trajectories.model import TrajectoryKey
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trajudge.eval.select.evidence import Evidence
+from trajudge.eval.select.measures.evidence import Evidence
 from trajudge.eval.select.plan import Family, Plan, Rule, Target
 from trajudge.eval.stats.interval import Bools
 

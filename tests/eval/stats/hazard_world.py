@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trajudge.eval.stats.attempts import Attempts, attempts, step_bin
+from trajudge.eval.stats.difficulty.attempts import Attempts, attempts, step_bin
 from trajudge.eval.stats.interval import Floats
 
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.eval.stats.levels import Levels
+from trajudge.eval.stats.suites.levels import Levels
 
 
 def resample_rows(cluster: Ints, stratum: Ints, rng: np.random.Generator) -> Ints:

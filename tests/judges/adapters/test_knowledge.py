@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.judges.adapters.capabilities import capability
-from trajudge.judges.adapters.prices import load_prices
 from trajudge.judges.model import Usage
-from trajudge.trajectories.errors import UserError
+from trajudge.judges.models.capabilities import capability
+from trajudge.judges.models.prices import load_prices
+from trajudge.trajectories.util.errors import UserError
 
 
 def test_the_more_exact_pattern_goes_first() -> None:

@@ -9,7 +9,7 @@ from tests.llm_server import LlmServer, at
 from trajudge.judges.adapters.base import RateHeaders
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.model import Reply
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

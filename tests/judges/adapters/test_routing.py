@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from trajudge.judges.adapters.routing import make_adapter, route
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 URL = "http://127.0.0.1:9/v1"
 

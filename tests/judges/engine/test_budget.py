@@ -9,7 +9,7 @@ import pytest
 from tests.judges.engine.parts import Scripted, engine, request, run
 from trajudge.judges.engine import Budget, BudgetSpent
 from trajudge.judges.model import Usage
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 
 def a_dollar_a_token(model: str, usage: Usage) -> float | None:

@@ -15,7 +15,7 @@ from tests.llm_server import LlmServer
 from trajudge.judges.adapters.errors import Blocked, CallFailed, Forbidden, Refused
 from trajudge.judges.engine import Budget, Cache, Engine, Gate, Retry
 from trajudge.judges.model import Message, Reply, Request, Text
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

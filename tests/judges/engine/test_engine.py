@@ -24,7 +24,7 @@ from trajudge.judges.adapters.errors import (
 )
 from trajudge.judges.engine import Budget, Cache, Gate
 from trajudge.judges.model import Reply, Request, Usage
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 
 @pytest.fixture

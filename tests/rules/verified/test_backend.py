@@ -25,7 +25,7 @@ from trajudge.rules.verified.backend import (
     captured,
 )
 from trajudge.rules.verified.database import _engine
-from trajudge.trajectories.errors import MissingExtra, UserError
+from trajudge.trajectories.util.errors import MissingExtra, UserError
 
 
 class _Site(BaseHTTPRequestHandler):

@@ -11,7 +11,7 @@ import pytest
 
 from tests.rules.verified.tasks import task
 from trajudge.rules.verified.dataset import load_subset, load_tasks, placeholders
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 
 def _written(folder: Path, value: Any) -> Path:

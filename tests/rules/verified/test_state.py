@@ -13,7 +13,7 @@ from tests.rules.verified.tasks import answer, page
 from trajudge.rules.evaluate import main as evaluate
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.state import main as record
-from trajudge.trajectories.exits import DONE, FAILURES, MISTAKE
+from trajudge.trajectories.util.exits import DONE, FAILURES, MISTAKE
 
 TASK = {
     "task_id": "cancel-1",

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.rules.webarena import Run, load_runs, load_tasks
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 TASK = {
     "task_id": 1,

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.util.errors import UserError
 
 FOLDER = f"screenshots/webarena/{like.AGENT}/webarena.1"
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 123\n"

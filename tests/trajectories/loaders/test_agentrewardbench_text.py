@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.trajectories.loaders.made import judgment, only, split
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.loaders.agentrewardbench_text import KIND, detect, load
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, canonical_task_id
+from trajudge.trajectories.util.errors import UserError
 
 
 def test_a_judgment_gives_the_whole_trajectory(tmp_path: Path) -> None:

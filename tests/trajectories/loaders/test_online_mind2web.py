@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.trajectories.loaders.made import LFS_POINTER, TASK, mind2web, only, split
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.loaders.online_mind2web import detect, load
 from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.util.errors import UserError
 
 
 def test_a_task_folder_gives_the_whole_trajectory(tmp_path: Path) -> None:

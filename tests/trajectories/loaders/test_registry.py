@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks import agentrewardbench_like as like
 from trajudge.trajectories import store
-from trajudge.trajectories.errors import UserError
 from trajudge.trajectories.loaders import KINDS, detect_kind, loader, open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 
 
 @pytest.fixture
@@ -88,6 +88,6 @@ def test_a_path_of_no_kind_names_the_kinds(tmp_path: Path) -> None:
 def test_the_registry_imports_no_loader() -> None:
     code = (
         "import sys, trajudge.trajectories.loaders;"
-        "sys.exit(any(m.startswith('trajectories.loaders.') for m in sys.modules))"
+        "sys.exit(any(m.startswith('trajudge.trajectories.loaders.') for m in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

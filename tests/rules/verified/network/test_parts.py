@@ -20,7 +20,7 @@ from trajudge.rules.verified.network.sites import (
     parse_host,
     start_of,
 )
-from trajudge.trajectories.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 DATA = {"a": [{"n": 1, "b": {"c": "x"}}, {"n": 2, "b": {"c": "y"}}], "a-b": {"d": None}}
 

@@ -1,0 +1,188 @@
+"""Whether a decision covers what it is applied to: judge, agents, benchmarks."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.acceptance.acceptance import Choice
+from trajudge.eval.acceptance.binding import JudgeConfiguration, differences, unknown
+from trajudge.eval.select.decision import Decision
+from trajudge.eval.select.inputs import Inputs
+from trajudge.eval.select.measures.rates import cluster_sums, lower_limits, rate_sums
+from trajudge.eval.select.measures.scores import accepts, judge_scores, rule_scores
+from trajudge.eval.select.measures.transport import Transport
+from trajudge.eval.select.plan import Rule
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.util.errors import UserError
+
+_ASSUME = "--assume-same-judge"
+
+
+def choice_of(decision: Decision, source: Path) -> Choice:
+    """The chosen candidate of a decision. Raises UserError if none qualified."""
+    if decision.chosen is None:
+        raise UserError(
+            f"{source}: no judge qualified, so there is no choice to apply; --judge and "
+            "--threshold apply one without a guarantee"
+        )
+    found = decision.findings[decision.chosen]
+    shown = frozenset(place.benchmark for place in found.places if place.rate.trials)
+    caution = ""
+    if decision.recertified and decision.binding:
+        shown = frozenset(decision.binding.benchmarks)
+        mix = ", ".join(f"{name} {n}" for name, n in decision.binding.benchmarks.items())
+        caution = f"certified again on labels of {', '.join(decision.binding.agents)}: {mix}"
+    elif len(found.places) > 1 and not found.qualifies_everywhere:
+        names = ", ".join(f"{place.benchmark} {place.labelled}" for place in found.places)
+        caution = f"the target was shown to be met over this mix of benchmarks alone: {names}"
+    return Choice(found.family, found.rule, found.threshold, shown, decision.plan_hash, caution)
+
+
+def covered(
+    decision: Decision, choice: Choice, inputs: Inputs, options: Namespace
+) -> tuple[Choice, list[str]]:
+    """The choice with the benchmarks and agents that it may be applied to, and what the user has
+    to know. Raises UserError for another judge."""
+    cautions = check_judges(
+        decision,
+        choice.rule,
+        inputs.configurations,
+        source=options.decision,
+        assume_same=options.assume_same_judge,
+    )
+    obstacles = carried_to(
+        decision.transport,
+        choice.rule,
+        choice.threshold,
+        inputs.judgments,
+        decision.plan.confidence,
+    )
+    known = decision.binding
+    agents = frozenset(known.agents) if known and options.agents == "same" else None
+    benchmarks = None if options.any_benchmark else choice.benchmarks
+    return choice._replace(benchmarks=benchmarks, obstacles=obstacles, agents=agents), cautions
+
+
+def new_agents(
+    decision: Decision, accepted: Mapping[str, int], options: Namespace
+) -> Iterator[str]:
+    """Ask for a sample of the accepted runs of agents that the decision was not made on."""
+    known = decision.binding.agents if decision.binding else {}
+    others = {name: n for name, n in sorted(accepted.items()) if name not in known}
+    if not others or options.agents is not None:
+        return
+    named = ", ".join(f"{name} ({n})" for name, n in others.items())
+    yield (
+        f"warning: {sum(others.values())} accepted runs are of agents that the decision was not "
+        f"made on: {named}. That the target holds for them is not shown: label a sample, "
+        f"python -m eval.recertify --decision {options.decision} --accepted {options.out}"
+        " --out recertification; or leave them out with --agents same"
+    )
+
+
+def check_judges(
+    decision: Decision,
+    rule: Rule,
+    configurations: Mapping[str, JudgeConfiguration],
+    *,
+    source: Path,
+    assume_same: bool,
+) -> list[str]:
+    """Compare the judges that the decision was made for with those that judged now; what the user
+    has to know of them.
+
+    Raises UserError naming what differs; and, unless ``assume_same``, what only one side knows.
+    """
+    if decision.binding is None:
+        return _unrecorded(source, assume_same)
+    cautions: list[str] = []
+    for judge in rule.judges:
+        certified = decision.binding.judges.get(judge) or JudgeConfiguration(judge=judge)
+        given = configurations.get(judge) or JudgeConfiguration(judge=judge)
+        if different := list(differences(certified, given)):
+            raise UserError(
+                f"{source}: was made for another judge of the name {judge}: this one has "
+                f"{'; '.join(different)}: judge with the settings of the decision, or select anew"
+            )
+        one_sided, neither = unknown(certified, given)
+        if one_sided and not assume_same:
+            raise UserError(
+                f"{source}: cannot be compared with {judge} in its {', '.join(one_sided)}, which "
+                f"only one of the two records: if it is the same judge, say so with {_ASSUME}"
+            )
+        cautions += _cautions(judge, certified, given, [*one_sided, *neither])
+    return cautions
+
+
+def _unrecorded(source: Path, assume_same: bool) -> list[str]:
+    if not assume_same:
+        raise UserError(
+            f"{source}: does not record which judge it was made for (model, parameters, prompts, "
+            f"options), agents and benchmarks: select anew, or if they are the same, say so with "
+            f"{_ASSUME}"
+        )
+    return ["the decision does not record its judge: assumed to be the same, as you said"]
+
+
+def _cautions(
+    judge: str, certified: JudgeConfiguration, given: JudgeConfiguration, missing: Sequence[str]
+) -> Iterator[str]:
+    if missing:
+        yield f"not compared, because not recorded, of {judge}: {', '.join(missing)}"
+    before, now = certified.facts.get("endpoint"), given.facts.get("endpoint")
+    if before != now and before is not None and now is not None:
+        yield f"{judge} was asked at {now}, when it was certified at {before}"
+
+
+def carried_to(
+    transport: Transport | None,
+    rule: Rule,
+    threshold: float,
+    judgments: Sequence[Judgment],
+    confidence: float,
+) -> dict[str, str]:
+    """Benchmark -> why the decision may not be carried there, "" where it may.
+
+    It may where its rates were shown to be equivalent across benchmarks and the share that the
+    rule accepts there shows a success rate of at least ``least_success_rate``: with a
+    false-positive rate of at most f, accepting a share q takes a success rate of at least
+    (q - f) / (1 - f).
+    """
+    scored = judge_scores(judgments, rule.use)
+    keys = sorted({j.key for j in judgments if j.judge in rule.judges}, key=lambda key: key.order)
+    scores = rule_scores(rule, scored, keys)
+    benchmark = np.array([benchmark_of(key) for key in keys], dtype=np.str_)
+    task = np.array([key.task_id for key in keys], dtype=np.str_)
+    found = {}
+    for name in np.unique(benchmark):
+        here = (benchmark == name) & ~np.isnan(scores)
+        hits = accepts(scores[here], threshold)[:, None]
+        sums = rate_sums(cluster_sums(hits, np.ones_like(hits), task[here], benchmark[here]))
+        low = float(lower_limits(sums, 1 - confidence)[0]) if here.any() else 0.0
+        found[str(name)] = _obstacle(transport, low)
+    return found
+
+
+def _obstacle(transport: Transport | None, accepted: float) -> str:
+    if transport is None or not transport.allowed:
+        return f"nor may it be carried there: {transport.reason if transport else 'not tested'}"
+    if transport.equivalence is None:
+        return (
+            "nor may it be carried there: the decision rests on a test that could not tell equal "
+            "rates from too few labels: select anew"
+        )
+    least, limit = transport.least_success_rate, transport.false_positive_limit
+    if least is None or limit is None or limit >= 1:
+        return ""
+    shown = max(0.0, (accepted - limit) / (1 - limit))
+    if shown >= least:
+        return ""
+    return (
+        f"and it may be carried only where at least {100 * least:.1f} % of the rollouts succeed: "
+        f"its verdicts there show {100 * shown:.1f} %"
+    )

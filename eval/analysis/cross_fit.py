@@ -1,0 +1,87 @@
+"""Verdicts of the telemetry judge on all labelled runs, each by a model that saw nothing of its
+task, as the folder of a run."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from trajudge.eval.analysis.held_out import Labelled
+from trajudge.eval.data.inputs import find_source
+from trajudge.eval.data.manifest import RunManifest, code_version
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    write_judgments,
+    write_labels,
+    write_manifest,
+    write_rewards,
+    writing,
+)
+from trajudge.judges.methods.telemetry_training import fit, folds_of
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.util.errors import UserError
+
+JUDGE = "telemetry-cross-fitted"
+
+
+def cross_fitted(
+    data: Labelled, rng: np.random.Generator, *, folds: int, names: Sequence[str], target: float
+) -> list[Judgment]:
+    """One judgment a run, in the order of keys; thresholds come from the other folds, too."""
+    found = []
+    for train, test in folds_of(data.labels, data.groups, rng, folds):
+        model = fit(
+            data.rows[train],
+            data.labels[train],
+            data.groups[train],
+            rng,
+            names=names,
+            target_precision=target,
+        )
+        for place in test:
+            score = model.probability(data.rows[place].tolist())
+            found.append(
+                Judgment(
+                    key=data.keys[place],
+                    judge=JUDGE,
+                    status=Status.OK,
+                    success=score >= model.threshold,
+                    score=score,
+                )
+            )
+    return sorted(found, key=lambda judgment: judgment.key.order)
+
+
+def write_cross_fitted(
+    folder: Path, data: Labelled, options: Namespace, names: Sequence[str]
+) -> None:
+    """Write the folder of a run. Raises UserError if it holds one, or cannot be written."""
+    if (folder / JUDGMENTS).exists():
+        raise UserError(f"--cross-fit {folder}: holds judgments already: choose another folder")
+    rng = np.random.default_rng(options.seed)
+    judgments = cross_fitted(
+        data, rng, folds=options.folds, names=names, target=options.target_precision
+    )
+    source = find_source(options.data, options.annotations)
+    manifest = RunManifest(
+        judge=JUDGE,
+        options={
+            "features": list(names),
+            "folds": options.folds,
+            "target_precision": options.target_precision,
+        },
+        seed=options.seed,
+        data=source.spec,
+        annotations=source.labels,
+        version=code_version(),
+    )
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_judgments(folder, judgments)
+        write_labels(folder, data.annotations.tolist())
+        rewards = zip(data.keys.tolist(), data.rewards.tolist(), strict=True)
+        write_rewards(folder, {key: None if np.isnan(r) else r for key, r in rewards})
+        write_manifest(folder, manifest.model_dump(mode="json"))

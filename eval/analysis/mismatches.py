@@ -1,0 +1,129 @@
+"""Where a judge and the expert disagree on success: each case with what one needs to see why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from trajudge.annotations.model import Annotation, Labels
+from trajudge.eval.data.inputs import open_spec
+from trajudge.eval.scoring.observations import answered, one_per_trajectory
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.trajectories.needs import NOTHING
+from trajudge.trajectories.util.errors import UserError
+
+LAST_STEPS = 3
+
+
+class ShownStep(Record):
+    """A step as a reader of the case sees it."""
+
+    index: int
+    url: str | None
+    reasoning: str | None
+    action: str | None
+
+
+class Explanation(Record):
+    """Which of the paper's kinds a case is, as a model has it; ``kind`` None with the ``reason``
+    why it was not classified."""
+
+    model: str
+    kind: str | None
+    reason: str
+
+
+class Mismatch(Record):
+    """One wrong verdict. ``steps`` are the last ones of ``n_steps``; ``expert`` is the whole
+    annotation."""
+
+    error: Literal["false positive", "false negative"]
+    judge: str
+    key: TrajectoryKey
+    goal: str
+    n_steps: int
+    steps: tuple[ShownStep, ...]
+    answer: str | None
+    official_reward: float | None
+    verdict: bool
+    score: float | None
+    reasoning: str
+    expert: Annotation
+    explanation: Explanation | None = None
+
+
+def find_mismatches(
+    judgments: Iterable[Judgment], labels: Labels, data: Sequence[str]
+) -> tuple[list[Mismatch], list[TrajectoryKey]]:
+    """Wrong verdicts by judge and key, and the trajectories that ``data`` (specifications that
+    ``open_source`` takes) does not hold. A failed judgment is no verdict.
+
+    Raises UserError if there is no data, or it cannot be opened.
+    """
+    if not data:
+        raise UserError(
+            "--mismatches shows goals and steps, and these judgments do not tell where their "
+            "trajectories are: name them with --data KIND:PATH"
+        )
+    wrong = _wrong(judgments, labels)
+    found = _trajectories({j.key for j in wrong}, data)
+    cases = [_mismatch(j, labels[j.key], found[j.key]) for j in wrong if j.key in found]
+    return cases, [key for key in dict.fromkeys(j.key for j in wrong) if key not in found]
+
+
+def write_mismatches(path: Path, cases: Iterable[Mismatch]) -> None:
+    """One JSON object a line. Raises UserError if the file cannot be written."""
+    lines = [case.model_dump_json().encode("utf-8", "replace") + b"\n" for case in cases]
+    try:
+        path.write_bytes(b"".join(lines))
+    except OSError as error:
+        raise UserError(f"--mismatches {path}: cannot be written ({error.strerror})") from error
+
+
+def _wrong(judgments: Iterable[Judgment], labels: Labels) -> list[Judgment]:
+    by_judge: dict[str, list[Judgment]] = {}
+    for judgment in judgments:
+        by_judge.setdefault(judgment.judge, []).append(judgment)
+    return [
+        j
+        for judge in sorted(by_judge)
+        for j in one_per_trajectory(by_judge[judge])
+        if j.key in labels
+        and labels[j.key].success is not None
+        and answered(j, "success")
+        and j.success != labels[j.key].success
+    ]
+
+
+def _trajectories(keys: set[TrajectoryKey], data: Sequence[str]) -> dict[TrajectoryKey, Trajectory]:
+    found: dict[TrajectoryKey, Trajectory] = {}
+    for spec in data:
+        for item in open_source(open_spec(spec), keys.__contains__, NOTHING):
+            if isinstance(item, Trajectory) and item.key in keys:
+                found.setdefault(item.key, item)
+    return found
+
+
+def _mismatch(judgment: Judgment, expert: Annotation, trajectory: Trajectory) -> Mismatch:
+    last = trajectory.steps[-LAST_STEPS:]
+    text = judgment.calls[-1].text if judgment.calls else ""
+    return Mismatch(
+        error="false positive" if judgment.success else "false negative",
+        judge=judgment.judge,
+        key=judgment.key,
+        goal=trajectory.goal,
+        n_steps=len(trajectory.steps),
+        steps=tuple(
+            ShownStep(index=s.index, url=s.observation.url, reasoning=s.reasoning, action=s.action)
+            for s in last
+        ),
+        answer=trajectory.answer,
+        official_reward=trajectory.official_reward,
+        verdict=bool(judgment.success),
+        score=judgment.score,
+        reasoning=judgment.reasoning or text,
+        expert=expert,
+    )

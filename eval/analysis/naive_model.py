@@ -1,0 +1,151 @@
+"""A model's answers to tasks of which it sees the words alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from trajudge.eval.runs.models import ModelSide
+from trajudge.eval.runs.pricing import Prediction, priced
+from trajudge.eval.runs.workers import Halt, graceful_interrupt, judge_all
+from trajudge.judges.adapters.errors import CallFailed
+from trajudge.judges.model import Ask, Call, Message, Reply, Text
+from trajudge.prompts.render import load_prompt
+from trajudge.rules.blind.agents import TASK_TYPES, AuditedTask, NaiveAgent, NoAnswer
+from trajudge.rules.output import progress_line
+from trajudge.rules.suites import Audit
+from trajudge.rules.verified.response import STATUSES
+from trajudge.trajectories.util.errors import UserError
+
+# Rules that read a response object; others read text.
+_RESPONSES = "verified"
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass
+class Asked:
+    """Answers and the reasons for those that were not obtained, by task id in the tasks' order."""
+
+    name: str
+    answers: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    manifest: dict[str, Any] = field(default_factory=dict)
+    halted: Exception | None = None
+
+    @property
+    def agent(self) -> NaiveAgent:
+        """The model as an agent that looks at nothing."""
+
+        def answer(task: AuditedTask) -> str:
+            try:
+                return self.answers[str(task.task_id)]
+            except KeyError:
+                raise NoAnswer(self.failures.get(str(task.task_id), "not asked")) from None
+
+        return NaiveAgent(self.name, answer)
+
+
+def messages(task: AuditedTask, kind: str) -> tuple[Message, ...]:
+    """The prompt for one task: its words, and the form of the answer that its rules read."""
+    prompt = load_prompt("naive")
+    form = "response" if kind == _RESPONSES else "text"
+    system = prompt.render("system", form=form, statuses=STATUSES, task_types=TASK_TYPES)
+    user = prompt.render("user", intent=task.intent)
+    return (
+        Message(role="system", parts=(Text(text=system),)),
+        Message(role="user", parts=(Text(text=user),)),
+    )
+
+
+def answer_of(reply: Reply, kind: str) -> str:
+    """What the rules are given: the last answer in its tag, or all of the text. Raises NoAnswer
+    for a reply that ran out of tokens."""
+    if reply.finish == "length":
+        raise NoAnswer("the reply ran out of tokens: give --max-tokens more")
+    text = reply.text.encode("utf-8", "replace").decode()
+    tagged = [] if kind == _RESPONSES else _ANSWER.findall(text)
+    return str(tagged[-1]).strip() if tagged else text.strip()
+
+
+async def predict(audit: Audit, side: ModelSide) -> Prediction:
+    """What asking would cost, every prompt rendered and counted."""
+    cache = side.open_cache()
+    calls: list[Call] = []
+    try:
+        for task in audit.tasks:
+            ask = side.dry_ask(cache, 0)
+            try:
+                await ask(messages(task, audit.suite.kind), stage="naive")
+            except CallFailed:
+                continue  # a failure that the cache remembers costs nothing
+            finally:
+                calls += ask.calls
+    finally:
+        await cache.close()
+    return priced(len(audit.tasks), calls, set())
+
+
+async def ask_all(audit: Audit, side: ModelSide, spent: float = 0.0) -> Asked:
+    """Every task once, as many at a time as ``--concurrency`` says; what fails is kept with its
+    reason. ``spent`` dollars went to earlier sittings.
+
+    Raises UserError for what ends the run as a whole (no key, no server, a full disk).
+    """
+    kind = audit.suite.kind
+    engines = side.open_engines(spent)
+    found: dict[str, str | NoAnswer] = {}
+    calls: list[Call] = []
+    halt, tell = Halt(), progress_line()
+
+    async def one(task: AuditedTask) -> tuple[str, str | NoAnswer]:
+        ask = side.ask(engines, 0, refresh=())
+        said = await _answered(ask, task, kind)
+        calls.extend(ask.calls)
+        return str(task.task_id), said
+
+    def record(pair: tuple[str, str | NoAnswer]) -> None:
+        found[pair[0]] = pair[1]
+        tell("tasks asked", len(found), len(audit.tasks))
+
+    with graceful_interrupt(halt, engines.stop):
+        try:
+            width = side.calls.concurrency
+            await judge_all(iter(audit.tasks), one, width=width, record=record, halt=halt)
+        finally:
+            await engines.close()
+    made = _asked(audit, side, found, halt)
+    paid = [call.cost for call in calls if not call.cached]
+    made.manifest = {
+        "tasks": audit.path.name,
+        "kind": kind,
+        "prompt_hash": load_prompt("naive").hash,
+        "calls": len(calls),
+        "cached": sum(call.cached for call in calls),
+        "paid": None if None in paid else spent + sum(cost or 0.0 for cost in paid),
+        **side.manifest,
+    }
+    return made
+
+
+async def _answered(ask: Ask, task: AuditedTask, kind: str) -> str | NoAnswer:
+    try:
+        return answer_of(await ask(messages(task, kind), stage="naive"), kind)
+    except CallFailed as error:
+        return NoAnswer(str(error))
+    except NoAnswer as error:
+        return error
+
+
+def _asked(audit: Audit, side: ModelSide, found: dict[str, str | NoAnswer], halt: Halt) -> Asked:
+    """Raises UserError if no task was answered: that is the run's failure, not the tasks'."""
+    made = Asked(name=f"model:{side.model}", halted=halt.reason)
+    for task in audit.tasks:
+        said = found.get(str(task.task_id))
+        if isinstance(said, str):
+            made.answers[str(task.task_id)] = said
+        elif said is not None:
+            made.failures[str(task.task_id)] = str(said)
+    if not made.answers and made.failures and halt.reason is None:
+        raise UserError(f"no task was answered: {next(iter(made.failures.values()))}")
+    return made

@@ -1,0 +1,1 @@
+"""Judges against each other and against the rule-based baseline."""

@@ -1,0 +1,71 @@
+"""Differences between the verdicts of two evaluators on the same trajectories, over tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from trajudge.eval.scoring.observations import Observations
+from trajudge.eval.scoring.records import Rate
+from trajudge.eval.stats.interval import Floats
+from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
+from trajudge.eval.stats.intervals.verdict_intervals import PARTS, verdict_columns
+
+COMPARED: tuple[Rate, ...] = ("precision", "recall", "f1")
+UNDEFINED = "one of the two is undefined: a denominator is zero"
+ONE_TASK = "fewer than two tasks: no interval"
+SAME = "the two say the same of every trajectory: no interval"
+
+
+class Paired(NamedTuple):
+    """``first - second``, its 95 % limits and p-value, None where there are none; and why."""
+
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    note: str
+
+
+def paired_differences(
+    evaluators: Sequence[Observations], pairs: Sequence[tuple[int, int]]
+) -> dict[Rate, list[Paired]]:
+    """Of every pair of the evaluators, who saw the same trajectories in one order."""
+    seen = evaluators[0]
+    verdicts = np.column_stack([one.verdict for one in evaluators])
+    truth = np.column_stack([one.truth for one in evaluators])
+    columns = verdict_columns(verdicts, truth).reshape(len(seen), -1)
+    clusters = sum_clusters(columns, seen.task, seen.benchmark)
+    counts = clusters.sums.reshape(len(clusters.sums), len(evaluators), -1).transpose(1, 0, 2)
+    order = np.array(pairs, dtype=np.int64).T
+    same = (verdicts[:, order[0]] == verdicts[:, order[1]]).all(axis=0)
+    found: dict[Rate, list[Paired]] = {}
+    for metric in COMPARED:
+        hits, trials = (counts[..., list(part)].sum(axis=-1)[order] for part in PARTS[metric])
+        transform = _f1 if metric == "f1" else np.asarray
+        told = clustered_differences(hits, trials, clusters.stratum_sizes, transform=transform)
+        interval = told.interval
+        table = np.stack([interval.estimate, interval.low, interval.high, told.p_value], axis=-1)
+        found[metric] = [
+            _paired([None if np.isnan(x) else x for x in row], still)
+            for row, still in zip(table.tolist(), same.tolist(), strict=True)
+        ]
+    return found
+
+
+def _paired(values: list[float | None], still: bool) -> Paired:
+    difference, low, high, p = values
+    if difference is None:
+        return Paired(None, None, None, None, UNDEFINED)
+    if low is None:
+        return Paired(difference, None, None, None, ONE_TASK)
+    if still:
+        return Paired(difference, None, None, 1.0, SAME)
+    return Paired(difference, low, high, p, "")
+
+
+def _f1(jaccard: Floats) -> Floats:
+    return np.asarray(2 * jaccard / (1 + jaccard))

@@ -1,0 +1,1 @@
+"""What runs read and write: sources, run folders, journals, manifests, published judgments."""

@@ -1,0 +1,84 @@
+"""``calls.jsonl``: the ledger of this machine's calls, a line each: what they took, and which of
+them the cache answered. ``judgments.jsonl`` tells nothing of the execution."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from trajudge.judges.model import Call, Judgment
+
+CALLS = "calls.jsonl"
+PAYMENTS = "payments.jsonl"
+
+
+def ledger_lines(judgment: Judgment) -> Sequence[bytes]:
+    """The lines of a judgment, newlines included."""
+    return [
+        orjson.dumps(
+            {
+                "key": judgment.key.model_dump(),
+                "sample": judgment.sample,
+                **call.model_dump(include={"stage", "request", "rung", "finish", "cost"}),
+                "seconds": call.seconds,
+                "cached": call.cached,
+                "usage": call.usage.model_dump(),
+            },
+            option=orjson.OPT_APPEND_NEWLINE,
+        )
+        for call in judgment.calls
+    ]
+
+
+def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
+    """Dollars by request, as far as prices are known: a request that several judgments have in
+    common was paid once, and one that the cache answered was not paid.
+
+    Which ones it answered is known of judgments made by this process. Of those read from a folder
+    it is not, and all count: what --max-cost allows is then rather too little than too much.
+    """
+    calls = (call for judgment in judgments for call in judgment.calls)
+    return {call.request: call.cost for call in calls if call.cost and not call.cached}
+
+
+def spent_in(folder: Path, judgments: Iterable[Judgment]) -> dict[str, float]:
+    """Dollars by request that a run has spent in all of its sessions: ``paid``, and where its
+    sessions had a limit also what never came to a judgment."""
+    from trajudge.judges.engine.store.payments import read_payments  # noqa: PLC0415 - scores need no engine
+
+    return paid(judgments) | read_payments(folder / PAYMENTS)
+
+
+def with_seconds(judgments: Iterable[Judgment], folder: Path) -> list[Judgment]:
+    """The judgments of a run with the seconds that their calls took in all of its sittings."""
+    took = _seconds(folder / CALLS)
+    return [judgment.model_copy(update={"calls": _timed(judgment, took)}) for judgment in judgments]
+
+
+_Place = tuple[tuple[object, ...], int, str]
+
+
+def _timed(judgment: Judgment, took: dict[_Place, float]) -> tuple[Call, ...]:
+    """A request that a judgment made twice was answered once: its time goes to the first call."""
+    key = tuple(judgment.key.model_dump().values())
+    return tuple(
+        call.model_copy(update={"seconds": took.pop((key, judgment.sample, call.request), 0.0)})
+        for call in judgment.calls
+    )
+
+
+def _seconds(path: Path) -> dict[_Place, float]:
+    """Seconds by key, sample and request; empty without a ledger. A line that a kill tore is left
+    out."""
+    took: dict[_Place, float] = defaultdict(float)
+    lines = path.read_bytes().splitlines(keepends=True) if path.is_file() else []
+    for line in lines:
+        if line.endswith(b"\n"):
+            entry: dict[str, Any] = orjson.loads(line)
+            place = (tuple(entry["key"].values()), entry["sample"], entry["request"])
+            took[place] += entry["seconds"]
+    return took

@@ -1,0 +1,140 @@
+"""``manifest.json``: everything that is needed to repeat a run, and to know it again."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import Field, JsonValue
+
+from trajudge.eval.data.run_folder import JUDGMENTS, MANIFEST, read_manifest, write_manifest
+from trajudge.judges.adapters.windows import Window
+from trajudge.trajectories.added import added, stable_dump
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
+
+
+class RunManifest(Record):
+    """``judge`` is the judge's id, ``card`` what it is (paper, deviations, scale),
+    ``prompt_hash`` over its templates. ``parameters`` are those of every call. ``data`` and
+    ``annotations`` are specifications, ``revision`` the data's where it is versioned. ``sent`` is
+    what the calls turned out to be (``eval.data.effective``): endpoint, SDK, effective parameters.
+    ``training_keys`` are hashes of the run's trajectories that the judge was trained on.
+    ``windows`` are those that prompts were cut to, by model.
+
+    A field that is new since the first release is declared with ``trajectories.added.added``:
+    folders recorded before it stay the same run, under the same name.
+    """
+
+    judge: str
+    card: dict[str, JsonValue] = Field(default_factory=dict)
+    prompt_hash: str | None = None
+    model: str | None = None
+    endpoint: str | None = None
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    samples: int = 1
+    seed: int = 0
+    data: str
+    revision: str | None = None
+    annotations: str | None = None
+    selection: dict[str, JsonValue] = Field(default_factory=dict)
+    windows: dict[str, Window] = added(default_factory=dict)
+    protocol: str = "default"
+    version: str
+    sent: list[dict[str, JsonValue]] = added(default_factory=list)
+    training_keys: list[str] = added(default_factory=list)
+
+
+# What may differ between two sittings of the same run: how it is scored, and by which release.
+# Windows are compared by themselves: what an earlier release did not record is no difference.
+_FREE = {"protocol", "version", "card", "revision", "sent", "windows"}
+
+_WHY = {
+    "prompt_hash": "the prompts have changed since, and one run never mixes two versions (what it "
+    "holds can be scored, and re-parsed with  python -m eval.reparse): ",
+}
+
+
+def code_version() -> str:
+    """The installed distribution's version; "source" where it runs from a checkout alone."""
+    try:
+        return metadata.version("trajudge")
+    except metadata.PackageNotFoundError:
+        return "source"
+
+
+def default_folder(manifest: RunManifest) -> Path:
+    """``runs/JUDGE-HASH``: the same settings give the same folder, so that the same command
+    goes on with a run that was interrupted."""
+    fixed = orjson.dumps(_settings(manifest), option=orjson.OPT_SORT_KEYS)
+    name = re.sub(r"[^\w.-]", "_", manifest.judge).lstrip(".")
+    return Path("runs") / f"{name}-{sha256(fixed).hexdigest()[:8]}"
+
+
+def open_folder(folder: Path, manifest: RunManifest) -> None:
+    """Create the run's folder, or check that it holds a run with these settings.
+
+    Raises UserError if it is another run's, no folder, or not writable.
+    """
+    if (folder / MANIFEST).is_file():
+        _check_same(folder, read_manifest(folder), manifest)
+    elif (folder / JUDGMENTS).is_file():
+        raise UserError(f"{folder}: has {JUDGMENTS} but no {MANIFEST}: choose another --out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_manifest(folder, manifest.model_dump(mode="json"))
+    except OSError as error:
+        raise UserError(f"--out {folder}: cannot be written ({error.strerror})") from error
+
+
+def _settings(manifest: RunManifest) -> dict[str, Any]:
+    """What two sittings of one run have in common."""
+    content = stable_dump(manifest)
+    return {name: value for name, value in content.items() if name not in _FREE}
+
+
+def _check_same(folder: Path, earlier: dict[str, Any], manifest: RunManifest) -> None:
+    """Compare as both are read today: a field that the earlier one lacks has its default."""
+    _check_windows(folder, earlier.get("windows"), manifest)
+    now = _settings(manifest)
+    before = {name: value for name, value in earlier.items() if name not in _FREE}
+    for name in (*now, *(before.keys() - now.keys())):
+        default = _default(name)
+        old, new = before.get(name, default), now.get(name, default)
+        if old != new:
+            raise UserError(
+                f"--out {folder}: holds a run with {name} {_short(old)}, this one has "
+                f"{_short(new)}: {_WHY.get(name, '')}choose another --out"
+            )
+
+
+def _check_windows(folder: Path, earlier: object, manifest: RunManifest) -> None:
+    """One run never mixes prompts that were cut to different windows."""
+    for model, window in manifest.windows.items():
+        before = earlier.get(model) if isinstance(earlier, dict) else None
+        tokens = before.get("tokens") if isinstance(before, dict) else None
+        if tokens not in (None, window.tokens):
+            raise UserError(
+                f"--out {folder}: holds a run whose prompts were cut to {tokens:,} tokens, the "
+                f"window of {model}, which is {window.tokens:,} tokens now: go on with  "
+                f"--context {tokens}  or choose another --out"
+            )
+
+
+def _default(name: str) -> object:
+    field = RunManifest.model_fields.get(name)
+    return (
+        None
+        if field is None or field.is_required()
+        else field.get_default(call_default_factory=True)
+    )
+
+
+def _short(value: object) -> str:
+    text = orjson.dumps(value, default=str).decode()
+    return text if len(text) < 80 else text[:77] + "..."

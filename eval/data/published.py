@@ -1,0 +1,224 @@
+"""AgentRewardBench's published judgments: ``judgments/BENCHMARK/AGENT/JUDGE/TASK_ID.json``.
+
+``read_published`` makes Judgments of the few fields that are needed of each file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trajudge.eval.data.published_file import Answer, JudgmentFile
+from trajudge.eval.data.published_index import JudgmentIndex, read_unindexed
+from trajudge.judges.model import Call, Judgment, Status, Usage, Verdict
+from trajudge.judges.replies.parsing import ParseFailure, parse_status_line, parse_tags
+from trajudge.trajectories.loaders.agentrewardbench_text import is_judgment
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import DataFolder
+
+# A browser that downloads a file twice writes "name(1).json".
+_DUPLICATE = re.compile(r"\(\d+\)$")
+_ERROR = "_error"
+_SUFFIX = ".json"
+_TAGS = ("<reasoning>", "<success>")
+_OPEN, _CLOSE = "<reasoning>", "</reasoning>"
+# What else than a label's tag would make the text before it matter.
+_ENTANGLING = re.compile("reasoning|think", re.IGNORECASE)
+_ENTANGLED: dict[str, Any] = {}
+_SHORT = 400
+_LOOKED_AT = 20
+
+
+class PublishedJudgment(NamedTuple):
+    """A judgment with what else its file tells.
+
+    ``official_reward`` is the trajectory's, ``judge_model_name`` the model that judged
+    (``response.model`` may name another). The judge's id is its folder's name, because one model
+    judges under several configurations; ``representation`` says whether it saw the final
+    accessibility tree, and the final screenshot.
+    """
+
+    judgment: Judgment
+    raw_task_id: str
+    judge_model_name: str
+    official_reward: float | None
+    representation: tuple[bool, bool] | None = None
+
+
+def judgments_folder(folder: Path) -> Path:
+    """The folder of benchmarks: ``folder``, or ``judgments`` in it."""
+    inner = folder / "judgments"
+    return inner if inner.is_dir() else folder
+
+
+def read_published(folder: Path, index: JudgmentIndex | None = None) -> Iterator[PublishedJudgment]:
+    """Every judgment below ``folder`` (``judgments``, or the folder that has it), by path.
+
+    Of duplicates and of an ``_error.json`` beside an answer one counts. A file that cannot be
+    read gives a judgment with status ``skipped``. With an ``index`` (of the same folder) only
+    files that changed are read. Raises UserError if there is no judgment.
+    """
+    root = judgments_folder(folder)
+    read = partial(read_unindexed, DataFolder(folder)) if index is None else index.read
+    if root == folder and not _holds_judgments(root):
+        raise _no_judgments(folder)
+    # One key object for a trajectory, whichever judge and raw id: it is made and compared once.
+    keys: dict[tuple[str, str, str], TrajectoryKey] = {}
+    same: dict[TrajectoryKey, TrajectoryKey] = {}
+    found = False
+    for judge in sorted(path for path in root.glob("*/*/*") if path.is_dir()):
+        benchmark, agent, name = judge.parts[-3:]
+        place = str(judge)
+        for task_id, file in _one_file_a_task(judge).items():
+            found = True
+            key = keys.get((benchmark, agent, task_id))
+            if key is None:
+                key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
+                key = keys[benchmark, agent, task_id] = same.setdefault(key, key)
+            yield _published(partial(read, place, file), key, name, task_id, f"{place}/{file}")
+    if not found:
+        raise _no_judgments(folder)
+
+
+def _no_judgments(folder: Path) -> UserError:
+    return UserError(
+        f"{folder}: holds no judgments in the layout BENCHMARK/AGENT/JUDGE/TASK_ID.json; "
+        "give the folder named judgments"
+    )
+
+
+def _holds_judgments(root: Path) -> bool:
+    """Whether files at that depth are judgments: those of a folder further up lie as deep."""
+    if root.resolve().name == "judgments":
+        return True
+    files = islice(root.glob("*/*/*/*.json"), _LOOKED_AT)
+    return any(is_judgment(file, DataFolder(root)) for file in files)
+
+
+def _one_file_a_task(judge: Path) -> dict[str, str]:
+    """Raw task id -> its file's name: an answer before an error, an original before a
+    duplicate."""
+    candidates = []
+    for file in os.listdir(judge):  # noqa: PTH208 - names are enough, and many times quicker
+        if not file.endswith(_SUFFIX):
+            continue
+        name = _without_copy(file.removesuffix(_SUFFIX))
+        task_id = _without_copy(name.removesuffix(_ERROR))
+        candidates.append((task_id, name.endswith(_ERROR), len(file), file))
+    files: dict[str, str] = {}
+    for task_id, _, _, name in sorted(candidates):
+        files.setdefault(task_id, name)
+    return files
+
+
+def _without_copy(name: str) -> str:
+    return _DUPLICATE.sub("", name) if name.endswith(")") else name
+
+
+def _published(
+    read: Callable[[], JudgmentFile], key: TrajectoryKey, judge: str, task_id: str, path: str
+) -> PublishedJudgment:
+    try:
+        file = read()
+        ended = _judged(file)
+    except (OSError, ValueError, RecursionError) as error:
+        file = JudgmentFile()
+        ended = {"status": Status.SKIPPED, "detail": f"{path}: cannot be read: {error}"}
+    return PublishedJudgment(
+        judgment=Judgment(key=key, judge=judge, **ended),
+        raw_task_id=task_id,
+        judge_model_name=file.judge_model_name,
+        official_reward=file.official_reward,
+        representation=_representation(file),
+    )
+
+
+def _representation(file: JudgmentFile) -> tuple[bool, bool] | None:
+    if file.use_axtree is None or file.use_screenshot is None:
+        return None
+    return file.use_axtree, file.use_screenshot
+
+
+def _judged(file: JudgmentFile) -> dict[str, Any]:
+    """Status, verdict and call of a judgment."""
+    answer = file.answer
+    if answer is None:
+        detail = file.error or "the file holds no response"
+        return {"status": Status.PROVIDER_ERROR, "detail": detail}
+    text = answer.content or ""
+    calls = (_call(answer, text),)
+    verdict = _verdict_fields(text)
+    if verdict is None:
+        detail = f"no verdict in the reply, which ended with {answer.finish_reason}"
+        return {"status": _failure(answer), "detail": detail, "calls": calls}
+    return {**verdict, "status": Status.OK, "calls": calls}
+
+
+def read_verdict(text: str) -> Verdict | None:
+    """The verdict in the tags or, of a reply without them, in its status line; None if it holds
+    none."""
+    fields = _verdict_fields(text)
+    return None if fields is None else Verdict(**fields)
+
+
+def _verdict_fields(text: str) -> dict[str, Any] | None:
+    """Of a reply whose reasoning is one block without any tag, what follows the block decides,
+    and its reasoning is what is in the block."""
+    start = text.find("<")
+    end = text.find("<", start + 1)
+    if start >= 0 and text.startswith(_OPEN, start) and text.startswith(_CLOSE, end):
+        labels = text[end + len(_CLOSE) :]
+        if len(labels) <= _SHORT and (known := _after_reasoning(labels)) is not _ENTANGLED:
+            reasoning = text[start + len(_OPEN) : end].strip()
+            return known and {**known, "reasoning": reasoning}
+    return _parsed(text)
+
+
+@lru_cache(maxsize=4096)
+def _after_reasoning(labels: str) -> dict[str, Any] | None:
+    """The verdict in what follows the reasoning, which ends a judge's replies in few ways;
+    ``_ENTANGLED`` where it says something of the reasoning, too."""
+    if _ENTANGLING.search(labels):
+        return _ENTANGLED
+    return _parsed(_OPEN + _CLOSE + labels)
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        tagged = any(tag in text for tag in _TAGS)
+        return dict(parse_tags(text) if tagged else parse_status_line(text))
+    except ParseFailure:
+        return None
+
+
+def _failure(answer: Answer) -> Status:
+    if answer.finish_reason == "length":
+        return Status.TRUNCATED
+    if answer.finish_reason == "content_filter" or answer.content is None:
+        return Status.REFUSED
+    return Status.UNPARSABLE
+
+
+def _call(answer: Answer, text: str) -> Call:
+    """The call as far as the file tells it: its price is not known, its request is not kept."""
+    cached = answer.cached_tokens or 0
+    tokens = Usage(
+        input=max(0, (answer.prompt_tokens or 0) - cached),
+        cache_read=cached,
+        output=answer.completion_tokens or 0,
+    )
+    return Call(
+        stage="verdict",
+        request="",
+        rung="full",
+        finish=answer.finish_reason or "",
+        usage=tokens,
+        cost=None,
+        text=text,
+    )

@@ -1,0 +1,156 @@
+"""The files of a run's folder: enough to score it again without a call and without the data.
+
+``manifest.json`` (a JSON object), ``judgments.jsonl`` (a Judgment a line), ``labels.jsonl`` (our
+annotation format, the run's trajectories only), ``rewards.jsonl`` (key and official reward).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import JsonValue, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from trajudge.annotations import store
+from trajudge.annotations.model import Annotation, Labels, primary_labels
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.model import Record, TrajectoryKey
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.trajectories.util.validation import first_mistake
+
+MANIFEST = "manifest.json"
+JUDGMENTS = "judgments.jsonl"
+LABELS = "labels.jsonl"
+REWARDS = "rewards.jsonl"
+
+# Of this execution, not of the judgment: a run that was interrupted ends with the same bytes.
+_EXECUTION = {"calls": {"__all__": {"seconds", "cached"}}}
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Reward(Record):
+    """A line of ``rewards.jsonl``."""
+
+    key: TrajectoryKey
+    official_reward: float | None = None
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Around every write below ``folder``: a full disk becomes UserError, one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{folder}: cannot be written ({error.strerror}): make room and start the same "
+            "command again; nothing that was answered is lost"
+        ) from error
+
+
+def judgment_line(judgment: Judgment) -> bytes:
+    """A line of ``judgments.jsonl``, newline included."""
+    try:
+        return judgment.model_dump_json(exclude=_EXECUTION).encode() + b"\n"
+    except PydanticSerializationError:
+        clean = Judgment.model_validate(without_surrogates(judgment.model_dump()))
+        return clean.model_dump_json(exclude=_EXECUTION).encode() + b"\n"
+
+
+def write_judgments(folder: Path, judgments: Iterable[Judgment]) -> None:
+    """Write ``judgments.jsonl`` anew, in the order given. Raises UserError on a full disk; the file
+    then stays as it was."""
+    _replace(folder / JUDGMENTS, map(judgment_line, judgments))
+
+
+def read_judgments(folder: Path) -> list[Judgment]:
+    """All judgments of a run, in file order. A last line without its newline was torn by a kill
+    and is left out; a bad line elsewhere raises UserError."""
+    return _records(folder / JUDGMENTS, Judgment)
+
+
+def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -> None:
+    """Write ``rewards.jsonl``, sorted by key."""
+    lines = [
+        Reward(key=key, official_reward=rewards[key]).model_dump_json().encode() + b"\n"
+        for key in sorted(rewards, key=lambda key: key.order)
+    ]
+    _replace(folder / REWARDS, lines)
+
+
+def read_rewards(folder: Path) -> dict[TrajectoryKey, float | None]:
+    """The official reward of every trajectory of the run."""
+    return {line.key: line.official_reward for line in _records(folder / REWARDS, Reward)}
+
+
+def write_labels(folder: Path, labels: Iterable[Annotation]) -> None:
+    """Write ``labels.jsonl``, sorted by key."""
+    with writing(folder):
+        store.write(folder / LABELS, sorted(labels, key=lambda label: label.key.order))
+
+
+def read_labels(folder: Path) -> Labels:
+    """The labels that the run was scored against."""
+    return primary_labels(store.load(folder / LABELS))
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, JsonValue]) -> None:
+    """Write ``manifest.json``."""
+    content = orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2)
+    _replace(folder / MANIFEST, [content + b"\n"])
+
+
+def copy_run(folder: Path, target: Path) -> None:
+    """Copy what judgments are scored with (manifest, labels, rewards) into another folder."""
+    with writing(target):
+        target.mkdir(parents=True, exist_ok=True)
+        for name in (MANIFEST, LABELS, REWARDS):
+            if (folder / name).is_file():
+                write_bytes(target / name, (folder / name).read_bytes())
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What the run was made with."""
+    path = folder / MANIFEST
+    try:
+        manifest = orjson.loads(_bytes(path))
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{path}: is not JSON ({error}); give the folder of a run") from error
+    if not isinstance(manifest, dict):
+        raise UserError(f"{path}: holds no JSON object; give the folder of a run")
+    return manifest
+
+
+def _records(path: Path, record: type[R]) -> list[R]:
+    records = []
+    for number, line in enumerate(_bytes(path).splitlines(keepends=True), start=1):
+        if not line.endswith(b"\n"):
+            break
+        try:
+            records.append(record.model_validate_json(line))
+        except ValidationError as error:
+            why = first_mistake(error, "the line")
+            raise UserError(f"{path}, line {number}: {why}") from error
+    return records
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror}); give the folder of a run"
+        ) from error
+
+
+def _replace(path: Path, lines: Iterable[bytes]) -> None:
+    """Written whole or not at all."""
+    with writing(path.parent):
+        write_bytes(path, b"".join(lines))

@@ -1,0 +1,62 @@
+"""``run.log`` in a run's folder: what the engine met (refusals, pauses, retries), with the time."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trajudge.trajectories.util.terminal import one_line
+
+LOG = "run.log"
+SOURCES = ("eval", "judges")
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SHORTEST_SECRET = 8
+
+
+@contextmanager
+def run_log(folder: Path) -> Iterator[None]:
+    """Append what ``eval`` and ``judges`` log to ``run.log``, which is made at the first line.
+
+    No secret of the environment gets into it, whatever an error message repeats.
+    """
+    handler = _Handler(folder / LOG, encoding="utf-8", delay=True)
+    handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
+    loggers = [logging.getLogger(name) for name in SOURCES]
+    earlier = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, earlier, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+        handler.close()
+
+
+class _Handler(logging.FileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Pass over a line that cannot be written: a full disk is told where judgments are kept."""
+
+
+class _OneLine(logging.Formatter):
+    """A record on one line, without control characters and without secrets."""
+
+    def __init__(self, fmt: str) -> None:
+        super().__init__(fmt)
+        self._secrets = [
+            value
+            for name, value in os.environ.items()
+            if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
+        ]
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = one_line(super().format(record))
+        for secret in self._secrets:
+            line = line.replace(secret, "[key]")
+        return line

@@ -1,0 +1,162 @@
+"""What ``eval.score`` scores: folders of runs and of published judgments, brought together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trajudge.annotations import (
+    Annotation,
+    Labels,
+    agentrewardbench,
+    open_annotations,
+    primary_labels,
+)
+from trajudge.eval.data.call_log import with_seconds
+from trajudge.eval.data.published import judgments_folder, read_published
+from trajudge.eval.data.published_index import JudgmentIndex
+from trajudge.eval.data.run_folder import (
+    MANIFEST,
+    read_judgments,
+    read_labels,
+    read_manifest,
+    read_rewards,
+)
+from trajudge.eval.scoring.training import trained_on
+from trajudge.eval.windows import guesses, recorded_windows
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.gc_pause import collection_paused
+from trajudge.trajectories.util.safe_files import DataFolder
+
+_REPRESENTATIONS = {
+    "both": (True, True),
+    "axtree": (True, False),
+    "screenshot": (False, True),
+    "none": (False, False),
+}
+
+
+@dataclass
+class Source:
+    """Judgments with the labels and official rewards that belong to them.
+
+    ``representations`` says whether a judge saw the final accessibility tree and screenshot,
+    where that is known; ``data`` are the specifications that open the trajectories; ``notes`` what
+    the user should know of the reading; ``models`` the model of a published judge;
+    ``training`` the trajectories that a judge was trained on.
+    """
+
+    name: str
+    judgments: list[Judgment]
+    rewards: dict[TrajectoryKey, float | None]
+    labels: Labels = field(default_factory=dict)
+    protocols: set[str] = field(default_factory=set)
+    representations: dict[str, tuple[bool, bool]] = field(default_factory=dict)
+    data: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    models: dict[str, str] = field(default_factory=dict)
+    training: dict[str, set[TrajectoryKey]] = field(default_factory=dict)
+
+    def restrict(self, split: str) -> None:
+        """Keep the trajectories whose annotation is in ``split``."""
+        self.labels = {key: label for key, label in self.labels.items() if label.split == split}
+        self.judgments = [j for j in self.judgments if j.key in self.labels]
+        self.rewards = {key: r for key, r in self.rewards.items() if key in self.labels}
+
+
+def read_run(folder: Path) -> Source:
+    """A run's folder. Raises UserError if it is none."""
+    if not (folder / MANIFEST).is_file():
+        raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
+    manifest = read_manifest(folder)
+    judgments = with_seconds(read_judgments(folder), folder)
+    shown = _REPRESENTATIONS.get(str(dict(manifest.get("options") or {}).get("representation")))
+    return Source(
+        name=str(folder),
+        judgments=judgments,
+        rewards=read_rewards(folder),
+        labels=read_labels(folder),
+        protocols={str(manifest.get("protocol", "default"))},
+        representations={j.judge: shown for j in judgments} if shown else {},
+        data=[str(manifest["data"])] if manifest.get("data") else [],
+        training=trained_on(manifest, judgments),
+        notes=list(guesses(recorded_windows(manifest))),
+    )
+
+
+def read_published_folder(
+    folder: Path, *, with_labels: bool = True, with_index: bool = False
+) -> Source:
+    """Published judgments, with the annotations beside them or else the installed package's.
+
+    ``with_index``: what is needed of their files is kept in a side file (``JudgmentIndex``), and
+    only files that changed are read the next time; nothing else about the result changes.
+    """
+    index = JudgmentIndex(judgments_folder(folder), data=DataFolder(folder)) if with_index else None
+    with collection_paused():
+        found = list(read_published(folder, index))
+        if index:
+            index.save()
+    # All judges of a trajectory share its key object, and objects are told apart quicker.
+    keys = {id(item.judgment.key): item.judgment.key for item in found}
+    told: dict[int, float | None] = dict.fromkeys(keys)
+    for item in found:
+        if told[place := id(item.judgment.key)] is None:
+            told[place] = item.official_reward
+    rewards = {key: told[place] for place, key in keys.items()}
+    shown = {i.judgment.judge: i.representation for i in found if i.representation}
+    labels: Labels = {}
+    if with_labels:
+        beside = agentrewardbench.detect(folder)
+        spec = f"{agentrewardbench.KIND}:{folder}" if beside else agentrewardbench.KIND
+        labels = primary_labels(open_annotations(spec))
+    judgments = [item.judgment for item in found]
+    notes = index.notes if index else []
+    models = {i.judgment.judge: i.judge_model_name for i in found if i.judge_model_name}
+    return Source(
+        str(folder), judgments, rewards, labels, representations=shown, notes=notes, models=models
+    )
+
+
+def representation_name(shown: tuple[bool, bool]) -> str:
+    """The name of "saw the tree, saw the screenshot"."""
+    return next(name for name, each in _REPRESENTATIONS.items() if each == shown)
+
+
+def judge_names(sources: Sequence[Source]) -> list[dict[str, str]]:
+    """For each source its judges, with the name that tells them apart from the other sources'."""
+    judges = [{j.judge for j in source.judgments} for source in sources]
+    owners = Counter(judge for mine in judges for judge in mine)
+    return [
+        {judge: f"{judge} ({source.name})" if owners[judge] > 1 else judge for judge in mine}
+        for source, mine in zip(sources, judges, strict=True)
+    ]
+
+
+def combine(sources: Sequence[Source]) -> Source:
+    """All sources as one. A judge that several of them have is told apart by its source's name;
+    of several labels of one trajectory the last counts."""
+    whole = Source("", [], {}, {}, set())
+    labels: dict[TrajectoryKey, Annotation] = {}
+    for source, names in zip(sources, judge_names(sources), strict=True):
+        whole.judgments += [
+            j if names[j.judge] == j.judge else j.model_copy(update={"judge": names[j.judge]})
+            for j in source.judgments
+        ]
+        whole.representations |= {
+            names[judge]: shown for judge, shown in source.representations.items()
+        }
+        whole.training |= {names[judge]: keys for judge, keys in source.training.items()}
+        whole.notes += source.notes
+        whole.data += [spec for spec in source.data if spec not in whole.data]
+        for key, reward in source.rewards.items():
+            if whole.rewards.get(key) is None:
+                whole.rewards[key] = reward
+        labels.update(source.labels)
+        whole.protocols |= source.protocols
+    whole.labels = labels
+    return whole

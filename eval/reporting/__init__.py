@@ -1,0 +1,1 @@
+"""Scores as tables, plots and files."""

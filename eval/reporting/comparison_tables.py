@@ -1,0 +1,108 @@
+"""Judges against each other, as tables: differences, McNemar's test, ranking with ties."""
+
+from __future__ import annotations
+
+from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, probability, signed_cell
+from trajudge.eval.reporting.rendering import Table
+from trajudge.eval.scoring.records import (
+    ALPHA,
+    LABEL_TITLES,
+    OVERALL,
+    Comparison,
+    Difference,
+    Discordance,
+    Label,
+    Ranking,
+)
+
+_DIFFERENCE_HEAD = ("first", "second", "difference [95 %]", "p (Holm)", "n")
+_MCNEMAR_HEAD = (
+    *("first", "second", "only first right", "only second right", "p (Holm)"),
+    *("P(first > second) [95 %]", "n"),
+)
+_RANKING_HEAD = ("label", "benchmark", "metric", "best first", "not told apart")
+_FEW_JUDGES = 4
+_METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
+
+
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """Differences with intervals for every pair, and the judges in order with their ties.
+
+    Of success over all benchmarks every pair is shown; elsewhere, where there are many, those
+    that are told apart.
+    """
+    found: list[Table] = []
+    for ranking in comparison.rankings:
+        place = (ranking.benchmark, ranking.label)
+        rows = [
+            _difference_row(d)
+            for d in comparison.differences
+            if (d.benchmark, d.label, d.metric) == (*place, ranking.metric)
+            and _shown(*place, comparison, (d.first, d.second) in ranking.apart)
+        ]
+        title = f"Difference in {_METRICS[ranking.metric]}{_where(*place)}"
+        found += [Table(title, _DIFFERENCE_HEAD, rows)] if rows else []
+    for place in dict.fromkeys((test.benchmark, test.label) for test in comparison.discordances):
+        rows = [
+            _discordance_row(test)
+            for test in comparison.discordances
+            if (test.benchmark, test.label) == place
+            and _shown(*place, comparison, test.p_holm <= ALPHA)
+        ]
+        title = f"Accuracy (McNemar's exact test){_where(*place)}"
+        found += [Table(title, _MCNEMAR_HEAD, rows)] if rows else []
+    ranked = [_ranking_row(ranking) for ranking in comparison.rankings]
+    if ranked:
+        found.append(Table("Who is told apart from whom", _RANKING_HEAD, ranked, names=5))
+    return found
+
+
+def _shown(benchmark: str, label: Label, comparison: Comparison, apart: bool) -> bool:
+    first = comparison.rankings[0]
+    few = len(first.judges) <= _FEW_JUDGES
+    return apart or few or (benchmark, label) == (first.benchmark, first.label)
+
+
+def _where(benchmark: str, label: Label) -> str:
+    place = "" if benchmark == OVERALL else f", {benchmark_name(benchmark)}"
+    return f", {LABEL_TITLES[label].lower()}{place}"
+
+
+def _discordance_row(test: Discordance) -> tuple[str, ...]:
+    return (
+        test.first,
+        test.second,
+        str(test.only_first_right),
+        str(test.only_second_right),
+        probability(test.p_holm),
+        _improvement(test),
+        str(test.n),
+    )
+
+
+def _improvement(test: Discordance) -> str:
+    if test.improvement is None:
+        return UNDEFINED
+    low, high = test.improvement_low, test.improvement_high
+    limits = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"{test.improvement:.2f}{limits}"
+
+
+def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
+    return (
+        LABEL_TITLES[ranking.label],
+        benchmark_name(ranking.benchmark),
+        _METRICS[ranking.metric],
+        " > ".join(ranking.judges),
+        "; ".join(" = ".join(tie) for tie in ranking.ties) or "all are told apart",
+    )
+
+
+def _difference_row(found: Difference) -> tuple[str, ...]:
+    return (
+        found.first,
+        found.second,
+        signed_cell(found.difference, found.low, found.high),
+        UNDEFINED if found.p_holm is None else probability(found.p_holm),
+        str(found.n),
+    )

@@ -1,0 +1,65 @@
+"""How figures are written in tables: percent with one digit, precision with its interval."""
+
+from __future__ import annotations
+
+from trajudge.annotations.agentrewardbench import BENCHMARKS
+from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Limits, Rate, Score, ScoreRate
+
+UNDEFINED = "–"
+
+
+def benchmark_name(benchmark: str) -> str:
+    """As the paper's tables name it."""
+    return "Overall" if benchmark == OVERALL else BENCHMARKS.get(benchmark, benchmark)
+
+
+def percent(rate: float | None) -> str:
+    return UNDEFINED if rate is None else f"{100 * rate:.1f}"
+
+
+def precision_cell(found: Score) -> str:
+    """Without an accepted trajectory there is neither precision nor interval."""
+    return cell(found, "precision") if found.counts.accepted else UNDEFINED
+
+
+def design_effect_cell(found: Score) -> str:
+    """Precision's."""
+    effect = found.design_effects.get("precision")
+    return UNDEFINED if effect is None else f"{effect:.1f}"
+
+
+def cell(found: Score, rate: Rate | ScoreRate) -> str:
+    """A rate with its interval, where it has one; in percent."""
+    return with_limits(getattr(found, rate), found.intervals.get(rate))
+
+
+def with_limits(value: float | None, limits: Limits | None) -> str:
+    if limits is None:
+        return percent(value)
+    return f"{percent(value)} [{100 * limits[0]:.1f}, {100 * limits[1]:.1f}]"
+
+
+def agent_name(agent: str) -> str:
+    return "All" if agent == ALL_AGENTS else agent
+
+
+def number_cell(found: Score, rate: Rate | ScoreRate) -> str:
+    """A coefficient, which is no share, with its interval."""
+    value, limits = getattr(found, rate), found.intervals.get(rate)
+    if value is None:
+        return UNDEFINED
+    return f"{value:.2f}" + (f" [{limits[0]:.2f}, {limits[1]:.2f}]" if limits else "")
+
+
+def signed_cell(value: float | None, low: float | None, high: float | None) -> str:
+    """A difference in percentage points, with its limits."""
+    if value is None:
+        return UNDEFINED
+    shown = f"{100 * value:+.1f}"
+    return (
+        shown if low is None or high is None else f"{shown} [{100 * low:+.1f}, {100 * high:+.1f}]"
+    )
+
+
+def probability(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -1,0 +1,49 @@
+"""Several judges on one page, as AgentRewardBench's Table 1 has them: a row a judge, precision
+first, and the precision on every benchmark beside it."""
+
+from __future__ import annotations
+
+from trajudge.eval.reporting.formatting import (
+    UNDEFINED,
+    benchmark_name,
+    cell,
+    percent,
+    precision_cell,
+)
+from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Score, Scores
+
+_HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n")
+
+
+def overview(scores: Scores) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Head and rows for success, judges in the order of the scores.
+
+    The rule-based baseline, which is the same beside all judges of the same trajectories, comes
+    once at the end.
+    """
+    found = {
+        (s.judge, s.baseline, s.benchmark): s
+        for s in scores.scores
+        if s.label == "success" and s.agent == ALL_AGENTS
+    }
+    benchmarks = list(dict.fromkeys(name for _, _, name in found if name != OVERALL))
+    if len(benchmarks) == 1:
+        benchmarks = []
+    rows: dict[tuple[str, ...], None] = {}  # in order, the repeated baseline once
+    for judge, baseline in sorted(
+        dict.fromkeys((j, b) for j, b, _ in found), key=lambda row: row[1]
+    ):
+        name = "rule-based baseline" if baseline else judge
+        places = [found.get((judge, baseline, benchmark)) for benchmark in benchmarks]
+        row = (name, *_whole(found[judge, baseline, OVERALL]), *map(_place, places))
+        rows[row] = None
+    columns = (f"{benchmark_name(benchmark)} [95 %]" for benchmark in benchmarks)
+    return (*_HEAD, *columns), list(rows)
+
+
+def _whole(score: Score) -> tuple[str, ...]:
+    return precision_cell(score), percent(score.recall), cell(score, "f1"), str(score.n)
+
+
+def _place(score: Score | None) -> str:
+    return UNDEFINED if score is None else precision_cell(score)

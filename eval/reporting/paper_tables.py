@@ -1,0 +1,185 @@
+"""The scores in the layout of AgentRewardBench's Tables 1, 2, 3, 6, 7 and 8.
+
+Precision and success rates stand with their intervals, which the paper does not give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from trajudge.eval.reporting.categories import CATEGORIES, Representation, category
+from trajudge.eval.reporting.formatting import (
+    UNDEFINED,
+    agent_name,
+    benchmark_name,
+    percent,
+    precision_cell,
+    with_limits,
+)
+from trajudge.eval.reporting.overview import overview
+from trajudge.eval.reporting.rendering import Table
+from trajudge.eval.scoring.records import (
+    ALL_AGENTS,
+    LABEL_TITLES,
+    LABELS,
+    OVERALL,
+    RULE_BASED,
+    Score,
+    Scores,
+    SuccessRate,
+)
+from trajudge.trajectories.util.errors import UserError
+
+PAPER_TABLES = (1, 2, 3, 6, 7, 8)
+_RATES = ("precision [95 %]", "recall", "F1")
+_LABEL_HEAD = tuple(f"{LABEL_TITLES[label].lower()} {rate}" for label in LABELS for rate in _RATES)
+Sides = Literal["expert", "judge_rate", "rule_based"]
+_SIDES: dict[Sides, str] = {
+    "expert": "by expert",
+    "judge_rate": "by judge",
+    "rule_based": "by rule",
+}
+
+
+def paper_table(
+    number: int, scores: Scores, representations: Mapping[str, Representation]
+) -> Table:
+    """Table ``number`` of the paper. Raises UserError where there is nothing to put into it."""
+    table = {
+        3: _agents,
+        6: _success_rates,
+        7: _overall,
+        8: _by_benchmark,
+    }
+    if number == 1:
+        return _success(scores, representations)
+    if number == 2:
+        return _by_representation(scores, representations)
+    return table[number](scores)
+
+
+def _success(scores: Scores, representations: Mapping[str, Representation]) -> Table:
+    """Category by category, the official evaluation first, as in the paper."""
+    head, judges = overview(scores)
+    rows = [(category(row[0], representations), *row) for row in judges]
+    rows.sort(key=lambda row: CATEGORIES.index(row[0]))
+    title = "Success: precision, recall, F1, and precision by benchmark"
+    return Table(title, ("category", *head), rows, names=2)
+
+
+def _by_representation(scores: Scores, representations: Mapping[str, Representation]) -> Table:
+    """Judges by what they saw of the final page; both first, as in the paper."""
+    known = [judge for judge in _judges(scores) if judge in representations]
+    if not known:
+        raise UserError(
+            "Table 2 compares what judges saw of the final page, which none of these runs tells: "
+            "score runs made with --representation, or published judgments"
+        )
+    order = [(True, True), (True, False), (False, True), (False, False)]
+    rows = [
+        (*map(_mark, representations[judge]), judge, *_labels(scores, judge, OVERALL))
+        for judge in sorted(known, key=lambda name: (order.index(representations[name]), name))
+    ]
+    head = ("axtree", "screenshot", "judge", *_LABEL_HEAD)
+    return Table("Input representation", head, rows, names=3)
+
+
+def _agents(scores: Scores) -> Table:
+    """A row an agent (and judge): expert, judge and rule, each benchmark beside the other."""
+    found = {(r.judge, r.agent, r.benchmark): r for r in scores.success_rates}
+    benchmarks = [b for b in _benchmarks(scores) if b != OVERALL]
+    pairs = dict.fromkeys((j, a) for j, a, _ in found if a != ALL_AGENTS)
+    rows = [
+        (
+            agent,
+            judge,
+            *(_rate(found.get((judge, agent, b)), side) for side in _SIDES for b in benchmarks),
+        )
+        for judge, agent in pairs
+    ]
+    head = (f"{name} {benchmark_name(b)} [95 %]" for name in _SIDES.values() for b in benchmarks)
+    return Table("Success rate by agent", ("agent", "judge", *head), rows)
+
+
+def _success_rates(scores: Scores) -> Table:
+    rows = [
+        (
+            benchmark_name(r.benchmark),
+            agent_name(r.agent),
+            r.judge,
+            *(_rate(r, side) for side in _SIDES),
+            str(r.n),
+        )
+        for r in scores.success_rates
+    ]
+    head = (*("benchmark", "agent", "judge"), *(f"{n} [95 %]" for n in _SIDES.values()), "n")
+    return Table("Success rate by benchmark and agent", head, rows, names=3)
+
+
+def _overall(scores: Scores) -> Table:
+    rows = [(judge, *_labels(scores, judge, OVERALL)) for judge in _judges(scores)]
+    rows += _rule_rows(scores, [OVERALL])
+    return Table("All labels, overall", ("judge", *_LABEL_HEAD), _unique(rows), names=1)
+
+
+def _by_benchmark(scores: Scores) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for benchmark in _benchmarks(scores):
+        if benchmark == OVERALL:
+            continue
+        judges = [(j, *_labels(scores, j, benchmark)) for j in _judges(scores)]
+        name = benchmark_name(benchmark)
+        both = [*judges, *_rule_rows(scores, [benchmark])]
+        rows += [(name, *row) for row in _unique(both)]
+    return Table("All labels, by benchmark", ("benchmark", "judge", *_LABEL_HEAD), rows)
+
+
+def _rule_rows(scores: Scores, benchmarks: list[str]) -> list[tuple[str, ...]]:
+    """The baseline on the trajectories of every judge; equal rows are one."""
+    nothing = (UNDEFINED,) * (len(_LABEL_HEAD) - len(_RATES))
+    return [
+        (RULE_BASED, *_cells(s), *nothing)
+        for s in scores.scores
+        if s.baseline and s.benchmark in benchmarks and s.agent == ALL_AGENTS
+    ]
+
+
+def _labels(scores: Scores, judge: str, benchmark: str) -> tuple[str, ...]:
+    """Precision, recall and F1 of the three labels."""
+    found = {
+        s.label: s
+        for s in scores.scores
+        if (s.judge, s.benchmark, s.agent, s.baseline) == (judge, benchmark, ALL_AGENTS, False)
+    }
+    return tuple(
+        text
+        for label in LABELS
+        for text in (_cells(found[label]) if label in found else (UNDEFINED,) * len(_RATES))
+    )
+
+
+def _cells(found: Score) -> tuple[str, ...]:
+    return precision_cell(found), percent(found.recall), percent(found.f1)
+
+
+def _rate(found: SuccessRate | None, side: Sides) -> str:
+    if found is None:
+        return UNDEFINED
+    return with_limits(getattr(found, side), found.intervals.get(side))
+
+
+def _judges(scores: Scores) -> list[str]:
+    return list(dict.fromkeys(c.judge for c in scores.coverage))
+
+
+def _benchmarks(scores: Scores) -> list[str]:
+    return list(dict.fromkeys(c.benchmark for c in scores.coverage))
+
+
+def _unique(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys(rows))
+
+
+def _mark(yes: bool) -> str:
+    return "yes" if yes else "no"

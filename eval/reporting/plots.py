@@ -1,0 +1,261 @@
+"""The scores as pictures, PNG and SVG, with matplotlib (extra ``plots``).
+
+The same scores give the same SVG: no date, no random ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trajudge.eval.reporting.formatting import benchmark_name
+from trajudge.eval.scoring.observations import Observations
+from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Limits, Score, Scores
+from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
+from trajudge.eval.stats.suites.profiles import performance_profile
+from trajudge.trajectories.util.errors import MissingExtra, UserError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BINS = 10
+Draw = Callable[["Axes"], bool]
+
+
+def write_plots(
+    folder: Path, scores: Scores, detailed: Scores, observed: Mapping[str, Observations]
+) -> list[Path]:
+    """Write the plots that the scores allow, and give their paths.
+
+    ``detailed`` holds the scores by agent; ``observed`` what each judge said of success. Without
+    a judge that gives scores there is no calibration plot. Raises MissingExtra without
+    matplotlib, UserError if the folder cannot be written.
+    """
+    draws: dict[str, Draw] = {
+        "precision": lambda axes: draw_precision(axes, scores),
+        "success_rate": lambda axes: draw_success_rates(axes, scores),
+        "precision_recall": lambda axes: draw_precision_recall(axes, scores, observed),
+        "calibration": lambda axes: draw_calibration(axes, observed),
+        "performance_profile": lambda axes: draw_profiles(axes, detailed),
+    }
+    written: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, draw in draws.items():
+            written += _write(folder / name, draw)
+    except OSError as error:
+        raise UserError(f"--plots {folder}: cannot be written ({error.strerror})") from error
+    return written
+
+
+def _write(stem: Path, draw: Draw) -> list[Path]:
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 - an extra
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "plots", "--plots") from error
+    with mpl.rc_context({"svg.hashsalt": "trajudge", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(8, 4.5), layout="constrained")
+        if not draw(figure.add_subplot()):
+            return []
+        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
+        figure.savefig(stem.with_suffix(".png"), dpi=150)
+    return [stem.with_suffix(".png"), stem.with_suffix(".svg")]
+
+
+def draw_precision(axes: Axes, scores: Scores) -> bool:
+    """Precision with its interval on every benchmark, judges beside each other."""
+    found = _by_place(scores)
+    if not found:
+        return False
+    benchmarks = list(dict.fromkeys(b for _, b in found))
+    names = list(dict.fromkeys(name for name, _ in found))
+    for index, name in enumerate(names):
+        at = {b: i + _offset(index, len(names)) for i, b in enumerate(benchmarks)}
+        points = [
+            (at[b], s.precision, s.intervals["precision"])
+            for b in benchmarks
+            if (s := found.get((name, b)))
+            and s.precision is not None
+            and "precision" in s.intervals
+        ]
+        _errorbars(axes, points, name)
+    _percent_axis(axes, "precision")
+    axes.set_xticks(range(len(benchmarks)), [benchmark_name(b) for b in benchmarks])
+    axes.legend(fontsize="small")
+    return True
+
+
+def draw_success_rates(axes: Axes, scores: Scores) -> bool:
+    """Success rate of every agent by expert, judge and rule, over all benchmarks; of several
+    judges the expert's and the rule's bars are those of the first."""
+    rates = [r for r in scores.success_rates if r.benchmark == OVERALL and r.agent != ALL_AGENTS]
+    if not rates:
+        return False
+    judges = list(dict.fromkeys(r.judge for r in rates))
+    agents = list(dict.fromkeys(r.agent for r in rates))
+    first = {r.agent: r for r in reversed(rates)}
+    bars: list[tuple[str, dict[str, tuple[float | None, Limits | None]]]] = [
+        ("expert", {a: (r.expert, r.intervals.get("expert")) for a, r in first.items()})
+    ]
+    for judge in judges:
+        mine = [r for r in rates if r.judge == judge]
+        values = {r.agent: (r.judge_rate, r.intervals.get("judge_rate")) for r in mine}
+        bars.append((judge, values))
+    rule = {a: (r.rule_based, r.intervals.get("rule_based")) for a, r in first.items()}
+    bars.append(("rule-based", rule))
+    for index, (name, values) in enumerate(bars):
+        points = [
+            (i + _offset(index, len(bars)), values[agent][0], values[agent][1])
+            for i, agent in enumerate(agents)
+            if agent in values
+        ]
+        _errorbars(axes, [(x, y, limits) for x, y, limits in points if limits], name)
+    _percent_axis(axes, "success rate")
+    axes.set_xticks(range(len(agents)), [fill(a, 22) for a in agents], fontsize="small")
+    axes.legend(fontsize="small")
+    return True
+
+
+def draw_precision_recall(axes: Axes, scores: Scores, observed: Mapping[str, Observations]) -> bool:
+    """Each judge's verdicts as a point; of judges that give scores the whole curve."""
+    found = {name: s for (name, b), s in _by_place(scores).items() if b == OVERALL}
+    points = {
+        name: (s.recall, s.precision, s.intervals)
+        for name, s in found.items()
+        if s.recall is not None and s.precision is not None and s.counts.accepted
+    }
+    if not points:
+        return False
+    for name, (x, y, limits) in points.items():
+        mark = axes.errorbar(
+            [100 * x],
+            [100 * y],
+            xerr=_ends(x, limits.get("recall", (x, x))),
+            yerr=_ends(y, limits.get("precision", (y, y))),
+            fmt="o",
+            capsize=3,
+            label=name,
+        )
+        curve = _curve(observed.get(name))
+        if curve is not None:
+            axes.step(*(100 * curve), where="post", color=mark[0].get_color(), linewidth=1)
+    _percent_axis(axes, "precision")
+    axes.set_xlim(0, 105)
+    axes.set_xlabel("recall (%)")
+    axes.legend(fontsize="small")
+    return True
+
+
+def draw_calibration(axes: Axes, observed: Mapping[str, Observations]) -> bool:
+    """Share of real successes by the judge's score, with intervals, ten equal bins."""
+    drawn = False
+    for name, seen in observed.items():
+        here = seen.where(~np.isnan(seen.score))
+        if not len(here):
+            continue
+        bins = np.minimum((here.score * _BINS).astype(int), _BINS - 1)
+        points = []
+        for number in np.unique(bins).tolist():
+            inside = here.where(bins == number)
+            rate = rates_by_cluster(inside.truth, np.ones(()), inside.task, inside.benchmark)
+            value, low, high = (
+                float(part[0])
+                for part in (rate.interval.estimate, rate.interval.low, rate.interval.high)
+            )
+            # Of one task nothing is known of the next: the whole scale.
+            limits = (0.0, 1.0) if np.isnan(low) else (low, high)
+            points.append((100 * float(inside.score.mean()), value, limits))
+        _errorbars(axes, points, name)
+        drawn = True
+    if not drawn:
+        return False
+    axes.plot([0, 100], [0, 100], color="grey", linewidth=1)
+    _percent_axis(axes, "labelled successful")
+    axes.set_xlabel("judge's score (%)")
+    axes.legend(fontsize="small")
+    return True
+
+
+def draw_profiles(axes: Axes, detailed: Scores) -> bool:
+    """Share of the (benchmark, agent) cells on which a judge's precision is at least so high
+    (Statistical Precipice section 6.2); a cell without an accepted trajectory is left out."""
+    cells: dict[str, dict[tuple[str, str], float]] = {}
+    for s in detailed.scores:
+        whole = s.benchmark == OVERALL or s.agent == ALL_AGENTS or s.label != "success"
+        if not whole and s.precision is not None and s.counts.accepted:
+            cells.setdefault(_name(s), {}).setdefault((s.benchmark, s.agent), s.precision)
+    if not cells:
+        return False
+    thresholds = np.linspace(0, 1, 201)
+    for name, values in cells.items():
+        axes.step(
+            100 * thresholds, 100 * performance_profile([*values.values()], thresholds), label=name
+        )
+    _percent_axis(axes, "benchmark × agent cells")
+    axes.set_xlabel("precision at least (%)")
+    axes.legend(fontsize="small")
+    return True
+
+
+def _by_place(scores: Scores) -> dict[tuple[str, str], Score]:
+    """(judge or rule, benchmark) -> success over all agents; one rule-based row, the first."""
+    found: dict[tuple[str, str], Score] = {}
+    for s in scores.scores:
+        if s.label == "success" and s.agent == ALL_AGENTS:
+            found.setdefault((_name(s), s.benchmark), s)
+    return found
+
+
+def _name(score: Score) -> str:
+    return "rule-based" if score.baseline else score.judge
+
+
+def _curve(seen: Observations | None) -> np.ndarray[Any, Any] | None:
+    """Recall and precision (2, K) by descending threshold, where there are scores and positives."""
+    if seen is None:
+        return None
+    here = seen.where(~np.isnan(seen.score))
+    if not here.truth.any():
+        return None
+    order = np.argsort(-here.score, kind="stable")
+    last = np.r_[np.diff(here.score[order]) != 0, True]
+    true = here.truth[order].cumsum()[last]
+    accepted = np.flatnonzero(last) + 1
+    return np.stack([true / here.truth.sum(), true / accepted])
+
+
+def _errorbars(axes: Axes, points: Sequence[tuple[float, float | None, Limits]], name: str) -> None:
+    shown = [(x, y, limits) for x, y, limits in points if y is not None]
+    axes.errorbar(
+        [x for x, _, _ in shown],
+        [100 * y for _, y, _ in shown],
+        yerr=np.concatenate([_ends(y, limits) for _, y, limits in shown], axis=1)
+        if shown
+        else None,
+        fmt="o",
+        capsize=3,
+        label=name,
+    )
+
+
+def _ends(value: float, limits: Limits) -> np.ndarray[Any, Any]:
+    """Lengths (2, 1) of an error bar in percentage points. Under the paper's rounding an estimate
+    may lie a digit outside its interval."""
+    low, high = limits
+    return 100 * np.array([[max(0.0, value - low)], [max(0.0, high - value)]])
+
+
+def _offset(index: int, n: int) -> float:
+    """Places beside each other within a unit of the axis."""
+    return 0.7 * ((index + 0.5) / n - 0.5)
+
+
+def _percent_axis(axes: Axes, name: str) -> None:
+    axes.set_ylim(0, 105)
+    axes.set_ylabel(f"{name} (%)")
+    axes.grid(axis="y", alpha=0.3)

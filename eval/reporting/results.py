@@ -1,0 +1,57 @@
+"""``results.json`` and ``results.csv``: the scores as data, the same bytes for the same scores."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from typing import Any
+
+from trajudge.eval.scoring.records import RATES, SCORE_RATES, Score, Scores
+
+_NUMBERS = ("n", "tasks", "positives", "missing", "unsure", "without_reward", "scored")
+COLUMNS = (
+    *("judge", "evaluator", "benchmark", "agent", "label"),
+    *(f"{rate}{end}" for rate in (*RATES, *SCORE_RATES) for end in ("", "_low", "_high")),
+    *("tp", "fp", "fn", "tn"),
+    *_NUMBERS,
+    "degenerate",
+    "missing_policy",
+    *(f"{rate}_design_effect" for rate in RATES if rate not in ("kappa", "mcc")),
+    "no_interval",
+)
+_NESTED = {"counts", "baseline", "intervals", "degenerate", "no_interval", "design_effects"}
+# A run that was interrupted ends with the same bytes.
+_EXECUTION: dict[str, Any] = {
+    "spending": {"__all__": {"seconds": True, "stages": {"__all__": {"seconds"}}}}
+}
+
+
+def results_json(scores: Scores) -> str:
+    """All that was scored but its seconds, which are this execution's;
+    ``Scores.model_validate_json`` reads it back."""
+    return scores.model_dump_json(indent=2, exclude=_EXECUTION) + "\n"
+
+
+def results_csv(scores: Scores) -> str:
+    """One line a score, rates as fractions (empty: undefined). ``evaluator`` is ``judge``, or
+    ``rule-based`` for the baseline on the trajectories of ``judge``."""
+    text = StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for found in scores.scores:
+        writer.writerow(_row(found) | {"missing_policy": scores.missing})
+    return text.getvalue()
+
+
+def _row(found: Score) -> dict[str, object]:
+    fields = found.model_dump(exclude=_NESTED)
+    for rate, (low, high) in found.intervals.items():
+        fields |= {f"{rate}_low": low, f"{rate}_high": high}
+    evaluator = "rule-based" if found.baseline else "judge"
+    told = {
+        "evaluator": evaluator,
+        "degenerate": " ".join(found.degenerate),
+        "no_interval": " ".join(found.no_interval),
+        **{f"{rate}_design_effect": effect for rate, effect in found.design_effects.items()},
+    }
+    return fields | found.counts.model_dump() | told

@@ -1,0 +1,196 @@
+"""What ``eval.score`` does with its options: read, score, print, write."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
+from trajudge.eval.reporting.rendering import Table
+from trajudge.eval.runs.settings import ScoreConfig
+from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.intervals import Bootstrap
+from trajudge.eval.scoring.observations import Observations, observe, one_per_trajectory
+from trajudge.eval.scoring.records import Missing, Scores
+from trajudge.eval.scoring.training import included, without_training
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE
+from trajudge.trajectories.util.gc_pause import collection_paused
+from trajudge.trajectories.util.terminal import one_line, terminal_console
+
+
+def report(config: ScoreConfig) -> int:
+    """Everything that the options ask for; the exit code."""
+    with collection_paused():
+        return _report(config)
+
+
+def _report(config: ScoreConfig) -> int:
+    source = read_sources(config)
+    missing = _policy(config, source.protocols)
+    if config.training_set == "include":
+        sys.stderr.write("".join(f"{line}\n" for line in included(source.training)))
+        source.training = {}
+    bootstrap = Bootstrap(config.resamples, config.seed)
+    scores = score(
+        source.judgments,
+        source.labels,
+        rewards=source.rewards,
+        missing=missing,
+        by_agent=config.by == "agent",
+        bootstrap=bootstrap,
+        compare_by_benchmark=config.compare == "benchmark",
+        training=source.training,
+    )
+    if config.submission:
+        from trajudge.eval.data.submission import write_submission  # noqa: PLC0415 - only where it is asked for
+
+        write_submission(config.submission, scores, source.judgments, source.labels, config.split)
+    if config.plots:
+        _plots(config.plots, source, scores)
+    more = _mismatches(config, config.mismatches, source) if config.mismatches else []
+    _print(config, scores, source, [*_calibration(config, source, missing), *more])
+    return DONE
+
+
+def read_sources(config: ScoreConfig) -> Source:
+    """Runs and published judgments as one, cut to the split. Raises UserError."""
+    sources = [read_run(run) for run in config.runs]
+    if config.judgments is not None:
+        sources.append(
+            read_published_folder(
+                config.judgments,
+                with_labels=not config.annotations,
+                with_index=not config.no_index,
+            )
+        )
+    combined = combine(sources)
+    for note in combined.notes:
+        sys.stderr.write(f"note: {one_line(note)}\n")
+    if config.annotations:
+        from trajudge.annotations import open_annotations, primary_labels  # noqa: PLC0415
+
+        combined.labels = primary_labels(open_annotations(config.annotations))
+    if config.split != "all":
+        combined.restrict(config.split)
+    return combined
+
+
+def _policy(config: ScoreConfig, protocols: set[str]) -> Missing:
+    """What the command line says, else what all the runs were made with."""
+    if config.missing is not None:
+        return config.missing
+    if config.protocol is None and len(protocols) > 1:
+        raise UserError(
+            f"the runs were scored under several protocols ({', '.join(sorted(protocols))}): "
+            "choose one with --protocol"
+        )
+    protocol = config.protocol or min(protocols, default="default")
+    return "agentrewardbench" if protocol == "agentrewardbench" else "negative"
+
+
+def _print(config: ScoreConfig, scores: Scores, source: Source, kinds: Sequence[Table]) -> None:
+    if config.csv or config.json_output:
+        from trajudge.eval.reporting.results import results_csv, results_json  # noqa: PLC0415
+
+        sys.stdout.write(results_csv(scores) if config.csv else results_json(scores))
+        return
+    from trajudge.eval.reporting.caveats import notes  # noqa: PLC0415
+    from trajudge.eval.reporting.paper_tables import paper_table  # noqa: PLC0415
+    from trajudge.eval.reporting.rendering import render, rich_table  # noqa: PLC0415
+    from trajudge.eval.reporting.tables import tables  # noqa: PLC0415
+
+    numbers = dict.fromkeys(config.table)
+    chosen = [paper_table(number, scores, source.representations) for number in numbers]
+    shown = [*(chosen or tables(scores)), *kinds]
+    if config.format != "table":
+        sys.stdout.write(render(shown, config.format))
+        sys.stderr.write("".join(note + "\n" for note in notes(scores)))
+    elif sys.stdout.isatty():
+        from rich.console import Group  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        terminal_console().print(Group(*map(rich_table, shown), *map(Text, notes(scores))))
+    else:
+        sys.stdout.write("\n".join([render(shown, "table"), *notes(scores)]).rstrip("\n") + "\n")
+
+
+def _plots(folder: Path, source: Source, scores: Scores) -> None:
+    from trajudge.eval.reporting.plots import write_plots  # noqa: PLC0415
+
+    detailed = score(
+        source.judgments,
+        source.labels,
+        rewards=source.rewards,
+        missing=scores.missing,
+        by_agent=True,
+        bootstrap=Bootstrap(resamples=0),
+        training=source.training,
+    )
+    observed = _observed(source, scores.missing)
+    written = write_plots(folder, scores, detailed, observed)
+    sys.stderr.write(f"{len(written)} plots are in {folder}\n")
+
+
+def _observed(source: Source, missing: Missing) -> dict[str, Observations]:
+    """What each judge said of success."""
+    held_out = without_training(source.judgments, source.training)
+    return {
+        judge: observe(
+            one_per_trajectory(j for j in held_out if j.judge == judge),
+            "success",
+            source.labels,
+            source.rewards,
+            missing,
+        )
+        for judge in sorted({j.judge for j in held_out})
+    }
+
+
+def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[Table]:
+    """The reliability tables, where they are asked for; the maps are written."""
+    if config.calibration is None:
+        if config.calibration_out is not None:
+            raise UserError("--calibration-out needs --calibration isotonic or platt")
+        return []
+    from trajudge.eval.scoring.calibration import (  # noqa: PLC0415 - only where it is asked for
+        calibrate,
+        calibration_tables,
+        write_calibrations,
+    )
+
+    found = calibrate(_observed(source, missing), source.labels, config.calibration)
+    if config.calibration_out is not None:
+        write_calibrations(config.calibration_out, found)
+    return calibration_tables(found)
+
+
+def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
+    """Write the wrong verdicts; the table of their kinds, where they were sorted."""
+    from trajudge.eval.analysis.mismatches import find_mismatches, write_mismatches  # noqa: PLC0415
+
+    held_out = without_training(source.judgments, source.training)
+    cases, absent = find_mismatches(held_out, source.labels, list(config.data) or source.data)
+    if absent:
+        sys.stderr.write(
+            f"warning: {len(absent)} trajectories with a wrong verdict are not in the data, "
+            f"{absent[0]} for one: they are left out of {file}\n"
+        )
+    write_mismatches(file, cases)
+    if not config.explain:
+        sys.stderr.write(f"{len(cases)} wrong verdicts are in {file}\n")
+        return []
+    from trajudge.eval.analysis.explain import explain, kinds_table  # noqa: PLC0415
+    from trajudge.eval.runs.models import single_side  # noqa: PLC0415
+
+    explained = explain(cases, single_side(config.explain, config.calls))
+    write_mismatches(file, explained)
+    reasons = [e.reason for case in explained if (e := case.explanation) and e.kind is None]
+    if reasons:
+        sys.stderr.write(
+            f"warning: {len(reasons)} of {len(cases)} wrong verdicts were not sorted, "
+            f"for one: {one_line(reasons[0])}\n"
+        )
+    sys.stderr.write(f"{len(cases)} wrong verdicts are in {file}\n")
+    return [kinds_table(explained)]

@@ -1,0 +1,233 @@
+"""The scores as tables: ``renderable`` for a terminal through rich, ``plain`` as text.
+
+Precision comes first and never without its interval, but where one task is all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from trajudge.eval.reporting.caveats import is_labelled, notes, shown_benchmarks
+from trajudge.eval.reporting.comparison_tables import comparison_tables
+from trajudge.eval.reporting.formatting import (
+    UNDEFINED,
+    agent_name,
+    benchmark_name,
+    cell,
+    design_effect_cell,
+    number_cell,
+    percent,
+    precision_cell,
+    signed_cell,
+)
+from trajudge.eval.reporting.overview import overview
+from trajudge.eval.reporting.rendering import Table, render, rich_table
+from trajudge.eval.scoring.records import (
+    ALL_AGENTS,
+    LABEL_TITLES,
+    LABELS,
+    Coverage,
+    Difference,
+    Ledger,
+    Rate,
+    Score,
+    ScoreRate,
+    Scores,
+    Spending,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n", "positives")
+_MORE: dict[Rate, str] = {
+    "accuracy": "accuracy",
+    "npv": "NPV",
+    "tnr": "TNR",
+    "kappa": "κ",
+    "mcc": "MCC",
+}
+_OF_SCORES: dict[ScoreRate, str] = {
+    "roc_auc": "ROC-AUC",
+    "average_precision": "average precision",
+    "brier": "Brier",
+    "calibration_error": "calibration error",
+}
+_COVERAGE_HEAD = (
+    *("benchmark", "judge", "judged", "by status", "shortened"),
+    *("not judged", "no annotation"),
+)
+_SPENDING_HEAD = (
+    *("judge", "calls", "input tokens", "cached", "images"),
+    *("output tokens", "reasoning", "cost", "seconds"),
+)
+
+
+def tables(scores: Scores) -> list[Table]:
+    """The judges, if there are several, and who is told apart from whom; each label that experts
+    gave, and what else is measured; coverage, spending."""
+    found: list[Table] = []
+    shown = shown_benchmarks(scores)
+    if len(scores.spending) > 1 and any(map(is_labelled, scores.scores)):
+        found.append(Table("Judges", *overview(scores), names=1))
+        found += comparison_tables(scores.comparison)
+    by_agent = any(s.agent != ALL_AGENTS for s in scores.scores)
+    for label in LABELS:
+        rows = [s for s in scores.scores if s.label == label and s.benchmark in shown]
+        if any(map(is_labelled, rows)):
+            differences = scores.against_baseline if label == "success" else ()
+            found.append(_label_table(LABEL_TITLES[label], rows, by_agent, differences))
+            found += _more(LABEL_TITLES[label], rows)
+    coverage = [
+        _coverage_row(c) for c in scores.coverage if c.benchmark in shown and c.agent == ALL_AGENTS
+    ]
+    found.append(Table("Coverage", _COVERAGE_HEAD, coverage))
+    found.append(
+        Table(
+            "Spending",
+            _SPENDING_HEAD,
+            [row for spent in scores.spending for row in _spending_rows(spent)],
+            names=1,
+        )
+    )
+    return found
+
+
+def renderable(scores: Scores, wall_seconds: float | None = None) -> RenderableType:
+    """All tables and notes for a rich console."""
+    from rich.console import Group  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    parts: list[RenderableType] = [rich_table(table) for table in tables(scores)]
+    parts += [Text(note) for note in notes(scores, wall_seconds)]
+    return Group(*parts)
+
+
+def plain(scores: Scores, wall_seconds: float | None = None) -> str:
+    """All tables and notes as text with aligned columns, for files and pipes."""
+    blocks = [render(tables(scores), "table"), *notes(scores, wall_seconds)]
+    return "\n".join(blocks).rstrip("\n") + "\n"
+
+
+def _label_table(
+    title: str, rows: list[Score], by_agent: bool, differences: Sequence[Difference]
+) -> Table:
+    """Below a baseline its judge's difference from it, where there is one."""
+    paired = {(d.benchmark, d.first, d.metric): d for d in differences}
+    cells: list[tuple[str, ...]] = []
+    for s in rows:
+        shown = [_score_row(s)]
+        if s.baseline and s.agent == ALL_AGENTS and (s.benchmark, s.judge, "f1") in paired:
+            shown.append(_baseline_row(s, paired))
+        cells += [(row[0], agent_name(s.agent), *row[1:]) for row in shown]
+    if not by_agent:
+        short = [(row[0], *row[2:]) for row in cells]
+        return Table(title, ("benchmark", *_HEAD), short)
+    return Table(title, ("benchmark", "agent", *_HEAD), cells, names=3)
+
+
+def _score_row(found: Score) -> tuple[str, ...]:
+    """The baseline's row is indented below its judge's."""
+    return (
+        benchmark_name(found.benchmark),
+        "  rule-based" if found.baseline else found.judge,
+        precision_cell(found),
+        percent(found.recall),
+        cell(found, "f1"),
+        str(found.n),
+        str(found.positives),
+    )
+
+
+def _baseline_row(
+    found: Score, paired: Mapping[tuple[str, str, Rate], Difference]
+) -> tuple[str, ...]:
+    """The judge less the baseline, in percentage points, on the same trajectories."""
+    metrics: tuple[Rate, ...] = ("precision", "recall", "f1")
+    precision, recall, f1 = (paired[found.benchmark, found.judge, name] for name in metrics)
+    points = UNDEFINED if recall.difference is None else f"{100 * recall.difference:+.1f}"
+    return (
+        benchmark_name(found.benchmark),
+        "  difference",
+        signed_cell(precision.difference, precision.low, precision.high),
+        points,
+        signed_cell(f1.difference, f1.low, f1.high),
+        str(precision.n),
+        "",
+    )
+
+
+def _more(title: str, rows: list[Score]) -> list[Table]:
+    """What else was measured, over all shown benchmarks: of verdicts, and of scores."""
+    last = rows[-1].benchmark
+    whole = [s for s in rows if s.benchmark == last and s.agent == ALL_AGENTS]
+    cells = [
+        (
+            *_score_row(s)[:2],
+            cell(s, "recall"),
+            *(cell(s, rate) for rate in ("accuracy", "npv", "tnr")),
+            *(number_cell(s, rate) for rate in ("kappa", "mcc")),
+            design_effect_cell(s),
+        )
+        for s in whole
+    ]
+    head = ("benchmark", "judge", "recall", *_MORE.values(), "design effect of precision")
+    found = [Table(f"{title}, further metrics [95 %]", head, cells)]
+    scored = [
+        (*_score_row(s)[:2], *(number_cell(s, rate) for rate in _OF_SCORES), str(s.scored))
+        for s in whole
+        if s.scored
+    ]
+    if scored:
+        head = ("benchmark", "judge", *_OF_SCORES.values(), "n")
+        found.append(Table(f"{title}, scores [95 %]", head, scored))
+    return found
+
+
+def _coverage_row(found: Coverage) -> tuple[str, ...]:
+    return (
+        benchmark_name(found.benchmark),
+        found.judge,
+        str(found.judged),
+        ", ".join(_endings(found)) or UNDEFINED,
+        ", ".join(f"{rung} {n}" for rung, n in found.shortened.items()) or "none",
+        str(found.unjudged),
+        str(found.unlabelled),
+    )
+
+
+def _endings(found: Coverage) -> list[str]:
+    trained = [f"training set {found.training} (left out)"] if found.training else []
+    return [*(f"{status} {n}" for status, n in found.statuses.items()), *trained]
+
+
+def _spending_rows(spent: Spending) -> list[tuple[str, ...]]:
+    """The judge, and below it its stages if there are several."""
+    stages = spent.stages if len(spent.stages) > 1 else ()
+    return [
+        _spending_row(spent.judge, spent),
+        *(_spending_row(f"  {found.stage}", found) for found in stages),
+    ]
+
+
+def _spending_row(name: str, spent: Ledger) -> tuple[str, ...]:
+    # Cached and image tokens are parts of the input, reasoning of the output.
+    usage = spent.usage
+    cost = "unknown" if spent.cost is None else f"${spent.cost:.4f}"
+    if spent.cost is not None and spent.unpriced:
+        cost += f" + {spent.unpriced} calls of unknown price"
+    tokens = (
+        usage.input + usage.cache_read + usage.cache_write,
+        usage.cache_read,
+        usage.image,
+        usage.output,
+        usage.reasoning,
+    )
+    return (
+        name,
+        str(spent.calls),
+        *(f"{number:,}" for number in tokens),
+        cost if spent.calls else "$0",
+        f"{spent.seconds:.1f}",
+    )

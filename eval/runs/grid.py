@@ -1,0 +1,120 @@
+"""Several judges and models in one go: every ``--judge`` with every ``--model``, one run each.
+
+The runs share the cache, so a stage that several judges have in common (a caption, a description)
+is asked for once, and they share the budget of ``--max-cost``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trajudge.eval.runs.judge_options import judge_options
+from trajudge.eval.runs.members import member_fields, models_of
+from trajudge.eval.runs.plan import Plan, make_plan
+from trajudge.eval.runs.settings import (
+    ROLES,
+    CallConfig,
+    DataConfig,
+    JudgeConfig,
+    RunConfig,
+    RunRequest,
+)
+from trajudge.judges.registry import find_judge
+from trajudge.trajectories.util.errors import UserError
+
+if TYPE_CHECKING:
+    from trajudge.eval.runs.models import ModelSide
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One judge with one model (None: it needs none), planned."""
+
+    config: JudgeConfig
+    data: DataConfig
+    calls: CallConfig
+    run: RunConfig
+    plan: Plan
+    model: ModelSide | None
+
+
+def make_cells(request: RunRequest) -> list[Cell]:
+    """Plan the runs that are asked for, in order. Raises UserError for any that cannot work, before
+    the first is begun."""
+    wanted = list(_pairs(request))
+    cells = [
+        _cell(request, _for_one(request, judge, model), len(wanted) > 1) for judge, model in wanted
+    ]
+    folders = [cell.plan.folder for cell in cells]
+    for folder in folders:
+        if folders.count(folder) > 1:
+            raise UserError(f"{folder}: two runs of this grid are the same: name each judge once")
+    return cells
+
+
+def _pairs(request: RunRequest) -> Iterator[tuple[str, str | None]]:
+    models: Sequence[str] = request.models
+    for judge in request.judges:
+        if find_judge(judge).composed:
+            one = _for_one(request, judge, None)
+            yield from ((judge, model) for model in models_of(one, models))
+        elif not find_judge(judge).needs_model:
+            yield judge, None
+        elif not models:
+            raise UserError(
+                f"--judge {judge} asks a model: name it with --model, e.g. --model gpt-4o; "
+                "--judge heuristic and --judge rule-based need none"
+            )
+        else:
+            yield from ((judge, model) for model in models)
+
+
+def _for_one(request: RunRequest, judge: str, model: str | None) -> JudgeConfig:
+    """The settings of one cell: what only other judges of the grid take is left out."""
+    entries = [find_judge(name) for name in request.judges]
+    mine = find_judge(judge)
+    mended: dict[str, object] = {"judge": judge, "model": model}
+    for role in ROLES:
+        if role not in mine.models and any(role in entry.models for entry in entries):
+            mended[f"{role}_model"] = None
+    if not mine.representations and any(entry.representations for entry in entries):
+        mended["representation"] = None
+    one = request.judge.model_copy(update=mended)
+    takes = {name for entry in entries for name in entry.options_class.model_fields}
+    foreign = takes - set(mine.options_class.model_fields)
+    if mine.composed:
+        foreign -= member_fields(one)
+    options = {name: value for name, value in one.options.items() if name not in foreign}
+    mended = {"options": options, "success_last": one.success_last and "success" not in foreign}
+    if "prompts" in foreign:
+        mended["prompts"] = None
+    return one.model_copy(update=mended)
+
+
+def _cell(request: RunRequest, config: JudgeConfig, is_one_of_many: bool) -> Cell:
+    data, calls, run = request.data, request.calls, request.run
+    model = None
+    if config.model is not None:
+        from trajudge.eval.runs.models import make_model_side  # noqa: PLC0415 - baselines need no model
+
+        model = make_model_side(config, calls)
+    plan = make_plan(
+        config,
+        data,
+        run,
+        seed=calls.seed,
+        judge_options=judge_options(config, model),
+        calls=model.manifest if model else {},
+    )
+    if is_one_of_many and run.out:
+        plan = plan.below(run.out)
+    return Cell(config, data, calls, run, plan, model)
+
+
+def say_sources(cells: Sequence[Cell]) -> None:
+    """What was chosen for the user, once."""
+    for note in dict.fromkeys(cell.plan.source.note for cell in cells if cell.plan.source.note):
+        sys.stderr.write(note + "\n")

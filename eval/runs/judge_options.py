@@ -1,0 +1,95 @@
+"""What the command line and the models say about a judge, as the options of that judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trajudge.eval.runs.members import member_fields, member_options
+from trajudge.judges.registry import Entry, check_representation, find_judge
+from trajudge.trajectories.util.errors import UserError
+
+if TYPE_CHECKING:
+    from trajudge.eval.runs.models import ModelSide
+    from trajudge.eval.runs.settings import JudgeConfig
+
+
+def judge_options(config: JudgeConfig, model: ModelSide | None) -> dict[str, Any]:
+    """The options for ``judges.registry.make_judge``; ``model`` None: the judge needs none.
+
+    What the command line leaves open is left to the judge. Raises UserError for what this judge
+    cannot do, or cannot do with these models.
+    """
+    entry = find_judge(config.judge)
+    given = _given(config)
+    if "representation" in given:
+        check_representation(config.judge, given["representation"])
+        if len(entry.representations) == 1:
+            del given["representation"]
+    if entry.composed:
+        return _composed(config, entry, model, given)
+    if model is None:
+        return given
+    _check_models(config, entry, model, given.get("representation"))
+    facts: dict[str, Any] = {
+        "max_prompt_tokens": model.max_prompt_tokens,
+        "images": model.images,
+        **{role: model.reader(role) for role in entry.models},
+    }
+    takes = entry.options_class.model_fields
+    return {name: value for name, value in facts.items() if name in takes} | given
+
+
+def _composed(
+    config: JudgeConfig, entry: Entry, model: ModelSide | None, given: dict[str, Any]
+) -> dict[str, Any]:
+    """An option that the composed judge does not take itself is its members'."""
+    own = entry.options_class.model_fields
+    theirs = {name: value for name, value in given.items() if name not in own}
+    nobodys = theirs.keys() - member_fields(config)
+    kept = {name: value for name, value in given.items() if name in own or name in nobodys}
+    return kept | member_options(config, model, theirs)
+
+
+def _given(config: JudgeConfig) -> dict[str, Any]:
+    """What the command line names."""
+    given: dict[str, Any] = dict(config.options)
+    for name in ("representation", "prompts"):
+        if getattr(config, name) is not None:
+            given[name] = getattr(config, name)
+    takes = find_judge(config.judge).options_class.model_fields
+    if config.success_last:
+        if "success" not in takes:
+            raise UserError(
+                f"--success-last: judge {config.judge} asks for success in one way: leave it out, "
+                "or take --judge simplified"
+            )
+        given["success"] = "last"
+    for name in ("rule", "quorum", "tie"):
+        if getattr(config, name) is not None and name in takes:
+            given[name] = getattr(config, name)
+    return given
+
+
+def _check_models(
+    config: JudgeConfig, entry: Entry, model: ModelSide, representation: str | None
+) -> None:
+    """Raises UserError for a model that the judge has no use for, or that lacks what it needs."""
+    for role in model.others:
+        if role not in entry.models:
+            raise UserError(
+                f"--{role}-model {model.others[role].model}: judge {config.judge} has no {role}: "
+                "leave the option out"
+            )
+    if entry.logprobs and not model.gives_logprobs:
+        raise UserError(
+            f"--model {model.model}: Anthropic's protocol gives no token probabilities, which "
+            f"judge {config.judge} is made of: name another model or judge"
+        )
+    for role in ("judge", *entry.models):
+        side = model.others.get(role, model)
+        if entry.needs_pictures(role, representation) and not side.known.images:
+            option = "--model" if side is model else f"--{role}-model"
+            raise UserError(
+                f"{option} {side.model}: takes no images, and judge {config.judge} shows it "
+                "screenshots: name another model, or choose a judge or --representation of text"
+            )

@@ -1,0 +1,265 @@
+"""The model side of a run: adapter, engine, prices, and what a run would cost."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import JsonValue
+
+from trajudge.eval.runs.members import MEMBER, member_models
+from trajudge.eval.runs.settings import ROLES, CallConfig, JudgeConfig
+from trajudge.eval.windows import find_window
+from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.adapters.routing import make_adapter
+from trajudge.judges.adapters.windows import Window
+from trajudge.judges.engine import (
+    Asking,
+    Budget,
+    Cache,
+    DryLine,
+    DryRun,
+    Engines,
+    Gate,
+    Line,
+    Payments,
+    Retry,
+)
+from trajudge.judges.model import Picture, Request, Text, Usage
+from trajudge.judges.models.capabilities import Capability, capability
+from trajudge.judges.models.prices import Prices, load_prices
+from trajudge.judges.prompting.pictures import ImageLimits
+from trajudge.judges.prompting.reader import Reader
+from trajudge.trajectories.tokens import (
+    ImagePricing,
+    count_tokens,
+    counting_for,
+    encoding_of,
+    image_tokens,
+    likely_tokens,
+)
+
+# What a judgment's reply was seen to take, with room: for predictions and the token limit.
+EXPECTED_OUTPUT = 400
+MESSAGE_OVERHEAD = 4
+# Factors of the worst case: prose in Dutch takes up to 1.15 times our count (benchmarks), and other
+# tokenizers than OpenAI's may take half as much again.
+COUNT_MARGIN = 1.2
+GUESS_MARGIN = 1.6
+
+
+@dataclass(frozen=True)
+class ModelSide:
+    """``known.context`` is the ``window``'s; ``parameters`` are those of every call; ``adapter``
+    knows the provider; ``others`` are the models beside the judge's own, by role
+    (``captioner``)."""
+
+    model: str
+    adapter: Adapter
+    known: Capability
+    window: Window
+    parameters: Mapping[str, JsonValue]
+    prices: Prices
+    calls: CallConfig
+    others: Mapping[str, ModelSide] = field(default_factory=dict)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the run's manifest says of the model."""
+        return {
+            "model": self.model,
+            "endpoint": self.adapter.endpoint,
+            "parameters": dict(self.parameters),
+            "windows": {model: window.model_dump() for model, window in self.windows.items()},
+        }
+
+    @property
+    def windows(self) -> dict[str, Window]:
+        """Of all models, by name."""
+        return {model: side.window for model, side in self.sides.items()}
+
+    @property
+    def images(self) -> ImageLimits:
+        known = self.known
+        return ImageLimits(
+            max_side=known.image_max_side,
+            max_pixels=known.image_max_pixels,
+            max_bytes=known.image_max_bytes,
+            media_types=known.image_media_types,
+            pricing=self.pricing,
+        )
+
+    @property
+    def pricing(self) -> ImagePricing:
+        """By whose formula an image is counted in tokens."""
+        name = self.model.rpartition("/")[2]
+        if name.startswith("claude-"):
+            return "anthropic"
+        if name.startswith(("gpt-4o-mini", "gpt-4.1-mini", "gpt-4.1-nano")):
+            return "openai-mini"
+        return "openai" if name.startswith(("gpt-4", "gpt-5", "chatgpt-")) else "unknown"
+
+    @property
+    def gives_logprobs(self) -> bool:
+        """Whether token probabilities may be had; of most servers only the reply tells."""
+        return self.adapter.name != "anthropic"
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        reserved: int = self.calls.max_tokens
+        return max(1, self.known.context - reserved)
+
+    def reader(self, role: str) -> Reader:
+        """The model of that role as a judge's options name it; the judge's own by default."""
+        side = self.others.get(role, self)
+        return Reader(
+            model=None if side is self else side.model,
+            max_prompt_tokens=side.max_prompt_tokens,
+            images=side.images,
+        )
+
+    @property
+    def sides(self) -> dict[str, ModelSide]:
+        """All models by name, this one first."""
+        return {side.model: side for side in (self, *self.others.values())}
+
+    def price(self, model: str, usage: Usage) -> float | None:
+        """US dollars, None if the price is not known."""
+        return self.sides[model].prices.cost(usage, model)
+
+    def estimate(self, request: Request) -> Usage:
+        """The usage to expect of a request: its tokens by our count, an assumed reply."""
+        with counting_for(encoding_of(request.model)):
+            tokens = sum(MESSAGE_OVERHEAD + self._tokens(m.parts) for m in request.messages)
+        return Usage(input=tokens, output=min(EXPECTED_OUTPUT, self.calls.max_tokens))
+
+    def _tokens(self, parts: tuple[Text | Picture, ...]) -> int:
+        return sum(
+            likely_tokens(part.text)
+            if isinstance(part, Text)
+            else image_tokens(part.width, part.height, self.pricing)
+            for part in parts
+        )
+
+    def worst_case(self, request: Request) -> Usage:
+        """The most that a request can take: its prompt by our count and a margin (of a tokenizer
+        that is not public a wide one), and an answer as long as the request allows."""
+        encoding = encoding_of(request.model)
+        texts = [p.text for m in request.messages for p in m.parts if isinstance(p, Text)]
+        pictures = (p for m in request.messages for p in m.parts if isinstance(p, Picture))
+        if schema := request.parameters.get("response_format"):
+            texts.append(json.dumps(schema))
+        with counting_for(encoding):
+            counted = sum(map(count_tokens, texts))
+        tokens = (
+            MESSAGE_OVERHEAD * (1 + len(request.messages))
+            + ceil(counted * (COUNT_MARGIN if encoding else GUESS_MARGIN))
+            + sum(image_tokens(p.width, p.height, self.pricing) for p in pictures)
+        )
+        limit = request.parameters.get("max_tokens")
+        return Usage(input=tokens, output=limit if isinstance(limit, int) else self.known.output)
+
+    def open_cache(self) -> Cache:
+        return Cache(cache_path(self.calls.cache))
+
+    def open_engines(self, spent: float, payments: Payments | None = None) -> Engines:
+        """The engines of one session; ``spent`` dollars went to earlier ones, and ``payments``
+        takes down what this one pays."""
+        calls = self.calls
+        budget = Budget(self.price, calls.max_cost, spent, payments)
+        for model in self.sides:
+            budget.require_price(model)
+        return Engines(
+            {model: side.adapter for model, side in self.sides.items()},
+            cache=self.open_cache(),
+            gate=lambda: Gate(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm),
+            retry=Retry(np.random.default_rng(calls.seed)),
+            budget=budget,
+        )
+
+    def ask(self, engines: Engines, sample: int, *, refresh: Container[str]) -> Asking:
+        """The ``ask`` of one judgment."""
+        lines = [
+            Line(engines[model], model, side.parameters, side.estimate, side.worst_case)
+            for model, side in self.sides.items()
+        ]
+        return Asking(
+            engines[self.model],
+            self.model,
+            self.parameters,
+            estimate=self.estimate,
+            worst_case=self.worst_case,
+            sample=sample,
+            refresh=refresh,
+            others=lines[1:],
+        )
+
+    def dry_ask(self, cache: Cache, sample: int) -> DryRun:
+        """An ``ask`` that only prices."""
+        lines = [
+            DryLine(side.adapter.endpoint, model, side.parameters, side.estimate)
+            for model, side in self.sides.items()
+        ]
+        return DryRun(
+            self.adapter.endpoint,
+            self.model,
+            self.parameters,
+            estimate=self.estimate,
+            price=self.price,
+            cache=cache,
+            sample=sample,
+            others=lines[1:],
+        )
+
+
+def make_model_side(config: JudgeConfig, calls: CallConfig) -> ModelSide:
+    """From ``--model`` and the options beside it. Raises UserError for what cannot work."""
+    named = {role: getattr(config, f"{role}_model") for role in ROLES}
+    others = {
+        role: single_side(model, calls)
+        for role, model in named.items()
+        if model is not None and model != config.model
+    }
+    others |= {MEMBER + model: single_side(model, calls) for model in member_models(config)}
+    if config.model is None:
+        raise ValueError("a model side has a model")
+    return replace(single_side(config.model, calls), others=others)
+
+
+def single_side(named: str, calls: CallConfig) -> ModelSide:
+    """One model, from the options of its calls. Raises UserError for what cannot work."""
+    adapter, model = make_adapter(
+        named,
+        adapter="scripted" if calls.script and not calls.adapter else calls.adapter,
+        base_url=calls.base_url,
+        timeout=calls.timeout,
+        max_connections=calls.concurrency,
+        script=calls.script,
+        dry_run=calls.dry_run,
+    )
+    parameters: dict[str, JsonValue] = {
+        "max_tokens": calls.max_tokens,
+        "temperature": calls.temperature,
+        "seed": calls.seed,
+    }
+    prices = load_prices(
+        Path(calls.prices) if calls.prices else None,
+        built_in=not adapter.endpoint.startswith("http"),
+    )
+    window = find_window(model, adapter, calls, cache_path(calls.cache).parent)
+    known = capability(model).model_copy(update={"context": window.tokens})
+    return ModelSide(model, adapter, known, window, parameters, prices, calls)
+
+
+def cache_path(named: str | None) -> Path:
+    """``--cache``, ``TRAJUDGE_CACHE``, or a file in the user's cache folder."""
+    if named:
+        return Path(named)
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(os.environ.get("TRAJUDGE_CACHE") or Path(home) / "trajudge" / "replies.sqlite")

@@ -1,0 +1,313 @@
+"""The options of ``eval.judge``: one parser for the command line and for ``--config``.
+
+Nothing slow is imported here, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import Parser
+
+if TYPE_CHECKING:
+    from trajudge.eval.runs.settings import CallConfig, RunRequest
+    from trajudge.trajectories.model import Record
+
+DESCRIPTION = """\
+Ask a judge whether web agents succeeded, caused side effects or went round in circles, and
+measure the judge against expert annotations, the rule-based baseline beside it.
+
+  python -m eval.judge --model gpt-4o
+  python -m eval.judge --judge heuristic
+  python -m eval.judge --model my-model --base-url http://127.0.0.1:8000/v1 --limit 20
+"""
+EPILOG = """\
+exit codes: 0 done, 1 more failed judgments than --max-failures, 2 a mistake in the call or its
+files, 130 interrupted (everything kept: the same command goes on from there)
+"""
+
+
+def _count(text: str) -> int:
+    with suppress(ValueError):
+        if (value := int(text)) >= 1:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+
+
+def _amount(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= (value := float(text)) < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+
+
+def _positive(text: str) -> float:
+    with suppress(ValueError):
+        if 0 < (value := float(text)) < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+
+
+def _failures(text: str) -> float | int:
+    """A count, or a share such as ``5%``."""
+    with suppress(ValueError):
+        if text.endswith("%") and 0 <= (share := float(text[:-1])) <= 100:
+            return share / 100
+        if (value := int(text)) >= 0:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is neither a count nor a share such as 5%")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``python -m eval.judge``."""
+    made = Parser(
+        prog="python -m eval.judge",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _judge_options(made.add_argument_group("the judge"))
+    _data_options(made.add_argument_group("the trajectories"))
+    call_options(made.add_argument_group("the calls"))
+    _run_options(made.add_argument_group("the run"))
+    return made
+
+
+def _judge_options(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--model",
+        action="append",
+        metavar="NAME",
+        help="the model to ask, e.g. gpt-4o, claude-..., provider/name; may be repeated",
+    )
+    add(
+        "--judge",
+        action="append",
+        metavar="NAME",
+        help="see  python -m judges list  (default: simplified); may be repeated, and runs with "
+        "every --model",
+    )
+    add(
+        "--judge-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of this judge, or of the members of --of that take it, see  python -m "
+        "judges show NAME; may be repeated",
+    )
+    add("--of", metavar="NAME[:MODEL],...", help="the members of --judge panel or cascade")
+    add("--rule", choices=("majority", "unanimous", "mean"), help="of a panel (default: majority)")
+    add("--quorum", type=_count, metavar="N", help="answers a panel needs (default: most members)")
+    add("--tie", choices=("success", "failure"), help="of a panel's votes (default: failure)")
+    add("--captioner-model", metavar="NAME", help="describes screenshots (default: --model)")
+    add("--describer-model", metavar="NAME", help="describes changes (default: --model)")
+    add(
+        "--representation",
+        choices=("axtree", "screenshot", "both", "none"),
+        help="what the judge sees of the final page (default: the judge's own)",
+    )
+    add("--success-last", action="store_true", help="ask for success after the other labels")
+    add(
+        "--prompts",
+        choices=("trajudge", "agentrewardbench"),
+        help="our prompts (default), or the paper's, read from the installed agent-reward-bench "
+        "package",
+    )
+
+
+def _data_options(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--data",
+        metavar="KIND:PATH",
+        help="trajudge, agentrewardbench, agentrewardbench-text, browsergym, webvoyager, "
+        "online-mind2web; a bare path is detected (default: the AgentRewardBench copy on this "
+        "machine, else the bundled sample)",
+    )
+    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
+    add(
+        "--split",
+        choices=("dev", "test", "all"),
+        help="default: test where the annotations have splits, else all",
+    )
+    for name in ("benchmark", "agent", "task"):
+        add(f"--{name}", action="append", metavar="ID", help=f"only this {name}; may be repeated")
+    add("--limit", type=_count, metavar="N", help="at most N trajectories")
+    add("--stratified", action="store_true", help="spread --limit over benchmarks and agents")
+    add("--strict", action="store_true", help="stop at the first trajectory that cannot be read")
+
+
+def call_options(group: Any) -> None:
+    """How a model is reached, and what that may cost."""
+    add = group.add_argument
+    add(
+        "--adapter",
+        choices=("openai", "anthropic", "litellm", "http", "scripted"),
+        help="http: OpenAI's protocol without its SDK, faster (default: by the model's name)",
+    )
+    add("--script", metavar="FILE", help="replies for the scripted adapter (JSON Lines)")
+    add("--base-url", metavar="URL", help="a server that speaks the adapter's protocol")
+    add("--temperature", type=_amount, default=0.0, metavar="T", help="default: 0")
+    add("--max-tokens", type=_count, default=1024, metavar="N", help="of a reply (default: 1024)")
+    add("--seed", type=int, default=0, metavar="N", help="of the calls and of --stratified")
+    add("--concurrency", type=_count, default=32, metavar="N", help="calls at once (default: 32)")
+    add("--rpm", type=_positive, metavar="N", help="at most N requests a minute")
+    add("--tpm", type=_positive, metavar="N", help="at most N tokens a minute")
+    add("--context", type=_count, metavar="N", help="the model's window in tokens, where not known")
+    add("--timeout", type=_positive, default=300.0, metavar="SECONDS", help="of a call")
+    add("--max-cost", type=_amount, metavar="DOLLARS", help="stop before the run costs more")
+    add("--prices", metavar="FILE", help="a price table that goes before the built-in one")
+    add("--dry-run", action="store_true", help="price the run without a call")
+    add("--yes", action="store_true", help="do not ask before a run that costs more than $1")
+    add("--cache", metavar="FILE", help="where replies are kept (default: ~/.cache/trajudge)")
+
+
+def _run_options(group: Any) -> None:
+    add = group.add_argument
+    add("--samples", type=_count, default=1, metavar="N", help="judgments a trajectory")
+    add("--retry-failed", action="store_true", help="ask again where an earlier try failed")
+    add(
+        "--max-failures",
+        type=_failures,
+        default=0,
+        metavar="N|N%",
+        help="failed judgments that still exit with 0 (default: 0)",
+    )
+    add(
+        "--protocol",
+        choices=("default", "agentrewardbench"),
+        default="default",
+        help="what a failed judgment counts as, and how figures are rounded",
+    )
+    add("--out", metavar="DIR", help="the run's folder (default: runs/, named by its settings)")
+    add(
+        "--export",
+        nargs=2,
+        metavar=("FORMAT", "DIR"),
+        help="agentrewardbench DIR: the judgments in the published layout as well",
+    )
+    add("--config", metavar="FILE", help="options from a YAML file; the command line wins")
+
+
+def parse(argv: Sequence[str]) -> RunRequest:
+    """Read the settings from the command line, and from ``--config`` what it does not name.
+
+    Raises UserError for what the parser refuses, and for a config file that cannot be read or
+    names an unknown option.
+    """
+    made = parser()
+    config = _config_of(argv)
+    words = _config_words(made, Path(config), argv) if config else []
+    options = made.parse_args([*words, *argv])
+    options.judge = options.judge or ["simplified"]
+    _check(options)
+    return _request(options)
+
+
+def _request(options: argparse.Namespace) -> RunRequest:
+    """The typed settings of parsed options."""
+    from trajudge.eval.runs.settings import (  # noqa: PLC0415 - --help needs none of these
+        DataConfig,
+        JudgeConfig,
+        RunConfig,
+        RunRequest,
+    )
+    from trajudge.judges.options import named_options  # noqa: PLC0415
+
+    judge = {
+        **settings_of(options, JudgeConfig),
+        "judge": options.judge[0],
+        "model": None,
+        "options": named_options("--judge-option", options.judge_option),
+    }
+    return RunRequest(
+        judges=tuple(options.judge),
+        models=tuple(options.model or ()),
+        judge=JudgeConfig(**judge),
+        data=DataConfig(**settings_of(options, DataConfig)),
+        calls=call_config(options),
+        run=RunConfig(**settings_of(options, RunConfig)),
+        yes=options.yes,
+    )
+
+
+def call_config(options: argparse.Namespace) -> CallConfig:
+    """The calls' settings, for every command that has ``call_options``."""
+    from trajudge.eval.runs.settings import CallConfig  # noqa: PLC0415
+
+    return CallConfig(**settings_of(options, CallConfig))
+
+
+def settings_of(options: argparse.Namespace, kind: type[Record]) -> dict[str, Any]:
+    """The options that a settings record takes, without those that were left open."""
+    given = vars(options)
+    names = {field.alias or name for name, field in kind.model_fields.items()}
+    return {name: given[name] for name in sorted(names) if given.get(name) is not None}
+
+
+def _config_of(argv: Sequence[str]) -> str | None:
+    only = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    only.add_argument("--config")
+    found: str | None = only.parse_known_args(list(argv))[0].config
+    return found
+
+
+def _config_words(made: argparse.ArgumentParser, file: Path, argv: Sequence[str]) -> list[str]:
+    """The file's entries as command-line words, without those that the command line names."""
+    import yaml  # noqa: PLC0415 - only runs with a config file pay for it
+
+    try:
+        # BaseLoader leaves every scalar a string: the option `yes` must not turn into True.
+        entries = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}: name a readable file in --config") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{file}: not YAML ({reason}): mend the file") from error
+    if not isinstance(entries or {}, dict):
+        raise UserError(f"{file}: holds no mapping of options: write lines such as  model: gpt-4o")
+    known = {action.option_strings[-1]: action for action in made._actions}
+    named = {word.split("=")[0] for word in argv}
+    words: list[str] = []
+    for name, value in (entries or {}).items():
+        option = "--" + str(name).replace("_", "-")
+        if option not in known or option in ("--config", "--help"):
+            raise UserError(f"{file}: no option {name!r}: see  python -m eval.judge --help")
+        if option not in named:
+            words += _words(file, option, value, known[option])
+    return words
+
+
+def _words(file: Path, option: str, value: Any, action: argparse.Action) -> list[str]:
+    """One entry of the config file as command-line words."""
+    if value == "":
+        return []
+    if action.nargs == 0:
+        if value not in ("true", "false"):
+            raise UserError(f"{file}: {option[2:]}: {value!r} is neither true nor false")
+        return [option] if value == "true" else []
+    values = value if isinstance(value, list) else [value]
+    if action.nargs == 2:
+        return [option, *map(str, values)]
+    return [word for item in values for word in (option, str(item))]
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Combinations that no parser refuses by itself."""
+    if options.export and options.export[0] != "agentrewardbench":
+        raise UserError(f"--export: no format {options.export[0]!r}: use agentrewardbench")
+    if options.script and options.adapter not in (None, "scripted"):
+        raise UserError("--script goes with --adapter scripted")
+    composed = set(options.judge or ()) & {"panel", "cascade"}
+    for name in ("of", "rule", "quorum", "tie"):
+        if getattr(options, name) is not None and not composed:
+            raise UserError(f"--{name} goes with --judge panel or cascade")
+    if options.stratified and not options.limit:
+        raise UserError("--stratified goes with --limit N")

@@ -1,0 +1,167 @@
+"""What a run will do, settled before anything is asked: data, labels, judge, folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trajudge.annotations import Annotation, Labels, primary_labels
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.data.inputs import Source, find_source, open_spec
+from trajudge.eval.data.manifest import RunManifest, code_version, default_folder
+from trajudge.eval.runs.selection import Filters, select
+from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig
+from trajudge.judges.model import Judge
+from trajudge.judges.registry import find_judge, make_judge, needs_of
+from trajudge.judges.training_set import key_hash, training_hashes
+from trajudge.trajectories.added import stable_dump
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.util.errors import UserError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``keys`` are judged, in this order; ``labels`` and ``annotations`` are theirs; ``needs`` is
+    what the judge must see of each."""
+
+    source: Source
+    keys: tuple[TrajectoryKey, ...]
+    labels: Labels
+    judge_id: str
+    judge: Judge
+    needs: Needs
+    manifest: RunManifest
+    folder: Path
+
+    def with_keys(self, keys: Sequence[TrajectoryKey]) -> Plan:
+        """The same plan for some of its trajectories."""
+        return replace(self, keys=tuple(keys))
+
+    def below(self, folder: Path) -> Plan:
+        """The same plan, its run in a folder of its own below ``folder``."""
+        return replace(self, folder=folder / default_folder(self.manifest).name)
+
+    @property
+    def training(self) -> dict[str, set[TrajectoryKey]]:
+        """The trajectories that the judge was trained on, by its id."""
+        hashes = set(self.manifest.training_keys)
+        mine = {key for key in self.keys if hashes and key_hash(key) in hashes}
+        return {self.judge_id: mine} if mine else {}
+
+    @property
+    def annotations(self) -> list[Annotation]:
+        return [self.labels[key] for key in self.keys if key in self.labels]
+
+
+def make_plan(
+    config: JudgeConfig,
+    data: DataConfig,
+    run: RunConfig,
+    *,
+    seed: int,
+    judge_options: Mapping[str, Any],
+    calls: Mapping[str, Any],
+) -> Plan:
+    """Settle everything. ``judge_options`` come from the model's capabilities, ``calls`` is what
+    the manifest says of the model (model, endpoint, parameters). Raises UserError."""
+    source = find_source(data.data, data.annotations)
+    labels = primary_labels(source.annotations)
+    split = _split(data.split, labels)
+    keys = _keys(data, source, labels, split, seed)
+    name, judge = make_judge(config.judge, judge_options)
+    judge_id = f"{name}:{config.model}" if config.model else name
+    manifest = RunManifest(
+        judge=judge_id,
+        card=_card(config.judge),
+        prompt_hash=getattr(judge, "prompt_hash", None) or find_judge(config.judge).digest or None,
+        options=shown_options(config.judge, judge_options),
+        samples=run.samples,
+        seed=seed,
+        data=source.spec,
+        annotations=source.labels,
+        selection={"split": split, "trajectories": len(keys), **_asked(data)},
+        protocol=run.protocol,
+        version=code_version(),
+        training_keys=_trained_on(judge_id, judge, keys),
+        **calls,
+    )
+    folder = run.out if run.out else default_folder(manifest)
+    kept = {key: labels[key] for key in keys if key in labels}
+    needs = needs_of(config.judge, judge_options)
+    return Plan(source, tuple(keys), kept, judge_id, judge, needs, manifest, folder)
+
+
+def _split(asked: str | None, labels: Labels) -> str:
+    has_splits = any(label.split for label in labels.values())
+    if asked in ("dev", "test") and not has_splits:
+        raise UserError(
+            f"--split {asked}: the annotations of this data have no splits: leave it out"
+        )
+    return asked or ("test" if has_splits else "all")
+
+
+def _keys(
+    data: DataConfig, source: Source, labels: Labels, split: str, seed: int
+) -> list[TrajectoryKey]:
+    """The selected keys, without reading a trajectory where its key is in its path."""
+    found: list[TrajectoryKey] = []
+
+    def note(key: TrajectoryKey) -> bool:
+        found.append(key)
+        return False
+
+    for _ in open_source(open_spec(source.spec), note):
+        pass
+    return select(
+        found,
+        Filters(
+            benchmarks=data.benchmark,
+            agents=data.agent,
+            tasks=data.task,
+            split=split,
+            limit=data.limit,
+            stratified=data.stratified,
+        ),
+        splits={(k.benchmark, k.task_id): a.split for k, a in labels.items() if a.split},
+        benchmark_of=benchmark_of,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def _asked(data: DataConfig) -> dict[str, Any]:
+    names = ("benchmark", "agent", "task", "limit", "stratified")
+    found = data.model_dump(mode="json", include=set(names))
+    return {name: found[name] for name in names if found[name]}
+
+
+def _trained_on(judge_id: str, judge: Judge, keys: Sequence[TrajectoryKey]) -> list[str]:
+    """The hashes of those of ``keys`` that the judge was trained on."""
+    hashes = training_hashes(judge)
+    if hashes is None:
+        sys.stderr.write(
+            f"warning: {judge_id} was trained on trajectories that its file does not name: its "
+            "scores may be those on its training set; train it again with  python -m "
+            "eval.telemetry --out FILE\n"
+        )
+    return sorted((hashes or frozenset()) & {key_hash(key) for key in keys})
+
+
+def _card(judge: str) -> dict[str, Any]:
+    from trajudge.judges.cards import card_of  # noqa: PLC0415 - brings the templates' library
+
+    card = card_of(judge, find_judge(judge))
+    return card.model_dump(mode="json") if card else {}
+
+
+def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of the judge with their values, those that were left open as well; an option
+    that is new since the first release only where it is not at its default."""
+    kind = find_judge(judge).options_class
+    return stable_dump(kind.model_validate(given))

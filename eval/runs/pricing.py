@@ -1,0 +1,163 @@
+"""What a run would cost: ``--dry-run`` prices every judgment, the question before a dear run a
+sample of them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from trajudge.eval.runs.grid import Cell
+from trajudge.eval.runs.jobs import Job, Reading, jobs_of
+from trajudge.eval.runs.models import ModelSide
+from trajudge.eval.runs.plan import Plan
+from trajudge.eval.windows import guesses
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Call, Usage
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.tokens import counting_for, encoding_of
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE
+from trajudge.trajectories.util.terminal import one_line
+
+ASK_ABOVE = 1.0
+SAMPLED = 40
+
+
+class Prediction(NamedTuple):
+    """``judgments`` would make ``calls`` for ``cost`` dollars (None: price not known);
+    ``cached`` of the calls are answered already, or by an earlier one of them: a caption, key
+    points of a task."""
+
+    judgments: int
+    calls: int
+    cached: int
+    usage: Usage
+    cost: float | None
+
+    def times(self, judgments: int) -> Prediction:
+        """The same for ``judgments`` of that kind; the usage stays that of the sample."""
+        factor = judgments / self.judgments if self.judgments else 0.0
+        cost = None if self.cost is None else self.cost * factor
+        return Prediction(
+            judgments, round(self.calls * factor), round(self.cached * factor), self.usage, cost
+        )
+
+
+def dry_run(cells: Sequence[Cell]) -> int:
+    """Price every judgment of every run, each prompt rendered and counted, and print it."""
+    asked: set[str] = set()
+    rows = [(cell, _price_all(cell, asked)) for cell in cells]
+    for cell, found in rows:
+        sys.stdout.write(described(cell.plan.judge_id, found, model=cell.config.model) + "\n")
+    windows = {model: one for cell in cells for model, one in cell.plan.manifest.windows.items()}
+    sys.stderr.write("".join(f"warning: {one_line(said)}\n" for said in guesses(windows)))
+    if len(rows) > 1:
+        sys.stdout.write(f"total          {_money(_total([found for _, found in rows]))}\n")
+    return DONE
+
+
+def predict(cells: Sequence[Cell]) -> float | None:
+    """The cost of all runs, extrapolated from a sample of each; None if a price is not known."""
+    asked: set[str] = set()
+    return _total([_price_sample(cell, asked) for cell in cells])
+
+
+def _price_all(cell: Cell, asked: set[str]) -> Prediction:
+    """``asked`` are the requests of the runs before, which the cache will answer; this run's are
+    added."""
+    if cell.model is None:
+        return Prediction(len(cell.plan.keys), 0, 0, Usage(), 0.0)
+    jobs = jobs_of(cell.plan, cell.run.samples, (), Reading(), strict=cell.data.strict)
+    return asyncio.run(_price(cell.model, cell.plan, jobs, asked))
+
+
+def _price_sample(cell: Cell, asked: set[str]) -> Prediction:
+    """An extrapolation from at most ``SAMPLED`` trajectories, drawn with the run's seed."""
+    plan = cell.plan
+    if cell.model is None:
+        return _price_all(cell, asked)
+    rng = np.random.default_rng(cell.calls.seed)
+    count = min(SAMPLED, len(plan.keys))
+    drawn = {plan.keys[i] for i in rng.choice(len(plan.keys), size=count, replace=False)}
+    some = plan.with_keys([key for key in plan.keys if key in drawn])
+    jobs = jobs_of(some, 1, (), Reading(), strict=False)
+    found = asyncio.run(_price(cell.model, some, islice(jobs, count), asked))
+    return found.times(len(plan.keys) * cell.run.samples)
+
+
+def _total(predictions: Sequence[Prediction]) -> float | None:
+    costs = [found.cost for found in predictions if found.cost is not None]
+    return sum(costs) if len(costs) == len(predictions) else None
+
+
+def _money(cost: float | None) -> str:
+    return "unknown, for the model's price is not" if cost is None else f"${cost:.4f}"
+
+
+def described(
+    judge: str, found: Prediction, what: str = "judgments", *, model: str | None = None
+) -> str:
+    """A prediction for people, under the name of what would ask; ``what`` it would make, by which
+    ``model``."""
+    known = model is None or encoding_of(model) is not None
+    how = "estimated" if known else f"a guess: the tokenizer of {model} is not public"
+    return (
+        f"{judge}\n"
+        f"  {what:<13} {found.judgments}\n"
+        f"  calls         {found.calls}, {found.cached} of them answered by the cache\n"
+        f"  input tokens  {found.usage.input:,} ({how})\n"
+        f"  output tokens {found.usage.output:,} (assumed)\n"
+        f"  cost          {_money(found.cost)}"
+    )
+
+
+async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job], asked: set[str]) -> Prediction:
+    cache = model.open_cache()
+    calls: list[Call] = []
+    judged = 0
+    try:
+        for job in jobs:
+            judged += 1
+            if isinstance(job.item, Trajectory):
+                ask = model.dry_ask(cache, job.sample)
+                with counting_for(encoding_of(model.model)):
+                    await judge_trajectory(
+                        plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
+                    )
+                calls += ask.calls
+    finally:
+        await cache.close()
+    return priced(judged, calls, asked)
+
+
+def priced(judged: int, calls: Sequence[Call], asked: set[str]) -> Prediction:
+    """What the calls of so many judgments come to; ``asked`` gains their requests."""
+    new = {c.request: c for c in calls if not c.cached and c.request not in asked}
+    asked.update(new)
+    fresh = list(new.values())
+    costs = [call.cost for call in fresh if call.cost is not None]
+    cost = sum(costs) if len(costs) == len(fresh) else None
+    usage = sum((call.usage for call in fresh), Usage())
+    return Prediction(judged, len(calls), len(calls) - len(fresh), usage, cost)
+
+
+def confirm(cost: float | None) -> bool:
+    """Whether to go on with runs of that price: dear ones are asked about on a terminal.
+
+    Raises UserError where nobody can be asked.
+    """
+    if cost is None:
+        sys.stderr.write("the price of a model is not known: its cost is not counted\n")
+        return True
+    if cost <= ASK_ABOVE:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UserError(f"predicted to cost ${cost:.2f}: give --max-cost DOLLARS or --yes")
+    sys.stderr.write(f"predicted to cost ${cost:.2f}; go on? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

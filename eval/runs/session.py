@@ -1,0 +1,225 @@
+"""One sitting of a run: jobs in, judgments into the journal, tables out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from trajudge.eval.data.call_log import PAYMENTS, spent_in
+from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
+from trajudge.eval.data.folder_lock import locked_folder
+from trajudge.eval.data.journal import Journal, keys_in_order
+from trajudge.eval.data.manifest import open_folder
+from trajudge.eval.data.run_folder import REWARDS, read_rewards, write_labels, write_rewards
+from trajudge.eval.data.run_log import run_log
+from trajudge.eval.runs.grid import Cell
+from trajudge.eval.runs.jobs import Job, Reading, jobs_of, skipped
+from trajudge.eval.runs.outputs import write_results
+from trajudge.eval.runs.progress import Progress, telling
+from trajudge.eval.runs.workers import (
+    Halt,
+    Interrupted,
+    graceful_interrupt,
+    judge_all,
+    run_interruptible,
+)
+from trajudge.eval.windows import guesses
+from trajudge.judges.engine import Payments
+from trajudge.judges.judging import RecordingAsk, judge_trajectory
+from trajudge.judges.model import Judgment, Reply, Status
+from trajudge.trajectories.model import TrajectoryKey, Unreadable
+from trajudge.trajectories.tokens import counting_for, encoding_of
+from trajudge.trajectories.util.exits import DONE, FAILURES, INTERRUPTED
+from trajudge.trajectories.util.terminal import one_line
+
+if TYPE_CHECKING:
+    from trajudge.eval.scoring.compute import Scores
+    from trajudge.judges.engine import Engines
+
+log = logging.getLogger(__name__)
+
+
+class Outcome(NamedTuple):
+    """What a run has come to: its exit code, what it is scored from, what to tell the user."""
+
+    code: int
+    judgments: list[Judgment]
+    rewards: dict[TrajectoryKey, float | None]
+    scores: Scores
+    notes: tuple[str, ...]
+
+
+class Sitting:
+    """Judges what the run's folder does not hold yet, then scores all of it.
+
+    ``elsewhere`` is what other runs of the same command paid, by request (``eval.data.call_log``).
+    """
+
+    def __init__(self, cell: Cell, elsewhere: Mapping[str, float]) -> None:
+        self.cell = cell
+        self.plan = cell.plan
+        self.model = cell.model
+        self.elsewhere = elsewhere
+        self.halt = Halt()
+        self.reading = Reading()
+        self.total = len(cell.plan.keys) * cell.run.samples
+
+    def execute(self) -> Outcome:
+        """Judge, score, write the results.
+
+        Raises UserError for a folder of another run or one that another process is at work in, an
+        unreadable trajectory under ``--strict``, and what ends the run as a whole (no key, no
+        server, a full disk). The journal keeps whatever was judged until then.
+        """
+        with locked_folder(self.plan.folder), run_log(self.plan.folder):
+            return self._execute()
+
+    def _execute(self) -> Outcome:
+        plan = self.plan
+        sent = merged(earlier_sent(plan.folder))
+        open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
+        write_labels(plan.folder, plan.annotations)
+        if (plan.folder / REWARDS).is_file():
+            self.reading.rewards.update(read_rewards(plan.folder))
+        with Journal(plan.folder) as journal:
+            try:
+                run_interruptible(self._judge(journal))
+            finally:
+                write_rewards(plan.folder, self.reading.rewards)
+            judgments = journal.finish(keys_in_order(plan.keys))
+        rewards = self.reading.rewards
+        scores = write_results(self.cell, judgments, rewards)
+        notes = tuple(self._notes(judgments))
+        return Outcome(self._code(judgments), judgments, rewards, scores, notes)
+
+    async def _judge(self, journal: Journal) -> None:
+        cell, plan = self.cell, self.plan
+        done = journal.done(retry_failed=cell.run.retry_failed)
+        jobs = jobs_of(plan, cell.run.samples, done, self.reading, strict=cell.data.strict)
+        here = spent_in(plan.folder, journal.judgments.values())
+        spent, payments = sum({**self.elsewhere, **here}.values()), Payments(plan.folder / PAYMENTS)
+        engines = self.model.open_engines(spent, payments) if self.model else None
+        with self._graceful(engines):
+            try:
+                await self._judge_with(engines, journal, jobs, min(self.total, len(done)))
+            finally:
+                if engines:
+                    await engines.close()
+                payments.close()
+
+    async def _judge_with(
+        self, engines: Engines | None, journal: Journal, jobs: Iterator[Job], before: int
+    ) -> None:
+        plan, width = self.plan, self.cell.calls.concurrency
+        effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
+        if engines:  # without a model there is nothing to wait for, and no log
+            log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)
+        with Progress(self.total, before, name=plan.judge_id) as progress:
+
+            def record(judgment: Judgment) -> None:
+                if effective:
+                    effective.update()
+                journal.add(judgment)
+                progress.add(judgment)
+
+            async def judge_one(job: Job) -> Judgment:
+                earlier = journal.judgments.get((job.key, job.sample))
+                return await self._judge_one(job, engines, to_refresh(earlier))
+
+            async with telling(progress, engines.waits if engines else None):
+                await judge_all(jobs, judge_one, width=width, record=record, halt=self.halt)
+        if engines:
+            log.info("%s", progress.line())
+
+    async def _judge_one(
+        self, job: Job, engines: Engines | None, refresh: frozenset[str]
+    ) -> Judgment:
+        plan = self.plan
+        if isinstance(job.item, Unreadable):
+            return skipped(plan.judge_id, job.key, job.sample, job.item)
+        ask: RecordingAsk = NoModel()
+        if self.model and engines:
+            ask = self.model.ask(engines, job.sample, refresh=refresh)
+        with counting_for(encoding_of(self.model.model) if self.model else None):
+            return await judge_trajectory(
+                plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
+            )
+
+    @contextmanager
+    def _graceful(self, engines: Engines | None) -> Iterator[None]:
+        def stop(reason: Interrupted) -> None:
+            if engines:
+                engines.stop(reason)
+
+        with graceful_interrupt(self.halt, stop):
+            yield
+
+    def _failed(self, judgments: list[Judgment]) -> bool:
+        """Whether more judgments failed than ``--max-failures`` allows."""
+        failed = sum(judgment.status is not Status.OK for judgment in judgments)
+        allowed: float | int = self.cell.run.max_failures
+        return failed > (allowed * self.total if isinstance(allowed, float) else allowed)
+
+    def _code(self, judgments: list[Judgment]) -> int:
+        if self.halt.reason is not None:
+            return INTERRUPTED if isinstance(self.halt.reason, Interrupted) else FAILURES
+        return FAILURES if self._failed(judgments) else DONE
+
+    def _notes(self, judgments: list[Judgment]) -> Iterator[str]:
+        """What deserves attention once the tables are shown."""
+        for warning in self._warnings(judgments):
+            yield f"warning: {one_line(warning)}"
+        yield f"the run is in {self.plan.folder}"
+        if self.halt.reason is not None:
+            yield (
+                f"{self.halt.reason}: {len(judgments)} of {self.total} judged; the same command "
+                "goes on from there"
+            )
+        elif self._failed(judgments):
+            failed = sum(judgment.status is not Status.OK for judgment in judgments)
+            yield (
+                f"{failed} of {self.total} judgments failed, more than --max-failures "
+                f"{self.cell.run.max_failures}: --retry-failed asks for them again"
+            )
+
+    def _warnings(self, judgments: list[Judgment]) -> Iterator[str]:
+        """What could not be read, file by file, and why judgments failed, once a status."""
+        named = dict.fromkeys(f"{i.source}: {i.reason}" for i in self.reading.unreadable)
+        yield from named
+        yield from guesses(self.plan.manifest.windows)
+        for key in self.reading.repeated:
+            yield f"{key} comes twice in the data: the first one counts"
+        for status in Status:
+            why = [j.detail for j in judgments if j.status is status and j.detail not in named]
+            if why and status is not Status.OK:
+                yield f"{len(why)} {status}, the first because: {why[0]}"
+
+
+_CULPRITS = {
+    Status.UNPARSABLE: "unparsable",
+    Status.TRUNCATED: "length",
+    Status.REFUSED: "refused",
+    Status.CONTEXT_OVERFLOW: "context_overflow",
+}
+
+
+def to_refresh(earlier: Judgment | None) -> frozenset[str]:
+    """The requests that made an earlier judgment fail: they are asked again, the others are not.
+
+    Where the ledger does not tell which reply it was, all of them.
+    """
+    if earlier is None or earlier.status not in _CULPRITS:
+        return frozenset()
+    culprits = {c.request for c in earlier.calls if c.finish == _CULPRITS[earlier.status]}
+    return frozenset(culprits or {call.request for call in earlier.calls})
+
+
+class NoModel:
+    """The ``ask`` of a judge that needs no model."""
+
+    calls: tuple[()] = ()
+
+    async def __call__(self, *messages: object, **parameters: object) -> Reply:
+        raise AssertionError("a judge without a model asked one")

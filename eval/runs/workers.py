@@ -1,0 +1,169 @@
+"""Judging many trajectories at once: a fixed number of workers draw jobs from a lazy iterator."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.trajectories.util.exits import INTERRUPTED
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+MOMENT = 0.005  # seconds
+
+
+class Interrupted(Exception):
+    """The user pressed Ctrl-C once: nothing new is asked, what is under way is finished."""
+
+
+class Halt:
+    """Why a run ends early; None as long as it goes on."""
+
+    def __init__(self) -> None:
+        self.reason: BudgetSpent | Interrupted | None = None
+
+
+async def judge_all(
+    jobs: Iterator[J],
+    judge_one: Callable[[J], Awaitable[R]],
+    *,
+    width: int,
+    record: Callable[[R], None],
+    halt: Halt,
+) -> None:
+    """Make every judgment, at most ``width`` at once, and hand each to ``record`` as it comes.
+
+    The iterator is advanced in a thread, so that reading files does not hold up replies. Once
+    ``halt`` has a reason no job is begun; what was under way is still recorded. Raises the first
+    error of a job or of the iterator that is not itself a reason to halt.
+    """
+    queue = _Queue(jobs)
+
+    async def work() -> None:
+        while halt.reason is None:
+            job = await queue.next()
+            if job is None:
+                return
+            try:
+                record(await judge_one(job))
+            except (BudgetSpent, Interrupted) as reason:
+                halt.reason = reason
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(width):
+                group.create_task(work())
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from None
+
+
+class _Queue(Generic[J]):
+    """Draws jobs in a thread, for all workers that wait for one at once: a thread that competes
+    with a busy loop is slow to start, and one job each time would bound the rate of a run."""
+
+    def __init__(self, jobs: Iterator[J]) -> None:
+        self._jobs = jobs
+        self._drawn: deque[J] = deque()
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def next(self) -> J | None:
+        """The next job, None at the end."""
+        self._waiting += 1
+        try:
+            async with self._turn:
+                if not self._drawn:
+                    self._drawn.extend(await asyncio.to_thread(self._some, self._waiting))
+                return self._drawn.popleft() if self._drawn else None
+        finally:
+            self._waiting -= 1
+
+    def _some(self, most: int) -> list[J]:
+        """As many as are waited for, or as can be read in a moment: the first is not kept waiting
+        for large files behind it."""
+        until = time.monotonic() + MOMENT
+        some: list[J] = []
+        for job in islice(self._jobs, most):
+            some.append(job)
+            if time.monotonic() > until:
+                break
+        return some
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def graceful_interrupt(halt: Halt, stop: Callable[[Interrupted], None]) -> Iterator[None]:
+    """Halt and call ``stop`` at the first Ctrl-C, cancel the task at the second, and end the
+    process at the third, which loses nothing that was answered. SIGTERM is a Ctrl-C."""
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    if task is None:
+        raise RuntimeError("graceful_interrupt belongs into a task")
+    steps: Iterator[Callable[[], object]]
+
+    def first() -> None:
+        halt.reason = Interrupted("interrupted")
+        stop(halt.reason)
+
+    def come() -> None:
+        next(steps, _end)()
+
+    steps = iter((first, task.cancel))
+    earlier = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        loop.add_signal_handler(number, come)
+    try:
+        yield
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+            signal.signal(number, earlier[number])
+
+
+def _end() -> None:
+    sys.stderr.write("interrupted\n")
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
+
+
+def run_interruptible(work: Coroutine[Any, Any, R]) -> R:
+    """Like ``asyncio.run``. Raises KeyboardInterrupt if the work was cancelled by a second
+    Ctrl-C."""
+    try:
+        return asyncio.run(work)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+@contextmanager
+def terminate_as_interrupt() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does (in the main thread: elsewhere no signal
+    arrives)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, earlier)

@@ -1,0 +1,1 @@
+"""From judgments and labels to scores with intervals and comparisons."""

@@ -1,0 +1,218 @@
+"""Calibration of judges' scores: fitted on the dev split, measured on the test split.
+
+``eval.score --calibration METHOD`` shows it; what it writes holds the fitted map, which
+``read_map`` gives back for later scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from pydantic import ValidationError
+
+from trajudge.annotations.model import Labels
+from trajudge.eval.reporting.formatting import percent, with_limits
+from trajudge.eval.reporting.rendering import Table
+from trajudge.eval.scoring.observations import Observations
+from trajudge.eval.stats.judging.calibration import (
+    FittedMap,
+    Method,
+    Reliability,
+    fit_calibration,
+    reliability,
+)
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
+
+_HEAD = ("scores", "bin", "n", "tasks", "mean score", "successful [95 %]")
+
+
+class Bin(Record):
+    """Trajectories whose score lies in [``low``, ``high``), the last bin with its end: their mean
+    score and the share of successes, with 95 % limits over tasks (None: of one task)."""
+
+    low: float
+    high: float
+    n: int
+    tasks: int
+    mean_score: float
+    rate: float
+    rate_low: float | None
+    rate_high: float | None
+
+
+class ReliabilityTable(Record):
+    """The ``bins`` that have a trajectory, and the error over all."""
+
+    n: int
+    calibration_error: float
+    brier: float
+    bins: tuple[Bin, ...]
+
+
+class CalibrationMap(Record):
+    """A fitted map, as ``eval.stats.calibration.FittedMap`` has it."""
+
+    method: Method
+    scores: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
+    slope: float = 0.0
+    intercept: float = 0.0
+
+    def fitted(self) -> FittedMap:
+        """The map itself, to call with scores."""
+        return FittedMap(**self.model_dump())
+
+
+class Calibration(Record):
+    """One judge's: fitted on ``fitted_on`` dev trajectories (``left_out`` others share a task with
+    the test split), measured on the test split before (``raw``) and after (``calibrated``)."""
+
+    judge: str
+    map: CalibrationMap
+    fitted_on: int
+    left_out: int
+    raw: ReliabilityTable
+    calibrated: ReliabilityTable
+
+
+class Calibrations(Record):
+    """What ``--calibration-out`` writes."""
+
+    calibrations: tuple[Calibration, ...]
+
+
+def calibrate(
+    observed: Mapping[str, Observations], labels: Labels, method: Method
+) -> list[Calibration]:
+    """Of every judge that gives scores, from what it said of success.
+
+    Raises UserError where no judge has scores, or the labels no dev and test split to use.
+    """
+    found = []
+    for judge, seen in sorted(observed.items()):
+        scored = seen.where(seen.answered & ~np.isnan(seen.score))
+        if len(scored):
+            found.append(_calibrate(judge, scored, labels, method))
+    if not found:
+        raise UserError(
+            "--calibration: no judge here gives scores: score runs of a judge that does, such as "
+            "logprob, webjudge or rubric"
+        )
+    return found
+
+
+def _calibrate(judge: str, seen: Observations, labels: Labels, method: Method) -> Calibration:
+    keys = {place: key for key, place in seen.reference.place.items()}
+    split = np.array([labels[keys[place]].split or "" for place in seen.place.tolist()])
+    test = seen.where(split == "test")
+    shared = (split == "dev") & np.isin(seen.task, test.task)
+    dev = seen.where((split == "dev") & ~shared)
+    if not len(dev) or not len(test):
+        raise UserError(
+            f"--calibration: {judge} has {len(dev)} scored trajectories in the dev split and "
+            f"{len(test)} in the test split: it is fitted on dev and measured on test, so give "
+            "annotations with both splits and leave out --split"
+        )
+    if dev.truth.all() or not dev.truth.any():
+        raise UserError(
+            f"--calibration: the dev split of {judge} has only "
+            f"{'successes' if dev.truth.all() else 'failures'}: nothing to fit"
+        )
+    fitted = fit_calibration(dev.score, dev.truth, method)
+    return Calibration(
+        judge=judge,
+        map=CalibrationMap(**vars(fitted)),
+        fitted_on=len(dev),
+        left_out=int(shared.sum()),
+        raw=_table(reliability(test.score, test.truth, test.task, test.benchmark)),
+        calibrated=_table(reliability(fitted(test.score), test.truth, test.task, test.benchmark)),
+    )
+
+
+def _table(found: Reliability) -> ReliabilityTable:
+    limits = np.stack([found.rate.low, found.rate.high], axis=1).tolist()
+    bins = [
+        Bin(
+            low=float(found.low[i]),
+            high=float(found.high[i]),
+            n=int(found.n[i]),
+            tasks=int(found.tasks[i]),
+            mean_score=float(found.mean_score[i]),
+            rate=float(found.rate.estimate[i]),
+            rate_low=None if np.isnan(low) else low,
+            rate_high=None if np.isnan(high) else high,
+        )
+        for i, (low, high) in enumerate(limits)
+    ]
+    return ReliabilityTable(
+        n=int(found.n.sum()),
+        calibration_error=found.calibration_error,
+        brier=found.brier,
+        bins=tuple(bins),
+    )
+
+
+def calibration_tables(found: Sequence[Calibration]) -> list[Table]:
+    """A table a judge: bins of the raw scores, then of the calibrated ones, each with its error."""
+    shown = []
+    for each in found:
+        rows = [
+            row
+            for name, table in (("raw", each.raw), (each.map.method, each.calibrated))
+            for row in _rows(name, table)
+        ]
+        title = (
+            f"Calibration of {each.judge} on {each.raw.n} test trajectories, fitted on "
+            f"{each.fitted_on} of dev"
+        )
+        shown.append(Table(title, _HEAD, rows))
+    return shown
+
+
+def _rows(name: str, table: ReliabilityTable) -> list[tuple[str, ...]]:
+    rows = [
+        (
+            name,
+            f"{each.low:.1f} to {each.high:.1f}",
+            str(each.n),
+            str(each.tasks),
+            percent(each.mean_score),
+            with_limits(
+                each.rate,
+                None
+                if each.rate_low is None or each.rate_high is None
+                else (each.rate_low, each.rate_high),
+            ),
+        )
+        for each in table.bins
+    ]
+    error = f"error {percent(table.calibration_error)}, Brier {table.brier:.3f}"
+    return [*rows, (name, "all", str(table.n), "", "", error)]
+
+
+def write_calibrations(path: Path, found: Sequence[Calibration]) -> None:
+    """As JSON. Raises UserError for an unwritable file."""
+    text = Calibrations(calibrations=tuple(found)).model_dump_json(indent=2) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"--calibration-out {path}: cannot be written ({error.strerror})"
+        ) from error
+
+
+def read_map(path: Path, judge: str) -> FittedMap:
+    """The fitted map of ``judge`` in a file of ``write_calibrations``. Raises UserError."""
+    try:
+        found = Calibrations.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValidationError as error:
+        raise UserError(f"{path}: is not what --calibration-out writes") from error
+    maps = {each.judge: each.map for each in found.calibrations}
+    if judge not in maps:
+        raise UserError(f"{path}: has no calibration of {judge}; there are {', '.join(maps)}")
+    return maps[judge].fitted()

@@ -1,0 +1,131 @@
+"""Scores with their intervals, all of one kind: 95 % limits that take tasks for the units.
+
+Judges that were scored on the same trajectories are computed together; the digits do not depend on
+which others stand beside a judge.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from trajudge.eval.scoring.observations import Observations
+from trajudge.eval.scoring.records import RATES, SCORE_RATES, Limits, Rate, Score, ScoreRate
+from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.intervals.clustered_rates import ONE_TASK
+from trajudge.eval.stats.intervals.clustered_scores import BIASED, clustered_scores
+from trajudge.eval.stats.intervals.verdict_intervals import (
+    NOTHING_VARIES,
+    verdict_columns,
+    verdict_intervals,
+)
+from trajudge.eval.stats.judging.score_metrics import score_columns
+
+
+class Scored(NamedTuple):
+    """A Score and the observations that it was computed from."""
+
+    score: Score
+    seen: Observations
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """What the command line asks for: without resamples judges are not compared."""
+
+    resamples: int = 2_000
+    seed: int = 0
+
+
+@dataclass
+class _Intervals:
+    """What is known of one score's metrics beside their values."""
+
+    limits: dict[Rate | ScoreRate, Limits] = field(default_factory=dict)
+    reasons: dict[Rate | ScoreRate, str] = field(default_factory=dict)
+    design_effects: dict[Rate, float] = field(default_factory=dict)
+
+
+def with_intervals(scored: Sequence[Scored]) -> list[Score]:
+    """The scores in order, each with all intervals that are defined."""
+    told = [_Intervals() for _ in scored]
+    together: dict[bytes, list[int]] = defaultdict(list)
+    for index, item in enumerate(scored):
+        if len(item.seen):
+            together[trajectories_of(item.seen)].append(index)
+    for members in together.values():
+        _of_verdicts([scored[index] for index in members], [told[i] for i in members])
+    rates = [_of_scores(item, told[i]) for i, item in enumerate(scored)]
+    return [
+        item.score.model_copy(
+            update={
+                **rates[i],
+                "intervals": told[i].limits,
+                "no_interval": told[i].reasons,
+                "design_effects": told[i].design_effects,
+                "degenerate": tuple(
+                    name for name, reason in told[i].reasons.items() if reason == NOTHING_VARIES
+                ),
+                "tasks": _tasks(item.seen),
+            }
+        )
+        for i, item in enumerate(scored)
+    ]
+
+
+def _tasks(seen: Observations) -> int:
+    return int(np.count_nonzero(np.bincount(seen.task)))
+
+
+def trajectories_of(seen: Observations) -> bytes:
+    """Equal for observations of the same trajectories, of one reference."""
+    return seen.place.tobytes()
+
+
+def _of_verdicts(items: Sequence[Scored], told: Sequence[_Intervals]) -> None:
+    """Add the intervals of all metrics of verdicts, of scores on the same trajectories."""
+    seen = items[0].seen
+    columns = verdict_columns(
+        np.column_stack([item.seen.verdict for item in items]),
+        np.column_stack([item.seen.truth for item in items]),
+    )
+    clusters = sum_clusters(columns.reshape(len(seen), -1), seen.task, seen.benchmark)
+    counts = clusters.sums.reshape(len(clusters.sums), len(items), -1).transpose(1, 0, 2)
+    found = verdict_intervals(counts, clusters.stratum_sizes)
+    for name in RATES:
+        limited = found[name]
+        low, high = limited.low.tolist(), limited.high.tolist()
+        deff = None if limited.design_effect is None else limited.design_effect.tolist()
+        for j, here in enumerate(told):
+            if limited.reason[j]:
+                here.reasons[name] = limited.reason[j]
+            elif not np.isnan(low[j]):
+                here.limits[name] = (low[j], high[j])
+                if deff is not None:
+                    here.design_effects[name] = deff[j]
+
+
+def _of_scores(item: Scored, told: _Intervals) -> dict[str, object]:
+    """The metrics of the judge's scores, their intervals put into ``told``."""
+    has_score = ~np.isnan(item.seen.score)
+    if item.score.baseline or not has_score.any():
+        return {}
+    seen = item.seen.where(has_score)
+    clusters = sum_clusters(score_columns(seen.score, seen.truth), seen.task, seen.benchmark)
+    interval = clustered_scores(clusters.sums, clusters.stratum_sizes)
+    rates: dict[str, object] = {"scored": len(seen)}
+    for name, value, low, high in zip(
+        SCORE_RATES, interval.estimate, interval.low, interval.high, strict=True
+    ):
+        if np.isnan(value):
+            continue
+        rates[name] = float(value)
+        if np.isnan(low):
+            told.reasons[name] = BIASED if name == "calibration_error" else ONE_TASK
+        else:
+            told.limits[name] = (float(low), float(high))
+    return rates

@@ -1,0 +1,230 @@
+"""The records that scoring gives: what ``results.json`` holds and the tables show."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from trajudge.eval.scoring.metrics import Counts
+from trajudge.judges.model import Status, Usage
+from trajudge.trajectories.model import Record
+
+Label = Literal["success", "side_effect", "repetition"]
+Missing = Literal["negative", "exclude", "agentrewardbench"]
+Rate = Literal["precision", "recall", "f1", "accuracy", "npv", "tnr", "kappa", "mcc"]
+ScoreRate = Literal["roc_auc", "average_precision", "brier", "calibration_error"]
+LABELS: tuple[Label, ...] = get_args(Label)
+RATES: tuple[Rate, ...] = get_args(Rate)
+SCORE_RATES: tuple[ScoreRate, ...] = get_args(ScoreRate)
+LABEL_TITLES: dict[Label, str] = {
+    "success": "Success",
+    "side_effect": "Side effect",
+    "repetition": "Repetition",
+}
+OVERALL = "overall"
+ALL_AGENTS = "all"
+RULE_BASED = "rule-based"
+
+# Two judges are told apart by a corrected p-value of at most this.
+ALPHA = 0.05
+
+Limits = tuple[float, float]
+
+
+class Score(Record):
+    """One judge (or the rule-based ``baseline`` on the same trajectories) on one label.
+
+    ``n`` trajectories of ``tasks`` tasks were scored, ``positives`` of them labelled positive;
+    ``missing`` of the ``n`` judgments failed (under ``exclude``: beside the ``n``). Left out and
+    counted: ``unsure`` labels and, for the baseline, trajectories ``without_reward``. Rates are
+    fractions, None where undefined. The last four are those of the judge's scores, on ``scored``
+    trajectories.
+
+    ``intervals`` holds the 95 % limits of what has them, all cluster-robust over tasks
+    (``eval.stats.intervals.clustered_rates``); ``no_interval`` says why a metric that is defined
+    has none, ``degenerate`` are those of which because nothing varies. ``design_effects``: how many
+    times larger a rate's variance is than that of independent trajectories. Results of earlier
+    versions hold Wilson's limits for independent trajectories, and a bootstrap's percentiles for
+    the rest.
+    """
+
+    judge: str
+    baseline: bool = False
+    benchmark: str
+    agent: str = ALL_AGENTS
+    label: Label
+    n: int
+    tasks: int = 0
+    positives: int
+    counts: Counts
+    missing: int = 0
+    unsure: int = 0
+    without_reward: int = 0
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    accuracy: float | None
+    npv: float | None
+    tnr: float | None
+    kappa: float | None
+    mcc: float | None
+    scored: int = 0
+    roc_auc: float | None = None
+    average_precision: float | None = None
+    brier: float | None = None
+    calibration_error: float | None = None
+    intervals: dict[Rate | ScoreRate, Limits] = Field(default_factory=dict)
+    degenerate: tuple[Rate | ScoreRate, ...] = ()
+    no_interval: dict[Rate | ScoreRate, str] = Field(default_factory=dict)
+    design_effects: dict[Rate, float] = Field(default_factory=dict)
+
+    @property
+    def precision_low(self) -> float | None:
+        return self.intervals["precision"][0] if "precision" in self.intervals else None
+
+    @property
+    def precision_high(self) -> float | None:
+        return self.intervals["precision"][1] if "precision" in self.intervals else None
+
+
+class SuccessRate(Record):
+    """How often the agent succeeded: by the ``expert``, by the ``judge``'s verdicts, and by the
+    mean of the official reward (not thresholded) of the ``rewarded`` among the ``n``
+    trajectories. Fractions with 95 % limits, cluster-robust over tasks."""
+
+    judge: str
+    benchmark: str
+    agent: str
+    n: int
+    rewarded: int
+    expert: float | None
+    judge_rate: float | None
+    rule_based: float | None
+    intervals: dict[Literal["expert", "judge_rate", "rule_based"], Limits] = Field(
+        default_factory=dict
+    )
+
+
+class Coverage(Record):
+    """How the judgments of one judge ended: ``statuses`` sum to ``judged``. Beside them the
+    trajectories of the run that were not judged, and the judged ones without annotation.
+    ``training`` counts those that the judge was trained on, which are left out of all else.
+
+    ``shortened`` counts the judgments of which a prompt showed less than was recorded, by the
+    furthest rung of the truncation ladder that a prompt which was answered stood on; ``fewer``:
+    screenshots were left out."""
+
+    judge: str
+    benchmark: str
+    agent: str = ALL_AGENTS
+    judged: int
+    statuses: dict[Status, int]
+    shortened: dict[str, int] = Field(default_factory=dict)
+    unjudged: int
+    unlabelled: int
+    training: int = 0
+
+
+class Ledger(Record):
+    """What calls used. ``cost`` in US dollars over the calls whose price is known, None if there
+    is none; ``unpriced`` calls come on top. ``seconds`` is the latency of those that were sent,
+    added up."""
+
+    calls: int
+    usage: Usage
+    cost: float | None
+    unpriced: int
+    seconds: float = 0.0
+
+
+class StageLedger(Ledger):
+    """One stage of a judge: caption, describe, verdict, ..."""
+
+    stage: str
+
+
+class Spending(Ledger):
+    """What one judge used; ``stages`` in the order in which it asks."""
+
+    judge: str
+    stages: tuple[StageLedger, ...]
+
+
+class Difference(Record):
+    """``first`` minus ``second`` in one metric, on the ``n`` trajectories that both judged.
+
+    ``low`` and ``high`` are 95 % limits over tasks
+    (``eval.stats.intervals.clustered_differences``), ``p`` the level at which they exclude zero and
+    ``p_holm`` that corrected for the number of pairs; None where undefined. ``note`` says why.
+    """
+
+    benchmark: str = OVERALL
+    label: Label = "success"
+    metric: Rate
+    first: str
+    second: str
+    n: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    note: str = ""
+
+
+class Discordance(Record):
+    """McNemar's exact test of who is right more often (accuracy, trajectories independent), and
+    ``improvement``, the probability that on a task drawn at random a verdict of ``first`` is better
+    than one of ``second`` (a tie counts half), with 95 % limits over tasks."""
+
+    benchmark: str = OVERALL
+    label: Label = "success"
+    first: str
+    second: str
+    n: int
+    only_first_right: int
+    only_second_right: int
+    p: float
+    p_holm: float
+    improvement: float | None = None
+    improvement_low: float | None = None
+    improvement_high: float | None = None
+
+
+class Ranking(Record):
+    """Judges by one metric, best first. ``ties`` are the longest runs of neighbours of whom no
+    two are told apart (Demšar 2006's bars), ``apart`` the pairs that are."""
+
+    benchmark: str = OVERALL
+    label: Label = "success"
+    metric: Rate
+    judges: tuple[str, ...]
+    ties: tuple[tuple[str, ...], ...]
+    apart: tuple[tuple[str, str], ...]
+
+
+class Comparison(Record):
+    """Every pair of judges on every label that both were asked for, over all benchmarks first."""
+
+    differences: tuple[Difference, ...] = ()
+    discordances: tuple[Discordance, ...] = ()
+    rankings: tuple[Ranking, ...] = ()
+
+
+class Scores(Record):
+    """Everything that the tables show, in a stable order. ``resamples`` and ``seed`` are what was
+    asked for: no interval needs them today, but without resamples judges are not compared.
+    ``against_baseline``: every judge less the rule-based baseline on the same trajectories,
+    ``p_holm`` over the judges."""
+
+    missing: Missing
+    resamples: int
+    seed: int
+    scores: tuple[Score, ...]
+    success_rates: tuple[SuccessRate, ...] = ()
+    comparison: Comparison = Comparison()
+    against_baseline: tuple[Difference, ...] = ()
+    coverage: tuple[Coverage, ...]
+    spending: tuple[Spending, ...]
+    remarks: tuple[str, ...] = ()

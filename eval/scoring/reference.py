@@ -1,0 +1,79 @@
+"""What is known of trajectories whoever judges them, as arrays that all judges share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.annotations.model import Annotation, Labels
+from trajudge.eval.scoring.records import LABELS, Label
+from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.trajectories.model import TrajectoryKey
+
+UNKNOWN = -1
+
+Name = TypeVar("Name", str, tuple[str, str])
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Arrays of one shape (T,), one place a trajectory in the order of keys; ``place`` finds it.
+
+    ``benchmark`` and ``agent`` index the names in ``benchmarks`` and ``agents``; ``task`` is a
+    number of its own for every task of a benchmark. ``truth`` is 1, 0 or UNKNOWN by label, which
+    is all that a trajectory that is not ``annotated`` has; ``reward`` is nan where unknown.
+    """
+
+    place: Mapping[TrajectoryKey, int]
+    benchmarks: tuple[str, ...]
+    agents: tuple[str, ...]
+    benchmark: Ints
+    agent: Ints
+    task: Ints
+    annotated: Bools
+    truth: Mapping[Label, NDArray[np.int8]]
+    reward: Floats
+
+    @classmethod
+    def of(
+        cls,
+        keys: Iterable[TrajectoryKey],
+        labels: Labels,
+        rewards: Mapping[TrajectoryKey, float | None],
+    ) -> Reference:
+        """What the labels and the official rewards say of ``keys``."""
+        ordered = sorted(keys, key=lambda key: key.order)
+        benchmarks, benchmark = _codes([benchmark_of(key) for key in ordered])
+        agents, agent = _codes([key.agent for key in ordered])
+        expert = [labels.get(key) for key in ordered]
+        reward = [rewards.get(key) for key in ordered]
+        return cls(
+            place={key: place for place, key in enumerate(ordered)},
+            benchmarks=benchmarks,
+            agents=agents,
+            benchmark=benchmark,
+            agent=agent,
+            task=_codes([(benchmark_of(key), key.task_id) for key in ordered])[1],
+            annotated=np.array([found is not None for found in expert], dtype=bool),
+            truth={
+                label: np.array([_truth(e, label) for e in expert], np.int8) for label in LABELS
+            },
+            reward=np.array([np.nan if r is None else r for r in reward], dtype=float),
+        )
+
+
+def _truth(expert: Annotation | None, label: Label) -> int:
+    said = None if expert is None else getattr(expert, label)
+    return UNKNOWN if said is None else int(said)
+
+
+def _codes(names: list[Name]) -> tuple[tuple[Name, ...], Ints]:
+    """The distinct names in order, and the place of each among them."""
+    distinct = sorted(set(names))
+    code = {name: number for number, name in enumerate(distinct)}
+    return tuple(distinct), np.array([code[name] for name in names], dtype=np.int64)

@@ -1,0 +1,1 @@
+"""Candidates measured and tested: scores, rates, corrections, transport, yields."""

@@ -1,0 +1,119 @@
+"""What the tests see: who accepts which labelled trajectory, and whether it had succeeded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.annotations.model import Labels
+from trajudge.eval.select.measures.rates import cluster_sums
+from trajudge.eval.select.measures.scores import accepts, judge_scores, price, rule_scores
+from trajudge.eval.select.plan import Plan, Target
+from trajudge.eval.stats.interval import Bools, Ints
+from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """N labelled trajectories and L candidates, in the plan's order.
+
+    ``judged`` (N, L): the candidate has a score; ``accepted`` (N, L) is within it. ``prices``
+    are dollars a trajectory by candidate. ``unsure`` labels are left out and counted.
+    ``agents`` counts the trajectories of each agent.
+    """
+
+    success: Bools
+    task: Ints
+    benchmark: NDArray[np.str_]
+    judged: Bools
+    accepted: Bools
+    prices: tuple[float | None, ...]
+    unsure: int = 0
+    agents: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """Those with a labelled trajectory; known ones in the paper's order, others by name."""
+        found = set(self.benchmark.tolist())
+        known = [name for name in BENCHMARKS if name in found]
+        return [*known, *sorted(found - set(known))]
+
+    def within(self, chosen: Bools) -> Evidence:
+        """The chosen trajectories (N,) alone."""
+        return Evidence(
+            self.success[chosen],
+            self.task[chosen],
+            self.benchmark[chosen],
+            self.judged[chosen],
+            self.accepted[chosen],
+            self.prices,
+        )
+
+    def clusters(self, hits: Bools, trials: Bools) -> Clusters:
+        """Sums by task within benchmark of two arrays (N, L)."""
+        return cluster_sums(hits, trials, self.task, self.benchmark)
+
+
+def gather(plan: Plan, judgments: Sequence[Judgment], labels: Labels) -> Evidence:
+    """The evidence on every candidate over the trajectories that any judge of the plan judged.
+
+    Raises UserError if none of them is labelled.
+    """
+    scored = {use: judge_scores(judgments, use) for use in {f.rule.use for f in plan.families}}
+    named = {judge for family in plan.families for judge in family.rule.judges}
+    split = {k for k, a in labels.items() if plan.split in ("all", a.split)}
+    keys = sorted({j.key for j in judgments if j.judge in named} & split, key=lambda k: k.order)
+    known = [key for key in keys if labels[key].success is not None]
+    if not known:
+        raise UserError(
+            f"none of the judged trajectories has an expert label of success (split {plan.split}): "
+            "name labels with --annotations KIND:PATH"
+        )
+    tasks = {task: number for number, task in enumerate(sorted({_task(k) for k in known}))}
+    judged, accepted, prices = [], [], []
+    for family in plan.families:
+        mine = scored[family.rule.use]
+        scores = rule_scores(family.rule, mine, known)
+        asked = [key for key, has in zip(known, ~np.isnan(scores), strict=True) if has]
+        cost = price(family.rule, mine, asked, plan.prices.judgments)
+        for threshold in family.thresholds:
+            judged.append(~np.isnan(scores))
+            accepted.append(accepts(scores, threshold))
+            prices.append(cost)
+    return Evidence(
+        success=np.array([bool(labels[key].success) for key in known], dtype=bool),
+        task=np.array([tasks[_task(key)] for key in known], dtype=np.int64),
+        benchmark=np.array([benchmark_of(key) for key in known], dtype=np.str_),
+        judged=np.stack(judged, axis=1),
+        accepted=np.stack(accepted, axis=1),
+        prices=tuple(prices),
+        unsure=len(keys) - len(known),
+        agents=dict(sorted(Counter(key.agent for key in known).items())),
+    )
+
+
+def _task(key: TrajectoryKey) -> tuple[str, str]:
+    return (key.benchmark, key.task_id)
+
+
+def targeted(evidence: Evidence, target: Target) -> tuple[Bools, Bools]:
+    """Hits and trials (N, L) of the rate that the target bounds from below: successes among the
+    accepted, or rejections among the failures."""
+    success = evidence.success[:, None]
+    if target.kind == "precision":
+        return evidence.accepted & success, evidence.accepted
+    failures = evidence.judged & ~success
+    return failures & ~evidence.accepted, failures
+
+
+def bound(target: Target) -> float:
+    """What that rate must reach."""
+    return target.rate if target.kind == "precision" else 1 - target.rate

@@ -1,0 +1,207 @@
+"""Is a rate above a bound? Tests and one-sided limits of L rates at once, on clustered trials.
+
+A rate is hits / trials: of what a candidate accepts, how much succeeded. Trajectories of one task
+succeed together, so tasks are clusters within benchmarks (strata). Two p-values are taken and the
+larger counts: the exact binomial, which alone is the test where no task has two trials, and a
+cluster-robust t, right where trials of one task agree (Statistical Precipice, section 2.2; Cochran
+1977, sections 6 and 9).
+
+The plain t errs too often here: near a high bound the few tasks that fail throughout carry most of
+the variance, and where none of them was drawn the rate looks both higher and more certain than it
+is. Two things keep the test to its level (``python -m benchmarks.select_errors`` measures it): t is
+corrected for skewness (Hall 1992, On the removal of skewness by transformation), and as half a
+count is added to a proportion, a third of a task that failed throughout is added, the less the more
+such tasks were drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from trajudge.eval.stats.interval import Floats
+from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters, sum_clusters
+
+_GRID = 64
+_BISECTIONS = 40
+# Chosen by the simulation: the smallest that keep the test to its level on the whole grid.
+_FAILED_TASK = 1 / 3
+_MOST_SKEWED = 0.5
+_LARGEST_T = 50.0
+
+
+@dataclass(frozen=True, eq=False)
+class RateSums:
+    """What the tests need of L rates; everything of shape (L,).
+
+    ``hits - rate * trials`` has the variance ``hh - 2 rate ht + rate^2 tt`` and, from ``cubes``
+    (4, L), the sums of hits^3, hits^2 trials, hits trials^2 and trials^3 about their means, its
+    third moment. ``df`` are clusters with a trial less the strata that have one. ``size`` is that
+    of the task of a trial, on average. ``all_hit`` and ``all_missed`` count tasks of two trials or
+    more without a miss, and without a hit.
+    """
+
+    hits: Floats
+    trials: Floats
+    hh: Floats
+    ht: Floats
+    tt: Floats
+    df: Floats
+    cubes: Floats
+    size: Floats
+    all_hit: Floats
+    all_missed: Floats
+
+    @property
+    def estimate(self) -> Floats:
+        """hits / trials; ``nan`` without a trial."""
+        return np.asarray(self.hits / np.where(self.trials > 0, self.trials, np.nan))
+
+    @property
+    def misses(self) -> RateSums:
+        """The rate of the other outcome."""
+        hh = self.tt - 2 * self.ht + self.hh
+        hhh, hht, htt, ttt = self.cubes
+        cubes = [ttt - 3 * htt + 3 * hht - hhh, ttt - 2 * htt + hht, ttt - htt, ttt]
+        return RateSums(
+            self.trials - self.hits,
+            self.trials,
+            hh,
+            self.tt - self.ht,
+            self.tt,
+            self.df,
+            np.stack(cubes),
+            self.size,
+            self.all_missed,
+            self.all_hit,
+        )
+
+    def variance(self, rate: ArrayLike) -> Floats:
+        """Of ``hits - rate * trials``, over draws of whole tasks within benchmarks."""
+        at = np.asarray(rate, dtype=float)
+        return np.maximum(self.hh - 2 * at * self.ht + at**2 * self.tt, 0)
+
+    def third_moment(self, rate: ArrayLike) -> Floats:
+        """Of ``hits - rate * trials``."""
+        at = np.asarray(rate, dtype=float)
+        hhh, hht, htt, ttt = self.cubes
+        return np.asarray(hhh - 3 * at * hht + 3 * at**2 * htt - at**3 * ttt)
+
+
+def cluster_sums(
+    hits: ArrayLike, trials: ArrayLike, task: ArrayLike, benchmark: ArrayLike
+) -> Clusters:
+    """Columns hits | trials (C, 2L) by task, of 0/1 arrays (N, L)."""
+    table = np.concatenate([np.asarray(hits, float), np.asarray(trials, float)], axis=1)
+    return sum_clusters(table, task, benchmark)
+
+
+def rate_sums(clusters: Clusters) -> RateSums:
+    """The sums of ``cluster_sums``. A benchmark of one task counts with its square, not with
+    nothing: its spread is not known."""
+    width = clusters.sums.shape[1] // 2
+    squares, df = np.zeros((3, width)), np.zeros(width)
+    for part in np.split(clusters.sums, np.cumsum(clusters.stratum_sizes)[:-1]):
+        m = len(part)
+        centred = part - part.mean(axis=0) if m > 1 else part
+        hits, trials = centred[:, :width], centred[:, width:]
+        factor = m / (m - 1) if m > 1 else 1.0
+        squares += factor * np.stack([hits**2, hits * trials, trials**2]).sum(axis=1)
+        active = (part[:, width:] > 0).sum(axis=0)
+        df += np.maximum(active - 1, 0)
+    total, (hh, ht, tt) = clusters.total, squares
+    hits, trials = clusters.sums[:, :width], clusters.sums[:, width:]
+    several = trials > 1
+    return RateSums(
+        hits=total[:width],
+        trials=total[width:],
+        hh=hh,
+        ht=ht,
+        tt=tt,
+        df=df,
+        cubes=_cubes(clusters.sums),
+        size=(trials**2).sum(axis=0) / np.maximum(total[width:], 1),
+        all_hit=(several & (hits == trials)).sum(axis=0).astype(float),
+        all_missed=(several & (hits == 0)).sum(axis=0).astype(float),
+    )
+
+
+def _cubes(sums: Floats) -> Floats:
+    """Third moments (4, L) about the means of all tasks: within benchmarks of two tasks, where the
+    mean lies in the middle, there would be none."""
+    width = sums.shape[1] // 2
+    centred = sums - sums.mean(axis=0) if len(sums) > 1 else sums
+    hits, trials = centred[:, :width], centred[:, width:]
+    both = hits * trials
+    return np.asarray(np.stack([hits**3, hits * both, both * trials, trials**3]).sum(axis=1))
+
+
+def p_values(rates: RateSums, bound: ArrayLike) -> Floats:
+    """One-sided p-values (L,) of "the rate is below ``bound``"; 1 where nothing was tried."""
+    at = np.broadcast_to(np.asarray(bound, dtype=float), rates.hits.shape)
+    return np.maximum(binomial_p(rates.hits, rates.trials, at), _cluster_p(rates, at))
+
+
+def binomial_p(hits: Floats, trials: Floats, bound: ArrayLike) -> Floats:
+    """P[Binomial(trials, bound) >= hits], 1 where there is no hit."""
+    some = hits > 0
+    with np.errstate(invalid="ignore"):
+        tail = special.betainc(np.where(some, hits, 1), np.maximum(trials - hits, 0) + 1, bound)
+    return np.where(some, tail, 1.0)
+
+
+def _cluster_p(rates: RateSums, at: Floats) -> Floats:
+    tail = special.stdtr(np.where(rates.df > 0, rates.df, np.nan), -_corrected_t(rates, at))
+    # Trials of different tasks are independent: the exact binomial says all there is to say.
+    alone = (rates.size <= 1) & (rates.df > 0)
+    return np.where(np.isnan(tail), 1.0, np.where(alone, 0.0, tail))
+
+
+def _corrected_t(rates: RateSums, at: Floats) -> Floats:
+    """The excess of hits over the bound by its standard error, corrected for skewness."""
+    # The share of a task that failed throughout; it vanishes where no task has two trials.
+    share = _FAILED_TASK / (1 + rates.all_missed)
+    failed = -at * np.sqrt(rates.size * np.maximum(rates.size - 1, 0))
+    excess = rates.hits - at * rates.trials + share * failed
+    variance = rates.variance(at) + share * failed**2
+    third = rates.third_moment(at) + share * failed**3
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = excess / np.sqrt(variance)
+        skewness = np.where(variance > 0, third / variance**1.5, 0.0)
+    t = np.where(variance > 0, t, np.where(excess > 0, np.inf, -np.inf))
+    t = np.clip(t, -_LARGEST_T, _LARGEST_T)
+    skewness = np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED)
+    return t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6
+
+
+def lower_limits(rates: RateSums, level: ArrayLike) -> Floats:
+    """The largest bound (L,) that ``p_values`` rejects at ``level``: the rate is at least that
+    with confidence 1 - level; ``nan`` without a trial."""
+    alpha = np.broadcast_to(np.asarray(level, dtype=float), rates.hits.shape)
+    top = np.nan_to_num(rates.estimate)
+    # With few tasks a small bound may pass where a larger one is rejected: look everywhere first.
+    rejected = np.stack([p_values(rates, top * part / _GRID) <= alpha for part in range(_GRID)])
+    last = np.where(rejected.any(axis=0), _GRID - 1 - rejected[::-1].argmax(axis=0), 0)
+    low, high = top * last / _GRID, top * (last + 1) / _GRID
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        passed = p_values(rates, middle) <= alpha
+        low, high = np.where(passed, middle, low), np.where(passed, high, middle)
+    return np.where(rates.trials > 0, np.where(rejected.any(axis=0), low, 0.0), np.nan)
+
+
+def upper_limits(rates: RateSums, level: ArrayLike) -> Floats:
+    """The rate is at most that with confidence 1 - level."""
+    return np.asarray(1 - lower_limits(rates.misses, level))
+
+
+def design_effects(rates: RateSums) -> Floats:
+    """How many times larger the variance is than that of independent trials, at least 1."""
+    rate = np.nan_to_num(rates.estimate)
+    independent = rates.trials * rate * (1 - rate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = rates.variance(rate) / independent
+    return np.maximum(np.where(independent > 0, ratio, 1.0), 1.0)

@@ -1,0 +1,147 @@
+"""Scores of trajectories under a rule, and what asking for them costs. No label is read here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+
+import numpy as np
+
+from trajudge.eval.data.run_folder import judgment_line
+from trajudge.eval.select.plan import Family, Rule
+from trajudge.eval.stats.interval import Bools, Floats
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+
+JudgeScores = Mapping[TrajectoryKey, float]
+# Votes of a panel are thirds; what a person writes as a threshold is rounded.
+_TOLERANCE = 1e-9
+_MOST_THRESHOLDS = 12
+
+
+def judge_scores(judgments: Iterable[Judgment], use: str = "score") -> dict[str, JudgeScores]:
+    """judge -> trajectory -> score in [0, 1], the mean over the samples that answered."""
+    samples: dict[str, dict[TrajectoryKey, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for judgment in judgments:
+        given = samples[judgment.judge][judgment.key]
+        value = _value(judgment, use)
+        if value is not None:
+            given.append(value)
+    return {
+        judge: {key: sum(given) / len(given) if given else 0.0 for key, given in found.items()}
+        for judge, found in samples.items()
+    }
+
+
+def _value(judgment: Judgment, use: str) -> float | None:
+    """None where the judgment failed or answered neither."""
+    if judgment.status is not Status.OK:
+        return None
+    if use == "score" and judgment.score is not None:
+        return judgment.score
+    return None if judgment.success is None else float(judgment.success)
+
+
+def rule_scores(
+    rule: Rule, scored: Mapping[str, JudgeScores], keys: Sequence[TrajectoryKey]
+) -> Floats:
+    """The rule's score of every key, (N,); ``nan`` where a judge that it needs has not judged."""
+    members = np.stack([_column(scored, judge, keys) for judge in rule.judges])
+    if rule.kind != "cascade":
+        return np.asarray(members.mean(axis=0))
+    # A judge is asked only where all before it let the trajectory through.
+    asked, result = ~np.isnan(members[0]), members[-1].copy()
+    for scores in members[:-1]:
+        result = np.where(asked & (scores < rule.gate - _TOLERANCE), 0.0, result)
+        asked &= accepts(scores, rule.gate)
+    result = np.where(np.isnan(members[0]), np.nan, result)
+    if np.isnan(result[asked]).any():
+        # Some that got through were never judged: the rest alone would be a biased choice.
+        result = np.where(np.isnan(members).any(axis=0), np.nan, result)
+    return np.asarray(result)
+
+
+def _column(scored: Mapping[str, JudgeScores], judge: str, keys: Sequence[TrajectoryKey]) -> Floats:
+    if judge not in scored:
+        known = ", ".join(sorted(scored)) or "none"
+        raise UserError(f"no judgments of {judge!r} are given: there are those of {known}")
+    mine = scored[judge]
+    return np.array([mine.get(key, np.nan) for key in keys], dtype=float)
+
+
+def accepts(scores: Floats, threshold: float) -> Bools:
+    """Which scores reach the threshold, (N,); a missing score does not."""
+    return np.asarray(np.nan_to_num(scores, nan=-1.0) >= threshold - _TOLERANCE)
+
+
+def accepts_score(score: float, threshold: float) -> bool:
+    """The same for one score."""
+    return score >= threshold - _TOLERANCE
+
+
+def price(
+    rule: Rule,
+    scored: Mapping[str, JudgeScores],
+    keys: Sequence[TrajectoryKey],
+    prices: Mapping[str, float | None],
+) -> float | None:
+    """Dollars a trajectory: of a cascade each judge for the share that reaches it; None where a
+    price is not known."""
+    asked, total = np.ones(len(keys), dtype=bool), 0.0
+    for judge in rule.judges:
+        each = prices.get(judge)
+        if each is None or not len(keys):
+            return None
+        total += each * float(asked.mean())
+        if rule.kind == "cascade":
+            asked &= accepts(_column(scored, judge, keys), rule.gate)
+    return total
+
+
+def measured_prices(judgments: Iterable[Judgment]) -> dict[str, float | None]:
+    """judge -> mean dollars a trajectory, None where the price of any call is not known."""
+    costs: dict[str, list[float | None]] = defaultdict(list)
+    keys: dict[str, set[TrajectoryKey]] = defaultdict(set)
+    for judgment in judgments:
+        costs[judgment.judge] += [call.cost for call in judgment.calls]
+        keys[judgment.judge].add(judgment.key)
+    prices: dict[str, float | None] = {}
+    for judge, found in costs.items():
+        known = [cost for cost in found if cost is not None]
+        prices[judge] = sum(known) / len(keys[judge]) if len(known) == len(found) else None
+    return prices
+
+
+def default_families(judgments: Sequence[Judgment]) -> list[Family]:
+    """Every judge by itself."""
+    scored = judge_scores(judgments)
+    return [family(Rule(judges=(judge,)), scored) for judge in sorted(scored)]
+
+
+def family(rule: Rule, scored: Mapping[str, JudgeScores]) -> Family:
+    """The rule with thresholds at the scores that occur, at most 12 of them, evenly spread over
+    the trajectories (which takes no label); the looser half of a judge's scale, below one half,
+    is left out because it contradicts the judge's own verdict."""
+    keys = sorted(set().union(*(scored.get(j, {}) for j in rule.judges)), key=lambda k: k.order)
+    found = rule_scores(rule, scored, keys)
+    upper = found[found >= 0.5]
+    values = np.unique(upper)
+    if len(values) > _MOST_THRESHOLDS:
+        spread = np.linspace(0, 1, _MOST_THRESHOLDS)
+        values = np.unique(np.quantile(upper, spread, method="inverted_cdf"))
+    thresholds = tuple(float(value) for value in values[::-1]) or (1.0,)
+    return Family(name=rule_name(rule), rule=rule, thresholds=thresholds)
+
+
+def rule_name(rule: Rule) -> str:
+    """As tables name it."""
+    joint = {"judge": "", "panel": " + ", "cascade": " then "}[rule.kind]
+    return joint.join(rule.judges) + (" (verdict)" if rule.use == "verdict" else "")
+
+
+def judgments_hash(judgments: Iterable[Judgment]) -> str:
+    """SHA-256 (hexadecimal) over all judgments, whatever their order."""
+    lines = sorted(judgment_line(judgment) for judgment in judgments)
+    return sha256(b"".join(lines)).hexdigest()

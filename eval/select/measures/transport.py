@@ -1,0 +1,199 @@
+"""May a choice made here be carried to a benchmark without labels?
+
+Where only the share of successes differs, the precision there follows from the true- and
+false-positive rates: P' = TPR p / (TPR p + FPR (1 - p)). That holds only where both rates are the
+same on every benchmark. That no difference was found does not show it: with few labels none ever
+is. So equivalence is tested: each pair of benchmarks has to be shown to differ by at most a stated
+margin, and the limits that the carried target rests on give that margin away. AgentRewardBench's
+judges all fail it. Where it is not shown, nothing is carried over, and labels are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from trajudge.eval.select.measures.evidence import Evidence
+from trajudge.eval.select.measures.labels_needed import labels_needed
+from trajudge.eval.select.measures.rates import (
+    design_effects,
+    lower_limits,
+    rate_sums,
+    upper_limits,
+)
+from trajudge.eval.select.plan import Target
+from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.trajectories.added import added
+from trajudge.trajectories.model import Record
+
+
+class Homogeneity(Record):
+    """Pearson's chi-square test that a rate is the same on every benchmark. ``p_value`` is None
+    where fewer than two benchmarks have a trial. ``rates`` by benchmark: hits and trials."""
+
+    rates: dict[str, tuple[int, int]]
+    chi_square: float | None
+    df: int
+    p_value: float | None
+
+
+class Equivalence(Record):
+    """The largest difference of a rate between two of the benchmarks that the data do not exclude
+    (one-sided, tasks as clusters); None where fewer than two benchmarks have a trial. Both at most
+    ``margin``: the rates are equivalent (two one-sided tests for each pair; no correction for the
+    number of pairs is needed, because all have to pass)."""
+
+    margin: float
+    false_positive: float | None
+    true_positive: float | None
+
+    @property
+    def shown(self) -> bool:
+        """Whether both rates are equivalent."""
+        each = (self.false_positive, self.true_positive)
+        return all(found is not None and found <= self.margin for found in each)
+
+
+class Transport(Record):
+    """``allowed`` only where both rates were shown to be equivalent. ``least_success_rate``: the
+    target holds there if at least that share of rollouts succeeds, with both rates at their
+    limits and the margin added; ``false_positive_limit`` is that of the false-positive rate.
+    ``accepted_to_label``: how many accepted trajectories to label on a new benchmark."""
+
+    allowed: bool
+    reason: str
+    false_positive_rate: Homogeneity
+    true_positive_rate: Homogeneity
+    least_success_rate: float | None
+    accepted_to_label: int | None
+    equivalence: Equivalence | None = added(None)
+    false_positive_limit: float | None = added(None)
+
+
+def homogeneity(hits: Bools, trials: Bools, benchmark: NDArray[np.str_]) -> Homogeneity:
+    """Arrays (N,); a rate of 0 or 1 everywhere differs nowhere (p = 1). Trajectories of one task
+    count as independent, which errs on the side of refusing."""
+    names = [str(name) for name in np.unique(benchmark[trials])]
+    n = np.array([(trials & (benchmark == name)).sum() for name in names], dtype=np.int64)
+    k = np.array([(hits & trials & (benchmark == name)).sum() for name in names], dtype=np.int64)
+    rates = {name: (int(a), int(b)) for name, a, b in zip(names, k, n, strict=True)}
+    if len(names) < 2:
+        return Homogeneity(rates=rates, chi_square=None, df=0, p_value=None)
+    statistic, df = _chi_square(k, n), len(names) - 1
+    p = float(special.chdtrc(df, statistic))
+    return Homogeneity(rates=rates, chi_square=statistic, df=df, p_value=p)
+
+
+def _chi_square(k: Ints, n: Ints) -> float:
+    pooled = k.sum() / n.sum()
+    if pooled in (0, 1):
+        return 0.0
+    return float(((k - n * pooled) ** 2 / (n * pooled * (1 - pooled))).sum())
+
+
+def largest_difference(
+    evidence: Evidence, hits: Bools, trials: Bools, alpha: float
+) -> float | None:
+    """Upper limit at ``alpha`` of the largest difference of a rate, hits / trials (N, 1), between
+    two benchmarks, from the one-sided limits of each (MOVER, Zou and Donner 2008); None where
+    fewer than two have a trial."""
+    ends: list[tuple[float, float, float]] = []
+    for name in evidence.benchmarks:
+        here = evidence.benchmark == name
+        part = evidence.within(here)
+        sums = rate_sums(part.clusters((hits & trials)[here], trials[here]))
+        if sums.trials[0] > 0:
+            limits = (lower_limits(sums, alpha), sums.estimate, upper_limits(sums, alpha))
+            ends.append((float(limits[0][0]), float(limits[1][0]), float(limits[2][0])))
+    if len(ends) < 2:
+        return None
+    low, rate, high = np.array(ends).T
+    reach = np.hypot((high - rate)[:, None], (rate - low)[None, :])
+    apart = rate[:, None] - rate[None, :] + reach
+    return float(apart[~np.eye(len(ends), dtype=bool)].max())
+
+
+def transport(
+    evidence: Evidence, candidate: int, target: Target, confidence: float, margin: float = 0.1
+) -> Transport:
+    """Whether candidate number ``candidate`` may be carried over."""
+    alpha = 1 - confidence
+    mine, accepted = evidence.judged[:, [candidate]], evidence.accepted[:, [candidate]]
+    failures, successes = mine & ~evidence.success[:, None], mine & evidence.success[:, None]
+    rates = [
+        homogeneity(accepted[:, 0], trials[:, 0], evidence.benchmark)
+        for trials in (failures, successes)
+    ]
+    found = Equivalence(
+        margin=margin,
+        false_positive=largest_difference(evidence, accepted, failures, alpha),
+        true_positive=largest_difference(evidence, accepted, successes, alpha),
+    )
+    false, true = _limits(evidence, accepted, failures, successes, alpha)
+    false, true = min(false + margin, 1.0), max(true - margin, 0.0)
+    reason = _refusal(rates[0], rates[1], found, alpha)
+    if not reason and target.kind != "precision" and false > target.rate:
+        reason = f"the false-positive rate may reach {false:.2g} there, the margin added"
+    least = None
+    if not reason and target.kind == "precision":
+        least = least_success_rate(false, true, target.rate)
+    return Transport(
+        allowed=not reason,
+        reason=reason or f"both rates are equivalent between benchmarks, within {margin:g}",
+        false_positive_rate=rates[0],
+        true_positive_rate=rates[1],
+        least_success_rate=least,
+        accepted_to_label=_to_label(evidence, candidate, target, alpha),
+        equivalence=found,
+        false_positive_limit=None if reason else false,
+    )
+
+
+def _refusal(failed: Homogeneity, succeeded: Homogeneity, found: Equivalence, alpha: float) -> str:
+    kinds = (
+        ("false-positive", "failures", failed, found.false_positive),
+        ("true-positive", "successes", succeeded, found.true_positive),
+    )
+    for kind, of, tested, apart in kinds:
+        if tested.p_value is None or apart is None:
+            return f"{of} of a single benchmark say nothing about another"
+        if tested.p_value <= alpha:
+            return f"the {kind} rate differs between benchmarks (p = {tested.p_value:.2g})"
+    for kind, _, _, apart in kinds:
+        if apart is not None and apart > found.margin:
+            return (
+                f"the {kind} rate was not shown to be the same on all benchmarks: by these labels "
+                f"it may differ by up to {apart:.2g}, more than the margin of {found.margin:g}"
+            )
+    return ""
+
+
+def _limits(
+    evidence: Evidence, accepted: Bools, failures: Bools, successes: Bools, alpha: float
+) -> tuple[float, float]:
+    """The upper limit of the false- and the lower of the true-positive rate, half of alpha each."""
+    ends: list[Floats] = []
+    for trials, limit in ((failures, upper_limits), (successes, lower_limits)):
+        ends.append(limit(rate_sums(evidence.clusters(accepted & trials, trials)), alpha / 2))
+    return float(np.nan_to_num(ends[0][0], nan=1.0)), float(np.nan_to_num(ends[1][0], nan=0.0))
+
+
+def least_success_rate(false: float, true: float, target: float) -> float:
+    """Solve P' = target for the success rate; 1 where no success rate reaches it."""
+    odds = false * target + true * (1 - target)
+    return false * target / odds if odds > 0 else 1.0
+
+
+def _to_label(evidence: Evidence, candidate: int, target: Target, alpha: float) -> int | None:
+    """For a test there at ``alpha`` with power 0.8, were the precision the same as here."""
+    if target.kind != "precision":
+        return None
+    accepted = evidence.accepted[:, [candidate]]
+    rates = rate_sums(evidence.clusters(accepted & evidence.success[:, None], accepted))
+    if not rates.trials[0] > 0 or rates.estimate[0] <= target.rate:
+        return None
+    n = labels_needed(target.rate, float(rates.estimate[0]), alpha=alpha)
+    return None if n is None else math.ceil(n * float(design_effects(rates)[0]))

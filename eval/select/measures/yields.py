@@ -1,0 +1,74 @@
+"""What a filter yields: clean trajectories per rollout and per dollar, and who ties with whom.
+
+Clean trajectories per dollar = q P / (c_rollout + c_judge + q c_training), with q the share that
+is accepted and P its precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trajudge.eval.select.measures.evidence import Evidence
+from trajudge.eval.select.plan import Prices
+from trajudge.eval.stats.interval import Bools, Floats
+from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.judging.comparison import holm, paired_differences
+
+_RESAMPLES = 4000
+
+
+def dollars(prices: Prices, judging: float | None, share: float) -> float | None:
+    """What a rollout costs with its judgment and, if accepted, its training; None where a price
+    is not known or everything is free."""
+    if prices.rollout is None or judging is None:
+        return None
+    return prices.rollout + judging + share * prices.training or None
+
+
+def spending(evidence: Evidence, prices: Prices | None) -> Floats:
+    """Dollars of every trajectory under every candidate, (N, L); without prices 1 each."""
+    if prices is None or prices.rollout is None:
+        return np.ones(evidence.judged.shape)
+    each = np.array([prices.rollout + (judging or 0.0) for judging in evidence.prices])
+    return np.asarray(each + prices.training * evidence.accepted)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """What candidates are compared by: the sum of ``above`` over the sum of ``below``, (N, L)."""
+
+    above: Floats | Bools
+    below: Floats | Bools
+
+
+def indistinguishable(
+    evidence: Evidence,
+    ratio: Ratio,
+    reference: int,
+    others: Sequence[int],
+    *,
+    rng: np.random.Generator,
+    alpha: float,
+) -> list[int]:
+    """Which of ``others`` cannot be told from ``reference``: paired over the trajectories that
+    both judged, whole tasks resampled, Holm-corrected at ``alpha``. Where nothing can be compared,
+    nothing is told apart."""
+    p = []
+    for other in others:
+        pair = [reference, other]
+        both = evidence.judged[:, pair].all(axis=1)
+        if not both.any():
+            p.append(np.nan)
+            continue
+        table = np.concatenate([ratio.above[both][:, pair], ratio.below[both][:, pair]], axis=1)
+        clusters = sum_clusters(table, evidence.task[both], evidence.benchmark[both])
+        found = paired_differences(clusters, _ratios, [(0, 1)], rng, n_resamples=_RESAMPLES)
+        p.append(float(found.p_value[0]))
+    return [o for o, value in zip(others, holm(p), strict=True) if not value <= alpha]
+
+
+def _ratios(totals: Floats) -> Floats:
+    return np.asarray(totals[..., :2] / totals[..., 2:])

@@ -1,0 +1,1 @@
+"""How hard tasks are, and subsets of hard ones (WebArena Verified, section 4.5)."""

@@ -1,0 +1,1 @@
+"""Intervals of rates and metrics, trials in clusters or not."""

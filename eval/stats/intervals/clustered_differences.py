@@ -1,0 +1,85 @@
+"""Differences between two rates on the same tasks, such as a judge's precision and the rule's.
+
+The limits of the difference come from the limits of both rates and the correlation that the tasks
+show between them: the method of variance estimates recovery (Zou and Donner 2008), which keeps
+each rate's own interval, sound near 0 and 1. The p-value is the least level at which the interval
+excludes zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from trajudge.eval.stats.interval import Floats, Interval, Ints
+from trajudge.eval.stats.intervals.binomial import wilson_limits
+from trajudge.eval.stats.intervals.clustered_rates import between_clusters, clustered_rates
+
+_BISECTIONS = 16  # of the logarithm over nine decades: p to three parts in ten thousand
+Transform = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class RateDifferences:
+    """``first - second`` (...), and the two-sided p-value of "no difference"."""
+
+    interval: Interval
+    p_value: Floats
+
+
+def clustered_differences(
+    hits: ArrayLike,
+    trials: ArrayLike,
+    stratum_sizes: ArrayLike,
+    confidence: float = 0.95,
+    transform: Transform = np.asarray,
+) -> RateDifferences:
+    """From ``hits`` and ``trials`` (2, ..., C) of C tasks, first and second; ``transform`` is an
+    increasing function of a rate, of which the difference is then (F1 of its J).
+
+    Undefined where either rate or its interval is.
+    """
+    h, n = np.asarray(hits, dtype=float), np.asarray(trials, dtype=float)
+    sizes = np.asarray(stratum_sizes, dtype=np.int64)
+    found = clustered_rates(h, n, sizes, confidence)
+    rate, effective = found.interval.estimate, n.sum(axis=-1) / found.design_effect
+    correlation = _correlation(h - rate[..., None] * n, sizes)
+    value = transform(rate)
+    difference = value[0] - value[1]
+
+    def ends(level: ArrayLike) -> tuple[Floats, Floats]:
+        quantile = special.stdtrit(found.df, 1 - np.asarray(level) / 2)
+        low, high = (transform(end) for end in wilson_limits(rate, effective, quantile))
+        down, up = value - low, high - value
+        below = down[0] ** 2 - 2 * correlation * down[0] * up[1] + up[1] ** 2
+        above = up[0] ** 2 - 2 * correlation * up[0] * down[1] + down[1] ** 2
+        return difference - np.sqrt(below), difference + np.sqrt(above)
+
+    with np.errstate(invalid="ignore"):
+        low, high = ends(1 - confidence)
+        p_value = _p_value(ends, difference)
+    return RateDifferences(Interval(difference, low, high, confidence), p_value)
+
+
+def _correlation(deviations: Floats, sizes: Ints) -> Floats:
+    """Of the two rates over draws of tasks, from deviations (2, ..., C); 0 where one is still."""
+    both = between_clusters(deviations[0], sizes, deviations[1])
+    variances = between_clusters(deviations, sizes)
+    spread = np.sqrt(variances[0] * variances[1])
+    some = spread > 1e-12
+    return np.asarray(np.where(some, np.clip(both / np.where(some, spread, 1.0), -1, 1), 0.0))
+
+
+def _p_value(ends: Callable[[Floats], tuple[Floats, Floats]], difference: Floats) -> Floats:
+    """By bisection of the level, in its logarithm: small p-values keep their digits."""
+    small, large = np.full(difference.shape, np.log(1e-9)), np.zeros(difference.shape)
+    for _ in range(_BISECTIONS):
+        middle = (small + large) / 2
+        low, high = ends(np.exp(middle))
+        apart = (low > 0) | (high < 0)
+        small, large = np.where(apart, small, middle), np.where(apart, middle, large)
+    return np.where(np.isnan(ends(np.full(difference.shape, 0.05))[0]), np.nan, np.exp(large))

@@ -1,0 +1,130 @@
+"""Intervals of rates whose trials come in clusters: the trajectories of one task.
+
+They share a goal and a site, so n of them tell less than n independent ones. A rate gets Wilson's
+score interval (Wilson 1927) with two replacements: the effective number of trials, n over the
+design effect (Kish 1965), for n; and Student's quantile for the normal one, as Korn and Graubard
+(1998) do for the exact interval. ``python -m benchmarks.coverage`` prints how often it covers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trajudge.eval.stats.interval import Floats, Interval, Ints, t_quantile
+from trajudge.eval.stats.intervals.binomial import NO_TRIALS, wilson_limits
+from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
+
+ONE_TASK = "fewer than two tasks: how tasks differ is not seen"
+
+# What the design effect of full agreement within clusters weighs, in clusters that show the rarer
+# outcome: with few of those the estimated effect is too uncertain to be trusted alone.
+PRIOR_CLUSTERS = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class ClusteredRates:
+    """Intervals of rates and what they rest on, all of one shape.
+
+    ``design_effect`` is how many times larger the variance is than that of independent trials, at
+    least 1; ``df`` are the degrees of freedom of Student's quantile.
+    """
+
+    interval: Interval
+    design_effect: Floats
+    df: Floats
+
+
+def clustered_rates(
+    hits: ArrayLike, trials: ArrayLike, stratum_sizes: ArrayLike, confidence: float = 0.95
+) -> ClusteredRates:
+    """Rates (...) from ``hits`` and ``trials`` (..., C) of C clusters, strata in order.
+
+    ``stratum_sizes`` (H,) adds up to C. A trial's hit may be any number in [0, 1] (a reward, a
+    squared error). Undefined, with the reason, without a trial or with all in one cluster.
+    """
+    h, n = np.broadcast_arrays(np.asarray(hits, float), np.asarray(trials, float))
+    sizes = np.asarray(stratum_sizes, dtype=np.int64)
+    whole, total = h.sum(axis=-1), n.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = whole / total
+        variance = between_clusters(h - rate[..., None] * n, sizes)
+        deff = _design_effect(h, n, rate, variance)
+        df = degrees_of_freedom(n, sizes)
+        low, high = wilson_limits(rate, total / deff, t_quantile(confidence, df))
+    said = {NO_TRIALS: total == 0, ONE_TASK: np.isnan(df) & (total > 0)}
+    notes = tuple(note for note, where in said.items() if where.any())
+    return ClusteredRates(Interval(rate, low, high, confidence, notes), deff, df)
+
+
+def rates_by_cluster(
+    hits: ArrayLike,
+    trials: ArrayLike,
+    cluster: ArrayLike,
+    stratum: ArrayLike | None = None,
+    confidence: float = 0.95,
+) -> ClusteredRates:
+    """Rates (L,) from N observations: ``hits`` and ``trials`` (N, L) by ``cluster`` (N,) within
+    ``stratum`` (N,), labels of any kind."""
+    table = np.stack(np.broadcast_arrays(np.asarray(hits, float), np.asarray(trials, float)))
+    columns = table.reshape(2, len(table[0]), -1)
+    clusters = sum_clusters(np.concatenate([*columns], axis=1), cluster, stratum)
+    h, n = np.split(clusters.sums.T, 2)
+    return clustered_rates(h, n, clusters.stratum_sizes, confidence)
+
+
+def between_clusters(values: Floats, stratum_sizes: Ints, other: Floats | None = None) -> Floats:
+    """Variance (...) of the sum of ``values`` (..., C) over draws of clusters within strata, or its
+    covariance with the sum of ``other``.
+
+    Strata of one cluster are taken together; a single one among them counts with its square,
+    since its spread is not known.
+    """
+    x, y = values, values if other is None else other
+    found = np.zeros(x.shape[:-1])
+    for place in _strata(stratum_sizes):
+        a, b, m = x[..., place], y[..., place], len(place)
+        products = np.einsum("...c,...c->...", a, b)
+        if m > 1:
+            products = (products - a.sum(axis=-1) * b.sum(axis=-1) / m) * (m / (m - 1))
+        found = found + products
+    return found
+
+
+def degrees_of_freedom(sizes: Floats, stratum_sizes: Ints) -> Floats:
+    """Effective number of clusters less the strata that have any, at least 1 (...), from cluster
+    ``sizes`` (..., C); ``nan`` where fewer than two clusters have a size.
+
+    The effective number is (sum of sizes)^2 over the sum of squares (Kish 1965; Carter, Schnepel
+    and Steigerwald 2017): a few large clusters count as few.
+    """
+    squares = np.einsum("...c,...c->...", sizes, sizes)
+    strata = np.zeros(sizes.shape[:-1])
+    for place in _strata(stratum_sizes):
+        strata += (sizes[..., place] > 0).any(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = np.maximum(sizes.sum(axis=-1) ** 2 / squares - strata, 1.0)
+    return np.asarray(np.where((sizes > 0).sum(axis=-1) > 1, df, np.nan))
+
+
+def _design_effect(h: Floats, n: Floats, rate: Floats, variance: Floats) -> Floats:
+    """Drawn towards that of clusters which agree throughout, the more so the fewer clusters show
+    the rarer outcome; at a rate of 0 or 1 it is that one."""
+    total = n.sum(axis=-1)
+    agreeing = np.einsum("...c,...c->...", n, n) / total
+    independent = total * rate * (1 - rate)
+    some = independent > 1e-12 * total
+    seen = np.where(some, variance / np.where(some, independent, 1.0), agreeing)
+    rarer = np.minimum((h > 0).sum(axis=-1), (n - h > 1e-12).sum(axis=-1))
+    mixed = (rarer * seen + PRIOR_CLUSTERS * agreeing) / (rarer + PRIOR_CLUSTERS)
+    return np.asarray(np.maximum(mixed, 1.0))
+
+
+def _strata(stratum_sizes: Ints) -> list[Ints]:
+    """Places of the clusters of every stratum; those of one cluster are one stratum."""
+    places = np.split(np.arange(stratum_sizes.sum()), np.cumsum(stratum_sizes)[:-1])
+    alone = [place for place in places if len(place) == 1]
+    joined = [np.concatenate(alone)] if alone else []
+    return [place for place in places if len(place) > 1] + joined

@@ -1,0 +1,95 @@
+"""The intervals of every metric of verdicts at once: six rates, kappa and MCC.
+
+F1 is a rate in disguise: F1 = 2 J / (1 + J) with J = TP / (TP + FP + FN), so it takes over J's
+limits. Kappa and MCC have none where one class has fewer than ``FEWEST`` trajectories: no interval
+was found that covers there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trajudge.eval.stats.interval import Bools, Floats
+from trajudge.eval.stats.intervals.clustered_agreement import UNBOUNDED, clustered_agreement
+from trajudge.eval.stats.intervals.clustered_rates import ONE_TASK, clustered_rates
+
+FEWEST = 10
+FEW_OF_A_CLASS = (
+    f"fewer than {FEWEST} trajectories of one class: no interval of κ or MCC covers there"
+)
+NOTHING_VARIES = "judge and expert agree (or differ) on every trajectory: nothing varies"
+
+# Hits and trials of every rate among the columns TP, FP, FN, TN, and positives and negatives
+# without a verdict (AgentRewardBench's protocol leaves them in accuracy and TNR).
+PARTS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "precision": ((0,), (0, 1)),
+    "recall": ((0,), (0, 2)),
+    "f1": ((0,), (0, 1, 2)),
+    "accuracy": ((0, 3), (0, 1, 2, 3, 4, 5)),
+    "npv": ((3,), (2, 3)),
+    "tnr": ((3,), (1, 3, 5)),
+}
+COEFFICIENTS = ("kappa", "mcc")
+
+
+@dataclass(frozen=True, eq=False)
+class Limited:
+    """Ends of one metric (...), ``nan`` where it has none; ``reason`` says why (...), empty where
+    the metric itself is undefined. ``design_effect`` (...) is None for a coefficient."""
+
+    low: Floats
+    high: Floats
+    reason: np.ndarray
+    design_effect: Floats | None = None
+
+
+def verdict_columns(verdicts: ArrayLike, truth: ArrayLike) -> Floats:
+    """0/1 columns (N, G, 6) to sum over clusters: ``verdicts`` (N, G) in {1, 0, -1 = missing}
+    beside ``truth`` (N, G)."""
+    said, right = np.asarray(verdicts), np.asarray(truth, dtype=bool)
+    yes, no, none = said == 1, said == 0, said < 0
+    cells = [yes & right, yes & ~right, no & right, no & ~right, none & right, none & ~right]
+    return np.stack(cells, axis=-1).astype(float)
+
+
+def verdict_intervals(
+    counts: ArrayLike, stratum_sizes: ArrayLike, confidence: float = 0.95
+) -> dict[str, Limited]:
+    """Every metric's limits from counts (..., C, 6) of C tasks, strata in order."""
+    cells = np.asarray(counts, dtype=float)
+    found = {name: _rate(name, cells, stratum_sizes, confidence) for name in PARTS}
+    intervals = clustered_agreement(cells[..., :4], stratum_sizes, confidence)
+    total = cells.sum(axis=-2)
+    few = np.minimum(total[..., 0] + total[..., 2], total[..., 1] + total[..., 3]) < FEWEST
+    wrong = total[..., 1] + total[..., 2]
+    still = (wrong == 0) | (wrong == total[..., :4].sum(axis=-1))
+    for name, interval in zip(COEFFICIENTS, intervals, strict=True):
+        defined = ~np.isnan(interval.estimate)
+        known = [(~defined, ""), (few, FEW_OF_A_CLASS), (still, NOTHING_VARIES)]
+        reason = _choose(interval.low, known, UNBOUNDED)
+        none = reason != ""
+        low, high = (np.where(none, np.nan, end) for end in (interval.low, interval.high))
+        found[name] = Limited(low, high, reason)
+    return found
+
+
+def _rate(name: str, cells: Floats, sizes: ArrayLike, confidence: float) -> Limited:
+    hits, trials = (cells[..., list(part)].sum(axis=-1) for part in PARTS[name])
+    found = clustered_rates(hits, trials, sizes, confidence)
+    low, high = found.interval.low, found.interval.high
+    if name == "f1":
+        low, high = 2 * low / (1 + low), 2 * high / (1 + high)
+    undefined = np.isnan(found.interval.estimate)
+    reason = _choose(low, [(undefined, "")], ONE_TASK)
+    return Limited(low, high, reason, found.design_effect)
+
+
+def _choose(ends: Floats, reasons: list[tuple[Bools, str]], otherwise: str) -> np.ndarray:
+    """The first reason that applies; ``otherwise`` where there are no ends for another one."""
+    conditions = [condition for condition, _ in reasons]
+    texts = [np.array(text, dtype=object) for _, text in reasons]
+    rest = np.where(np.isnan(ends), otherwise, "").astype(object)
+    return np.asarray(np.select(conditions, texts, rest), dtype=object)

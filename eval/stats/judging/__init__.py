@@ -1,0 +1,1 @@
+"""Statistics of judges: confusion, comparison, agreement, calibration, few labels."""

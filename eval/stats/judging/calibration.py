@@ -1,0 +1,127 @@
+"""Maps from a judge's scores to probabilities, and how reliable scores are, bin by bin.
+
+Isotonic regression (Zadrozny and Elkan 2002; pool adjacent violators, linear between the scores
+seen) and Platt's sigmoid with his smoothed targets (Platt 1999). Fit on development trajectories
+and evaluate on others: a map looks calibrated on what it was fitted on. The expected calibration
+error over equal bins (Guo et al. 2017) is biased upwards; the intervals of the bins, which take
+tasks for the units, are what can be relied on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
+
+from trajudge.eval.stats.interval import Floats, Interval, Ints
+from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
+
+Method = Literal["isotonic", "platt"]
+BINS = 10
+_STEPS = 100
+
+
+@dataclass(frozen=True)
+class FittedMap:
+    """From scores to probabilities. Isotonic: ``scores`` ascending with their ``values``; Platt:
+    1 / (1 + exp(-(slope * score + intercept)))."""
+
+    method: Method
+    scores: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
+    slope: float = 0.0
+    intercept: float = 0.0
+
+    def __call__(self, scores: ArrayLike) -> Floats:
+        """Probabilities, same shape; beyond the scores seen the nearest one's (isotonic)."""
+        given = np.asarray(scores, dtype=float)
+        if self.method == "isotonic":
+            return np.asarray(np.interp(given, self.scores, self.values))
+        return np.asarray(1 / (1 + np.exp(-(self.slope * given + self.intercept))))
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """Of every bin that has a trajectory (K,): its ends, how many trajectories of how many tasks,
+    their mean score, and the share of successes with its interval; the error over all bins."""
+
+    low: Floats
+    high: Floats
+    n: Ints
+    tasks: Ints
+    mean_score: Floats
+    rate: Interval
+    calibration_error: float
+    brier: float
+
+
+def fit_calibration(scores: ArrayLike, truth: ArrayLike, method: Method) -> FittedMap:
+    """The map that fits scores (N,) in [0, 1] to outcomes (N,).
+
+    Raises ValueError unless both outcomes occur.
+    """
+    x, y = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
+    if y.all() or not y.any():
+        raise ValueError("a calibration needs successes and failures")
+    if method == "platt":
+        slope, intercept = _platt(x, y)
+        return FittedMap(method, slope=slope, intercept=intercept)
+    levels, place = np.unique(x, return_inverse=True)
+    counts = np.bincount(place).astype(float)
+    fitted = isotonic_regression(np.bincount(place, y) / counts, weights=counts).x
+    return FittedMap(method, tuple(levels.tolist()), tuple(fitted.tolist()))
+
+
+def reliability(
+    scores: ArrayLike,
+    truth: ArrayLike,
+    task: ArrayLike,
+    benchmark: ArrayLike | None = None,
+    bins: int = BINS,
+) -> Reliability:
+    """Reliability table of scores (N,) in [0, 1] over ``bins`` equal bins; tasks are clusters."""
+    x, y = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
+    tasks = np.unique(np.asarray(task), return_inverse=True)[1]
+    place = np.minimum((x * bins).astype(int), bins - 1)
+    used = np.unique(place)
+    inside = place[:, None] == used
+    found = rates_by_cluster(inside & y[:, None], inside, tasks, benchmark).interval
+    n = inside.sum(axis=0)
+    mean = (inside * x[:, None]).sum(axis=0) / n
+    return Reliability(
+        low=used / bins,
+        high=(used + 1) / bins,
+        n=n,
+        tasks=np.array([len(np.unique(tasks[column])) for column in inside.T], dtype=np.int64),
+        mean_score=mean,
+        rate=found,
+        calibration_error=float(n @ np.abs(found.estimate - mean) / max(len(x), 1)),
+        brier=float(np.mean((x - y) ** 2)),
+    )
+
+
+def _platt(x: Floats, y: np.ndarray) -> tuple[float, float]:
+    """Slope and intercept of least cross-entropy, by Newton's method with halved steps."""
+    positives = int(y.sum())
+    target = np.where(y, (positives + 1) / (positives + 2), 1 / (len(y) - positives + 2))
+    columns = np.column_stack([x, np.ones(len(x))])
+
+    def loss(weights: Floats) -> float:
+        logits = columns @ weights
+        return float((np.logaddexp(0, logits) - target * logits).sum())
+
+    weights = np.array([0.0, np.log((positives + 1) / (len(y) - positives + 1))])
+    for _ in range(_STEPS):
+        p = 1 / (1 + np.exp(-(columns @ weights)))
+        gradient = columns.T @ (p - target)
+        curvature = (columns.T * (p * (1 - p))) @ columns + 1e-10 * np.eye(2)
+        step = np.linalg.solve(curvature, gradient)
+        while loss(weights - step) > loss(weights) and np.abs(step).max() > 1e-12:
+            step /= 2
+        weights = weights - step
+        if np.abs(step).max() < 1e-10:
+            break
+    return float(weights[0]), float(weights[1])

@@ -1,0 +1,1 @@
+"""Statistics of benchmark suites: trees of outcomes, bootstraps, profiles, regret."""

@@ -1,0 +1,1 @@
+"""The wire: chat turns, headers, finish reasons, and errors as providers word them."""

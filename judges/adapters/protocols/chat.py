@@ -1,0 +1,101 @@
+"""Chat completions, OpenAI's, a compatible server's or litellm's: turns written, answers read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trajudge.judges.adapters.errors import BadReply
+from trajudge.judges.adapters.protocols.error_body import error_of
+from trajudge.judges.adapters.protocols.failures import hidden_failure
+from trajudge.judges.adapters.protocols.finish import finish_of
+from trajudge.judges.model import Message, Part, Picture, Reply, Usage
+
+
+def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, Any]:
+    """One message; texts alone go as one string, which every server understands."""
+
+    def content(part: Part) -> dict[str, Any]:
+        if isinstance(part, Picture):
+            return {"type": "image_url", "image_url": {"url": data_url(part)}}
+        return {"type": "text", "text": part.text}
+
+    if not any(isinstance(part, Picture) for part in message.parts):
+        text = "\n\n".join(part.text for part in message.parts if part.kind == "text")
+        return {"role": message.role, "content": text}
+    return {"role": message.role, "content": [content(part) for part in message.parts]}
+
+
+def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Reply:
+    """The Reply in a decoded completion.
+
+    Raises BadReply if the fields of the protocol are not there or the answer broke off, and the
+    mapped error where a gateway hid one in a 200, for the whole request or for its answer.
+    """
+    choices = content.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    broken = choice if isinstance(choice, dict) and choice.get("error") else None
+    if (not choices or broken) and (error := error_of(broken or content)):
+        model = str(content.get("model") or "the model")
+        failed = hidden_failure(error, where=where, key_variable=key_variable, model=model)
+        failed.usage = read_usage(content["usage"]) if content.get("usage") else None
+        raise failed
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise BadReply(f"{where} answered without a choice")
+    text, refusal = text_of(message.get("content")), refusal_of(message)
+    usage = read_usage(content.get("usage"))
+    finish = "refused" if refusal else finish_of(_finish_word(choice), where, usage)
+    return Reply(
+        text=str(refusal) if refusal else text,
+        finish=finish,
+        usage=usage,
+        model=str(content.get("model") or ""),
+        logprobs=choice.get("logprobs"),
+    )
+
+
+def _finish_word(choice: Mapping[str, Any]) -> object:
+    """How the answer ended: litellm puts its own word in place of the server's, and keeps that."""
+    own = choice.get("provider_specific_fields")
+    native = own.get("native_finish_reason") if isinstance(own, dict) else None
+    return choice.get("finish_reason") if native is None else native
+
+
+def refusal_of(message: Mapping[str, Any]) -> object:
+    """What the model said in declining; litellm keeps it among the provider's own fields."""
+    own = message.get("provider_specific_fields")
+    return message.get("refusal") or (own.get("refusal") if isinstance(own, dict) else None)
+
+
+def text_of(content: object) -> str:
+    """The text of a message's content, which some servers give in parts."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(part for part in parts if isinstance(part, str))
+    return ""
+
+
+def read_usage(usage: object) -> Usage:
+    """Tokens in our one shape; what is not told is 0. Cached tokens are taken out of ``input``."""
+    fields = usage if isinstance(usage, Mapping) else {}
+    details = fields.get("prompt_tokens_details")
+    prompt = count(fields, "prompt_tokens")
+    cached = min(prompt, count(details, "cached_tokens"))
+    written = min(prompt - cached, count(details, "cache_write_tokens"))
+    return Usage(
+        input=prompt - cached - written,
+        cache_read=cached,
+        cache_write=written,
+        output=count(fields, "completion_tokens"),
+        reasoning=count(fields.get("completion_tokens_details"), "reasoning_tokens"),
+        image=count(details, "image_tokens"),
+    )
+
+
+def count(fields: object, name: str) -> int:
+    """A count of tokens, 0 where it is missing or no count."""
+    value = fields.get(name) if isinstance(fields, Mapping) else None
+    return value if isinstance(value, int) and value > 0 else 0

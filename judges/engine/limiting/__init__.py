@@ -1,0 +1,1 @@
+"""When a request may go out: concurrency, rates, waiting."""

@@ -1,0 +1,1 @@
+"""What is kept of calls: replies, leases, payments, what was really sent."""

@@ -1,0 +1,221 @@
+"""What was answered, kept by the content of the question, so that nothing is ever asked twice.
+
+One SQLite file in write-ahead mode. Replies that arrive while a commit is under way become the
+next commit together, so that durable writes cost a fraction of an fsync each. Beside it stand
+``.log-*`` (``judges.engine.store.reply_log``): replies on their way into it, which no kill takes;
+and ``.leases`` (``judges.engine.store.leases``): what is being asked now, by which process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from trajudge.judges.adapters.errors import ContextOverflow, Refused
+from trajudge.judges.engine.store.leases import LEASE_SECONDS, Leases
+from trajudge.judges.engine.store.reply_log import ReplyLog, Row, left_behind
+from trajudge.judges.engine.store.sqlite_files import connect, explained
+from trajudge.judges.model import Reply, Request
+from trajudge.trajectories.util.errors import UserError
+
+APPLICATION = 0x74726A63  # "trjc", in the file's header: whose file this is
+VERSION = 1
+
+# The table grows at its end; only the small index is written in random order.
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (
+    request  BLOB NOT NULL UNIQUE,  -- SHA-256 of the request
+    outcome  TEXT NOT NULL,         -- reply, refused or context_overflow
+    body     TEXT NOT NULL,         -- JSON of the reply, or the error's sentence
+    endpoint TEXT NOT NULL,
+    model    TEXT NOT NULL,
+    created  REAL NOT NULL          -- seconds since 1970
+)
+"""
+INSERT = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)"
+RECOVER = """
+INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (request) DO UPDATE SET
+    outcome = excluded.outcome, body = excluded.body, created = excluded.created
+WHERE excluded.created > answers.created
+"""
+SELECT = "SELECT outcome, body FROM answers WHERE request = ?"
+CREATED = "SELECT created FROM answers WHERE request = ?"
+
+Outcome = Reply | Refused | ContextOverflow
+"""What is worth keeping: asking again would cost the same money or fail the same way."""
+
+
+class Cache:
+    """The answers in the file at ``path``, which is created if it is not there.
+
+    Several processes may share it; ``lease`` is how many seconds one of them may be silent before
+    others ask what it was asking. Raises UserError if the file is not a cache, is damaged, was
+    written by a newer version, or cannot be written.
+    """
+
+    def __init__(self, path: Path, lease: float = LEASE_SECONDS) -> None:
+        self.path = path
+        self._lease = lease
+        self._log = ReplyLog(path)
+        self._pending: list[tuple[Row, asyncio.Future[None]]] = []
+        self._writing: asyncio.Task[None] | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._reader = connect(path)
+            _prepare(self._reader, path)
+            self._writer = connect(path)
+        except (sqlite3.Error, OSError) as error:
+            raise explained(error, path) from error
+        self.recover()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cache")
+
+    def get(self, request_hash: str) -> Outcome | None:
+        """What was answered to this request, or None. Takes microseconds. Raises UserError."""
+        try:
+            row = self._reader.execute(SELECT, (bytes.fromhex(request_hash),)).fetchone()
+            return None if row is None else _outcome(*row)
+        except (sqlite3.Error, ValidationError) as error:
+            raise explained(error, self.path) from error
+
+    @cached_property
+    def leases(self) -> Leases:
+        """Who is asking what now. Raises UserError."""
+        return Leases(self.path.with_name(self.path.name + ".leases"), self._lease)
+
+    def created(self, request_hash: str) -> float:
+        """When the answer was kept, in seconds since 1970; 0 without one. Raises UserError."""
+        try:
+            row = self._reader.execute(CREATED, (bytes.fromhex(request_hash),)).fetchone()
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+        return 0.0 if row is None else float(row[0])
+
+    def recover(self) -> None:
+        """Take in what processes that were killed had received and not committed yet. Raises
+        UserError."""
+        try:
+            with left_behind(self.path) as rows:
+                if rows:
+                    _commit(self._reader, RECOVER, rows)
+        except (sqlite3.Error, OSError) as error:
+            raise explained(error, self.path) from error
+
+    async def put(self, request: Request, outcome: Outcome) -> None:
+        """Keep an answer; returns when it is on the disk.
+
+        Before the first suspension it is in the log, where a kill does not reach it, and queued:
+        it is written even if the caller is cancelled. Raises UserError if it cannot be written.
+        """
+        row = _row(request, outcome)
+        self._log.append(row)
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[None] = loop.create_future()
+        self._pending.append((row, written))
+        if self._writing is None or self._writing.done():
+            self._writing = loop.create_task(self._write())
+        await written
+
+    async def _write(self) -> None:
+        """Commit what is pending, all of it at once, until nothing is."""
+        loop = asyncio.get_running_loop()
+        while self._pending:
+            batch, self._pending = self._pending, []
+            rows, log = [row for row, _ in batch], self._log.rotate()
+            error: UserError | None = None
+            try:
+                await loop.run_in_executor(self._thread, _commit, self._writer, INSERT, rows)
+                self._log.committed(log)
+            except sqlite3.Error as failure:
+                self._log.keep(log)
+                error = explained(failure, self.path)
+                error.__cause__ = failure
+            for _, written in batch:
+                if written.done():
+                    continue
+                if error is None:
+                    written.set_result(None)
+                else:
+                    written.set_exception(error)
+
+    async def close(self) -> None:
+        """Write what is pending and close the file."""
+        if self._writing is not None:
+            await self._writing
+        self._thread.shutdown()
+        self._log.close()
+        if "leases" in self.__dict__:
+            self.leases.close()
+        self._reader.close()
+        self._writer.close()
+
+
+def _commit(connection: sqlite3.Connection, statement: str, rows: list[Row]) -> None:
+    """The statement for every row, all or none. Raises sqlite3.Error."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.executemany(statement, rows)
+        connection.execute("COMMIT")
+    except sqlite3.Error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Check whose file it is before anything is written to it, then see that it is ready."""
+    version, application = (
+        _pragma(connection, "user_version"),
+        _pragma(connection, "application_id"),
+    )
+    is_new = not _pragma(connection, "schema_version")
+    if not is_new and application != APPLICATION:
+        raise UserError(
+            f"{path} is a SQLite file but not a cache of trajudge: name another file for the cache"
+        )
+    if version > VERSION:
+        raise UserError(
+            f"{path} is a cache of version {version} and this trajudge reads up to {VERSION}: "
+            "update trajudge, or name another file for the cache"
+        )
+    connection.execute("PRAGMA journal_mode = WAL")
+    if is_new:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(SCHEMA)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+
+
+def _row(request: Request, outcome: Outcome) -> Row:
+    match outcome:
+        case Reply():
+            kind, body = "reply", outcome.model_dump_json(exclude_defaults=True)
+        case Refused():
+            kind, body = "refused", str(outcome)
+        case ContextOverflow():
+            kind, body = "context_overflow", str(outcome)
+    key = bytes.fromhex(request.hash)
+    return (key, kind, body, request.endpoint, request.model, time.time())
+
+
+def _outcome(kind: str, body: str) -> Outcome:
+    match kind:
+        case "reply":
+            return Reply.model_validate_json(body)
+        case "refused":
+            return Refused(body)
+        case "context_overflow":
+            return ContextOverflow(body)
+        case _:
+            raise sqlite3.DatabaseError(f"unknown outcome {kind!r}")

@@ -1,0 +1,79 @@
+"""What a run's attempts may have cost, over all its sessions, also those that were killed.
+
+Under ``--max-cost`` every attempt leaves a line before it is sent, with its worst case, and one
+when it is settled, with its cost. An attempt without the second line was under way when its process
+died: nobody knows what it cost, so the worst case counts.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from trajudge.trajectories.util.errors import UserError
+
+
+class Payments:
+    """The file at ``path``, to which lines are appended; made at the first one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._session = secrets.token_hex(4)
+        self._count = 0
+        self._descriptor: int | None = None
+
+    def sent(self, request_hash: str, worst: float) -> str:
+        """Note an attempt that is about to be sent; its name, for ``settled``. Raises UserError."""
+        self._count += 1
+        attempt = f"{self._session}-{self._count}"
+        self._append({"attempt": attempt, "request": request_hash, "reserved": worst})
+        return attempt
+
+    def settled(self, attempt: str, cost: float) -> None:
+        """Note what the attempt cost. Raises UserError."""
+        self._append({"attempt": attempt, "paid": cost})
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _append(self, line: dict[str, Any]) -> None:
+        try:
+            if self._descriptor is None:
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+                self._descriptor = os.open(self.path, flags, 0o644)
+            # The line break before it ends what a kill may have left unfinished.
+            content = b"\n" + orjson.dumps(line)
+            os.write(self._descriptor, content)
+        except OSError as error:
+            raise UserError(
+                f"{self.path}: cannot be written ({error.strerror}): make room and start the same "
+                "command again; nothing that was answered is lost"
+            ) from error
+
+
+def read_payments(path: Path) -> dict[str, float]:
+    """Dollars by request: what its attempts cost, and the worst case of those that were never
+    settled. Empty without the file."""
+    by_attempt: dict[str, tuple[str, float]] = {}
+    lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    for line in lines:
+        try:
+            entry = orjson.loads(line)
+            attempt = str(entry["attempt"])
+            if "reserved" in entry:
+                by_attempt[attempt] = str(entry["request"]), float(entry["reserved"])
+            elif attempt in by_attempt:
+                by_attempt[attempt] = by_attempt[attempt][0], float(entry["paid"])
+        except (ValueError, KeyError, TypeError):
+            continue  # empty, or torn by a kill before its attempt was sent
+    dollars: dict[str, float] = defaultdict(float)
+    for request_hash, cost in by_attempt.values():
+        dollars[request_hash] += cost
+    return {request_hash: cost for request_hash, cost in dollars.items() if cost}

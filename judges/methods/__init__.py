@@ -1,0 +1,1 @@
+"""The judges, one method per module."""

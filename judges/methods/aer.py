@@ -1,0 +1,129 @@
+"""Agent Eval and Refine (AgentRewardBench section 4): steps, and the final page as a screenshot
+(AER-V) or as a captioner's description of it (AER-C)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
+from trajudge.judges.prompting.fitting import ask_of_steps, conversation, words
+from trajudge.judges.prompting.pictures import ImageLimits, picture
+from trajudge.judges.prompting.reader import Reader
+from trajudge.judges.replies.parsing import parse_status_line
+from trajudge.judges.replies.reading import about, read, read_whole, some_text
+from trajudge.prompts.render import Prompt, load_prompt
+from trajudge.trajectories.ladder import View
+from trajudge.trajectories.model import Observation, Record, Trajectory
+from trajudge.trajectories.needs import FINAL, Needs
+from trajudge.trajectories.represent import final_screenshot
+
+ASSUMED_CAPTION = "The page shows a list of results, its filters and a confirmation. " * 12
+
+
+class AerOptions(Record):
+    """``variant`` agentrewardbench shows url, reasoning and action of every step; original the
+    actions alone, and the answer to the user."""
+
+    variant: Literal["agentrewardbench", "original"] = "agentrewardbench"
+    max_prompt_tokens: int = 120_000
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(
+            screenshots=FINAL, answer=self.variant == "original", requires=("final screenshot",)
+        )
+
+
+class AerVOptions(AerOptions):
+    """``images`` are the limits of the judge's own model."""
+
+    images: ImageLimits = ImageLimits()
+
+
+class AerCOptions(AerOptions):
+    """``captioner`` is shown the screenshot, the judge's own model is not."""
+
+    captioner: Reader = Reader()
+
+
+class AerV:
+    """One call."""
+
+    def __init__(self, options: AerVOptions) -> None:
+        self._images = options.images
+        self._form = _Form(options, final="screenshot")
+        self.prompt_hash = self._form.prompt.hash
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        shown = picture(final_screenshot(trajectory), self._images)
+        return await self._form.verdict(trajectory, ask, [shown], None, self._images)
+
+
+class AerC:
+    """Two calls; the caption depends on the screenshot and the captioner alone, so that one
+    serves every judgment that ends on this screenshot."""
+
+    def __init__(self, options: AerCOptions) -> None:
+        self._captioner = options.captioner
+        self._form = _Form(options, final="caption")
+        self.prompt_hash = self._form.prompt.hash
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        shown = picture(final_screenshot(trajectory), self._captioner.images)
+        caption = await caption_of(shown, ask, self._captioner, self._form.prompt)
+        return await self._form.verdict(trajectory, ask, [], caption, None)
+
+
+async def caption_of(shown: Picture, ask: Ask, captioner: Reader, prompt: Prompt) -> str:
+    """What the captioner says of a screenshot."""
+    messages = conversation(
+        prompt.render("caption"), [shown, Text(text=prompt.render("caption_user"))]
+    )
+    with about("caption of the final screenshot"):
+        reply = await ask(messages, stage="caption", model=captioner.model, assume=ASSUMED_CAPTION)
+        return read_whole(reply, some_text)
+
+
+class _Form:
+    """The question for the verdict, the same but for how the ``final`` page is shown."""
+
+    def __init__(self, options: AerOptions, final: Literal["caption", "screenshot"]) -> None:
+        self.prompt = load_prompt("aer")
+        self._options = options
+        self._system = self.prompt.render("system", variant=options.variant, final=final)
+
+    async def verdict(
+        self,
+        trajectory: Trajectory,
+        ask: Ask,
+        pictures: Sequence[Picture],
+        caption: str | None,
+        images: ImageLimits | None,
+    ) -> Verdict:
+        variant = self._options.variant
+        kept = actions_only(trajectory) if variant == "original" else unanswered(trajectory)
+
+        def messages(view: View) -> list[Message]:
+            text = self.prompt.render("user", variant=variant, caption=caption, **words(view))
+            return conversation(self._system, [*pictures, Text(text=text)])
+
+        limit = self._options.max_prompt_tokens
+        reply = await ask_of_steps(ask, kept, messages, limit=limit, images=images)
+        return read(reply, parse_status_line)
+
+
+def actions_only(trajectory: Trajectory) -> Trajectory:
+    """The same run without what the agent saw and thought."""
+    steps = tuple(
+        step.model_copy(update={"observation": Observation(), "reasoning": None})
+        for step in trajectory.steps
+    )
+    return trajectory.model_copy(update={"steps": steps})
+
+
+def unanswered(trajectory: Trajectory) -> Trajectory:
+    """The same run without the answer apart from the actions."""
+    return trajectory.model_copy(update={"answer": None})

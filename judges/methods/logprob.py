@@ -1,0 +1,132 @@
+"""One Yes/No question, and how sure the model was: P(yes) / (P(yes) + P(no))."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import exp, isfinite
+from typing import Any
+
+from pydantic import Field
+
+from trajudge.judges.adapters.errors import BadRequest, ContextOverflow, Refused
+from trajudge.judges.model import Ask, Message, Picture, Reply, Text, Verdict
+from trajudge.judges.prompting.fitting import (
+    NOTHING,
+    conversation,
+    prompt_tokens,
+    told_budget,
+    words,
+)
+from trajudge.judges.prompting.pictures import ImageLimits, picture
+from trajudge.judges.replies.parsing import ParseFailure, normalise
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import View, views
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import Needs, page_needs
+from trajudge.trajectories.represent import Representation, final_screenshot
+
+# The most that OpenAI gives; a quote or a blank may come before the word.
+_ALTERNATIVES, _REPLY_TOKENS = 20, 4
+
+
+class LogprobOptions(Record):
+    """Success is a score of ``threshold`` or more."""
+
+    representation: Representation = Representation.AXTREE
+    threshold: float = Field(default=0.5, ge=0, le=1)
+    max_prompt_tokens: int = 120_000
+    images: ImageLimits = ImageLimits()
+
+    @property
+    def needs(self) -> Needs:
+        return page_needs(self.representation)
+
+
+class Logprob:
+    """One call; moves down the truncation ladder where the model finds the prompt too long."""
+
+    def __init__(self, options: LogprobOptions) -> None:
+        self._options = options
+        self._prompt = load_prompt("logprob")
+        shows = options.representation
+        self._system = self._prompt.render("system", representation=shows.value)
+        self.prompt_hash = self._prompt.hash
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises MissingObservation, ImageUnreadable, CallFailed (BadRequest where no token
+        probabilities come) and ParseFailure."""
+        options, pictures = self._options, list[Picture]()
+        if options.representation.shows_screenshot:
+            pictures = [picture(final_screenshot(trajectory), options.images)]
+        around = prompt_tokens(self._messages(NOTHING, pictures), options.images)
+        overflow = ContextOverflow("the prompt does not fit however it is cut")
+        budget = options.max_prompt_tokens - around
+        shorter = views(trajectory, options.representation, budget)
+        for view in shorter:
+            try:
+                reply = await ask(
+                    self._messages(view, pictures),
+                    rung=view.rung.label,
+                    assume="Yes",
+                    max_tokens=_REPLY_TOKENS,
+                    logprobs=True,
+                    top_logprobs=_ALTERNATIVES,
+                )
+            except ContextOverflow as error:
+                overflow = error
+                told = told_budget(error, view.tokens + around)
+                shorter.room = None if told is None else told - around
+                continue
+            score = probability_of_yes(reply)
+            return Verdict(success=score >= options.threshold, score=score)
+        raise overflow
+
+    def _messages(self, view: View, pictures: list[Picture]) -> list[Message]:
+        text = self._prompt.render(
+            "user", axtree=view.axtree, screenshot=bool(pictures), **words(view)
+        )
+        return conversation(self._system, [*pictures, Text(text=text)])
+
+
+def probability_of_yes(reply: Reply) -> float:
+    """P(yes) / (P(yes) + P(no)) at the token that answers, all spellings of either summed.
+
+    Raises Refused, BadRequest if the reply carries no token probabilities, ParseFailure if its
+    first word is neither.
+    """
+    if reply.finish == "refused":
+        raise Refused("the model declined to answer")
+    content = reply.logprobs.get("content") if isinstance(reply.logprobs, dict) else None
+    if not isinstance(content, list) or not content:
+        raise BadRequest(
+            "no token probabilities came with the reply: the logprob judge needs a model and a "
+            "server that give logprobs"
+        )
+    for token in content:
+        said = normalise(_text(token))
+        if said in ("yes", "no") and isinstance(token, dict):
+            return _share(token)
+        if said:
+            break
+    raise ParseFailure(f"the model answered {reply.text.strip()[:40]!r}, neither Yes nor No")
+
+
+def _share(token: Mapping[str, Any]) -> float:
+    """Yes among Yes and No. The token itself counts where it is not among the alternatives."""
+    alternatives = token.get("top_logprobs")
+    offered = list(alternatives) if isinstance(alternatives, list) else []
+    if _text(token) not in map(_text, offered):
+        offered.append(token)
+    mass = {"yes": 0.0, "no": 0.0}
+    for one in offered:
+        word, logprob = normalise(_text(one)), one.get("logprob") if _text(one) else None
+        if word in mass and isinstance(logprob, int | float) and isfinite(logprob):
+            mass[word] += exp(min(0.0, logprob))
+    if not sum(mass.values()):
+        raise ParseFailure("the token probabilities of the answer are no numbers")
+    return mass["yes"] / sum(mass.values())
+
+
+def _text(token: object) -> str:
+    text = token.get("token") if isinstance(token, dict) else None
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,103 @@
+"""NNetNav's reward model (AgentRewardBench section 4): the change between every two observations,
+described one by one, then a rating of 1 to 5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+
+from trajudge.judges.model import Ask, Message, Text, Verdict
+from trajudge.judges.prompting.fitting import (
+    Fitted,
+    ask_down,
+    ask_of_steps,
+    conversation,
+    cut_or_full,
+    prompt_tokens,
+    words,
+)
+from trajudge.judges.prompting.reader import Reader
+from trajudge.judges.prompting.trees import check_trees, two_trees
+from trajudge.judges.replies.parsing import parse_grade_line
+from trajudge.judges.replies.reading import about, read, read_whole, some_text, together
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import Rung, View, cut_middle
+from trajudge.trajectories.model import Record, Step, Trajectory
+from trajudge.trajectories.needs import ALL, Needs
+
+SUCCESS = 4
+ACTION_TOKENS = 400
+ASSUMED_CHANGE = "The page of results opened and shows twelve products; the filter was set. " * 3
+
+
+class NnetnavOptions(Record):
+    """``describer`` reads the trees; ``max_prompt_tokens`` is the judge's own model's."""
+
+    describer: Reader = Reader()
+    max_prompt_tokens: int = 120_000
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(trees=ALL, answer=True, requires=("every tree",))
+
+
+class Nnetnav:
+    """A call for every change, all at once, and one for the rating."""
+
+    def __init__(self, options: NnetnavOptions) -> None:
+        self._options = options
+        self._prompt = load_prompt("nnetnav")
+        self._describe = self._prompt.render("describe")
+        self._system = self._prompt.render("system")
+        self.prompt_hash = self._prompt.hash
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises MissingObservation, CallFailed and ParseFailure."""
+        check_trees(trajectory)
+        changes = await together(
+            [
+                partial(self._change, ask, number, *pair)
+                for number, pair in enumerate(pairwise(trajectory.steps), start=1)
+            ]
+        )
+
+        def messages(view: View) -> list[Message]:
+            text = self._prompt.render("user", **words(view))
+            return conversation(self._system, [Text(text=text)])
+
+        limit = self._options.max_prompt_tokens
+        reply = await ask_of_steps(ask, _told_as(trajectory, changes), messages, limit=limit)
+        rating, thoughts = read(reply, partial(parse_grade_line, name="rating", low=1, high=5))
+        return Verdict(success=rating >= SUCCESS, score=(rating - 1) / 4, reasoning=thoughts)
+
+    async def _change(self, ask: Ask, number: int, before: Step, after: Step) -> str:
+        action = before.action and cut_middle(before.action, ACTION_TOKENS)
+
+        def messages(first: str, second: str) -> list[Message]:
+            text = self._prompt.render("describe_user", before=first, action=action, after=second)
+            return conversation(self._describe, [Text(text=text)])
+
+        around = prompt_tokens(messages("", ""))
+
+        def make(budget: int) -> Fitted | None:
+            pair = two_trees(before.observation, after.observation, budget - around)
+            if pair is None:
+                return None
+            rung = pair.rung.label
+            if pair.rung is Rung.FULL:
+                rung = cut_or_full(before.action, action)
+            return Fitted(rung, messages(pair.before, pair.after))
+
+        model, limit = self._options.describer.model, self._options.describer.max_prompt_tokens
+        with about(f"change of step {number}"):
+            reply = await ask_down(
+                ask, make, limit=limit, stage="describe", model=model, assume=ASSUMED_CHANGE
+            )
+            return read_whole(reply, some_text)
+
+
+def _told_as(trajectory: Trajectory, changes: Sequence[str]) -> Trajectory:
+    """The same run with descriptions of changes for its steps."""
+    steps = tuple(Step(index=index, reasoning=change) for index, change in enumerate(changes))
+    return trajectory.model_copy(update={"steps": steps})

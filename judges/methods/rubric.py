@@ -1,0 +1,142 @@
+"""A rubric judge after the Universal Verifier, made compact: criteria written before the run is
+seen, screenshots chosen by criterion, evidence whose steps are checked, a critical one decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
+
+from pydantic import Field
+
+from trajudge.judges.methods.rubric_replies import (
+    ASSUMED_CRITERIA,
+    Criterion,
+    assumed_relevance,
+    parse_criteria,
+    parse_findings,
+    parse_relevance,
+)
+from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
+from trajudge.judges.prompting.fitting import (
+    NOTHING,
+    Fitted,
+    ask_down,
+    conversation,
+    cut_or_full,
+    prompt_tokens,
+    words,
+)
+from trajudge.judges.prompting.pictures import ImageLimits, picture
+from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
+from trajudge.judges.replies.reading import about, read, read_whole, together
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import Ladder, View, cut_middle
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import ALL, Needs
+from trajudge.trajectories.represent import Representation
+
+_PICTURES_SHARE = 0.75
+
+
+class RubricOptions(Record):
+    """For every criterion the ``per_criterion`` most relevant screenshots are shown."""
+
+    representation: Literal["screenshot", "none"] = "screenshot"
+    per_criterion: int = Field(default=2, ge=1, le=10)
+    max_prompt_tokens: int = 120_000
+    images: ImageLimits = ImageLimits()
+
+    @property
+    def needs(self) -> Needs:
+        """Every screenshot is scored for every criterion."""
+        if self.representation == "none":
+            return Needs(answer=True)
+        return Needs(screenshots=ALL, answer=True, requires=("screenshot",))
+
+
+class Rubric:
+    """Three calls deep: criteria, all screenshots at once, the verdict."""
+
+    def __init__(self, options: RubricOptions) -> None:
+        self._options = options
+        self._prompt = load_prompt("rubric")
+        shows = options.representation == "screenshot"
+        self._system = self._prompt.render("system", screenshots=shows)
+        self.prompt_hash = self._prompt.hash
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        seen = self._options.representation == "screenshot"
+        shots = recorded(trajectory) if seen else []
+        goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
+        criteria = await self._criteria(goal, ask, cut_or_full(trajectory.goal, goal))
+        grades = await together([partial(self._grades, goal, criteria, s, ask) for s in shots])
+        best = most_relevant(shots, grades, self._options.per_criterion)
+        return await self._verdict(trajectory, criteria, best, ask)
+
+    async def _criteria(self, goal: str, ask: Ask, rung: str) -> list[Criterion]:
+        """From the goal alone, so that one call serves all runs of a task."""
+        user = Text(text=self._prompt.render("criteria_user", goal=goal))
+        messages = conversation(self._prompt.render("criteria"), [user])
+        with about("criteria"):
+            reply = await ask(messages, stage="criteria", rung=rung, assume=ASSUMED_CRITERIA)
+            return read_whole(reply, parse_criteria)
+
+    async def _grades(
+        self, goal: str, criteria: Sequence[Criterion], shot: Shot, ask: Ask
+    ) -> list[float]:
+        text = self._prompt.render("relevance_user", goal=goal, criteria=criteria)
+        shown = picture(shot.image, self._options.images)
+        messages = conversation(self._prompt.render("relevance"), [Text(text=text), shown])
+        with about(f"screenshot of step {shot.number}"):
+            assumed = assumed_relevance(len(criteria))
+            reply = await ask(messages, stage="relevance", assume=assumed)
+            return read(reply, partial(parse_relevance, count=len(criteria)))
+
+    async def _verdict(
+        self, trajectory: Trajectory, criteria: Sequence[Criterion], best: Sequence[Shot], ask: Ask
+    ) -> Verdict:
+        ladder, limits = Ladder(trajectory, Representation.NONE), self._options.images
+
+        def messages(
+            view: View, shown: Sequence[Shot], pictures: Sequence[Picture]
+        ) -> list[Message]:
+            values: dict[str, Any] = {"criteria": criteria, "shots": [s.number for s in shown]}
+            text = self._prompt.render("user", **values, **words(view))
+            return conversation(self._system, [*pictures, Text(text=text)])
+
+        bare = prompt_tokens(messages(NOTHING, (), ()))
+
+        def make(budget: int) -> Fitted | None:
+            share = int((budget - bare) * _PICTURES_SHARE)
+            loaded = first_that_fit([shot.image for shot in best], share, limits)
+            kept = sorted(zip(best, loaded, strict=False), key=lambda pair: pair[0].number)
+            shots, pictures = [shot for shot, _ in kept], [one for _, one in kept]
+            around = prompt_tokens(messages(NOTHING, shots, pictures), limits)
+            view = ladder.first(budget - around)
+            if view is None:
+                return None
+            rung = view.rung.label if len(kept) == len(best) else "fewer"
+            return Fitted(rung, messages(view, shots, pictures))
+
+        reply = await ask_down(ask, make, limit=self._options.max_prompt_tokens, images=limits)
+        parse = partial(parse_findings, criteria=criteria, steps=len(trajectory.steps))
+        return read(reply, parse)
+
+
+def most_relevant(
+    shots: Sequence[Shot], grades: Sequence[Sequence[float]], each: int
+) -> list[Shot]:
+    """The best ``each`` screenshots of every criterion, later ones first among equals; first all
+    best ones, then all second ones, so that what is left out for want of room matters least."""
+    chosen: list[Shot] = []
+    by_criterion = [
+        sorted(zip(column, shots, strict=True), key=lambda pair: (-pair[0], -pair[1].number))
+        for column in zip(*grades, strict=True)
+    ]
+    for place in range(each):
+        for ranked in by_criterion:
+            if place < len(ranked) and ranked[place][1] not in chosen:
+                chosen.append(ranked[place][1])
+    return chosen

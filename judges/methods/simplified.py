@@ -1,0 +1,133 @@
+"""The paper's simplified judge (AgentRewardBench section 4 and A.3): one call, four labels."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from trajudge.judges.adapters.errors import ContextOverflow
+from trajudge.judges.methods.forms import Form, OwnForm, PublishedForm
+from trajudge.judges.model import Ask, Verdict
+from trajudge.judges.prompting.fitting import told_budget
+from trajudge.judges.prompting.pictures import ImageLimits, picture, picture_tokens
+from trajudge.judges.prompting.screenshots import Shot, evenly_spaced
+from trajudge.judges.replies.json_replies import answer_schema, flag, parse_json, whole_number_in
+from trajudge.judges.replies.parsing import parse_tags
+from trajudge.judges.replies.reading import read
+from trajudge.trajectories.ladder import views
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import Needs, Shown, page_needs
+from trajudge.trajectories.represent import Representation
+
+
+class SimplifiedOptions(Record):
+    """``success`` is asked first or last; ``answer`` comes in tags, or through the provider's
+    structured output; ``frames`` screenshots at most are shown, evenly spaced; ``prompts`` are our
+    own or the published ones; ``max_prompt_tokens`` is what the model's window leaves for the
+    prompt, pictures included."""
+
+    representation: Representation = Representation.AXTREE
+    success: Literal["first", "last"] = "first"
+    answer: Literal["tags", "schema"] = "tags"
+    frames: int = Field(default=1, ge=1, le=50)
+    prompts: Literal["trajudge", "agentrewardbench"] = "trajudge"
+    max_prompt_tokens: int = 120_000
+    images: ImageLimits = ImageLimits()
+
+    @property
+    def needs(self) -> Needs:
+        """The published prompts show neither the answer nor the goal's pictures."""
+        needed, ours = page_needs(self.representation), self.prompts == "trajudge"
+        changed: dict[str, Any] = {"answer": ours}
+        if self.representation.shows_screenshot:
+            changed["goal_images"] = ours
+            if self.frames > 1:
+                changed["screenshots"] = (Shown(which="spread", count=self.frames),)
+        return needed.model_copy(update=changed)
+
+    @model_validator(mode="after")
+    def _published_form(self) -> SimplifiedOptions:
+        if self.prompts == "agentrewardbench" and (self.answer != "tags" or self.frames > 1):
+            raise ValueError("the published prompts ask for tags and show one frame")
+        return self
+
+
+class Simplified:
+    """One call; moves down the truncation ladder where the model finds the prompt too long."""
+
+    def __init__(self, options: SimplifiedOptions) -> None:
+        """Raises UserError if the published prompts are asked for and not installed."""
+        self.options = options
+        self._form = _form(options)
+        self.prompt_hash = self._form.prompt_hash
+        self._parse = parse_object if options.answer == "schema" else parse_tags
+        self._parameters: dict[str, Any] = {}
+        if options.answer == "schema":
+            self._parameters["response_format"] = verdict_schema(options.success)
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        limits, form = self.options.images, self._form
+        frames: list[Shot] = []
+        shown = []
+        if self.options.representation.shows_screenshot:
+            frames = evenly_spaced(trajectory, self.options.frames)
+            goal_images = trajectory.goal_images if form.shows_goal_images else ()
+            shown = [*goal_images, *(frame.image for frame in frames)]
+        pictures = [picture(ref, limits) for ref in shown]
+        numbers = [frame.number for frame in frames]
+        around = form.tokens + sum(picture_tokens(one, limits) for one in pictures)
+        budget = self.options.max_prompt_tokens - around
+        overflow = ContextOverflow(
+            f"the prompt does not fit {self.options.max_prompt_tokens} tokens however it is cut"
+        )
+        shorter = views(trajectory, self.options.representation, budget)
+        for view in shorter:
+            messages = form.messages(view, pictures, numbers)
+            try:
+                reply = await ask(messages, rung=view.rung.label, **self._parameters)
+            except ContextOverflow as error:
+                overflow = error
+                told = told_budget(error, view.tokens + around)
+                shorter.room = None if told is None else told - around
+                continue
+            return read(reply, self._parse)
+        raise overflow
+
+
+def _form(options: SimplifiedOptions) -> Form:
+    if options.prompts == "agentrewardbench":
+        return PublishedForm(options.representation, options.success)
+    return OwnForm(
+        options.representation, options.success, answer=options.answer, frames=options.frames
+    )
+
+
+def verdict_schema(success: str) -> dict[str, Any]:
+    """``response_format`` for the four labels, the reasoning first."""
+    boolean = {"type": "boolean"}
+    labels = {
+        "side_effect": boolean,
+        "optimality": {"type": "integer", "enum": [1, 2, 3, 4]},
+        "repetition": boolean,
+    }
+    first, last = ({"success": boolean}, {}) if success == "first" else ({}, {"success": boolean})
+    return answer_schema("verdict", {"reasoning": {"type": "string"}, **first, **labels, **last})
+
+
+def parse_object(text: str) -> Verdict:
+    """The verdict in a JSON object; a label beside success that is missing is None.
+
+    Raises ParseFailure if there is no success, or a value of a wrong kind.
+    """
+    found = parse_json(text, ["success"])
+    fields = found.fields
+    return Verdict(
+        success=flag(fields, "success"),
+        side_effect=flag(fields, "side_effect") if "side_effect" in fields else None,
+        repetition=flag(fields, "repetition") if "repetition" in fields else None,
+        optimality=whole_number_in(fields, "optimality", 1, 4) if "optimality" in fields else None,
+        reasoning=str(fields.get("reasoning", "")),
+        fallback=found.fallback,
+    )

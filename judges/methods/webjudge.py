@@ -1,0 +1,136 @@
+"""WebJudge (Online-Mind2Web, Xue et al., 2025): key points of the task, every screenshot scored
+against them, then a verdict on those that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
+from trajudge.judges.prompting.fitting import (
+    NOTHING,
+    Fitted,
+    ask_down,
+    conversation,
+    cut_or_full,
+    prompt_tokens,
+    words,
+)
+from trajudge.judges.prompting.pictures import ImageLimits, picture
+from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
+from trajudge.judges.replies.parsing import parse_grade_line, parse_status_line
+from trajudge.judges.replies.reading import about, read, read_whole, some_text, together
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import Ladder, View, cut_middle
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import ALL, Needs
+from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.tokens import count_tokens
+
+# Of the verdict's prompt: what pictures with their notes may take; the rest is for the history.
+PICTURES_SHARE = 0.6
+NOTE_TOKENS = 200
+NOTE_OVERHEAD = 20
+ASSUMED_POINTS = "\n".join(f"{n}. The result fulfils a condition of the task." for n in range(1, 5))
+ASSUMED_SCORE = "Reasoning: " + "The page shows a filter that the task names. " * 6 + "\nScore: 4"
+
+
+class WebJudgeOptions(Record):
+    """``variant`` general shows the agent's thoughts beside its actions, online-mind2web does
+    not; screenshots that score ``threshold`` or more are shown, at most ``screenshots``."""
+
+    variant: Literal["general", "online-mind2web"] = "general"
+    threshold: int = Field(default=3, ge=1, le=5)
+    screenshots: int = Field(default=50, ge=1)
+    max_prompt_tokens: int = 120_000
+    images: ImageLimits = ImageLimits()
+
+    @property
+    def needs(self) -> Needs:
+        """Every screenshot is scored, however few of them the verdict shows."""
+        return Needs(screenshots=ALL, answer=True, requires=("screenshot",))
+
+
+class Note(NamedTuple):
+    """What was said of a screenshot, and its score of 1 to 5."""
+
+    shot: Shot
+    score: float
+    text: str
+
+
+class WebJudge:
+    """Three calls deep: the key points, all screenshots at once, the verdict."""
+
+    def __init__(self, options: WebJudgeOptions) -> None:
+        self._options = options
+        self._prompt = load_prompt("webjudge")
+        self._system = self._prompt.render("system", variant=options.variant)
+        self.prompt_hash = self._prompt.hash
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        shots = recorded(trajectory)
+        goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
+        rung = cut_or_full(trajectory.goal, goal)
+        points = await self._key_points(goal, ask, rung)
+        notes = await together([partial(self._note, goal, points, shot, ask) for shot in shots])
+        passed = sorted(
+            (note for note in notes if note.score >= self._options.threshold),
+            key=lambda note: (-note.score, -note.shot.number),
+        )
+        return await self._verdict(trajectory, points, passed[: self._options.screenshots], ask)
+
+    async def _key_points(self, goal: str, ask: Ask, rung: str) -> str:
+        user = Text(text=self._prompt.render("key_points_user", goal=goal))
+        messages = conversation(self._prompt.render("key_points"), [user])
+        with about("key points"):
+            reply = await ask(messages, stage="key_points", rung=rung, assume=ASSUMED_POINTS)
+            return read_whole(reply, some_text)
+
+    async def _note(self, goal: str, points: str, shot: Shot, ask: Ask) -> Note:
+        """The text comes before the picture: it is the same for all screenshots of a run."""
+        text = self._prompt.render("screenshot_user", goal=goal, key_points=points)
+        shown = picture(shot.image, self._options.images)
+        messages = conversation(self._prompt.render("screenshot"), [Text(text=text), shown])
+        with about(f"screenshot of step {shot.number}"):
+            reply = await ask(messages, stage="screenshot", assume=ASSUMED_SCORE)
+            grade = read(reply, partial(parse_grade_line, name="score", low=1, high=5))
+            return Note(shot, grade.value, cut_middle(grade.reasoning, NOTE_TOKENS))
+
+    async def _verdict(
+        self, trajectory: Trajectory, points: str, best: Sequence[Note], ask: Ask
+    ) -> Verdict:
+        """``best`` are the notes to show, the best first."""
+        ladder = Ladder(trajectory, Representation.NONE)
+        limits, variant = self._options.images, self._options.variant
+
+        def messages(
+            view: View, notes: Sequence[Note], pictures: Sequence[Picture]
+        ) -> list[Message]:
+            told = [{"number": note.shot.number, "text": note.text} for note in notes]
+            text = self._prompt.render(
+                "user", variant=variant, key_points=points, notes=told, **words(view)
+            )
+            return conversation(self._system, [*pictures, Text(text=text)])
+
+        bare = prompt_tokens(messages(NOTHING, (), ()))
+        beside = [NOTE_OVERHEAD + count_tokens(note.text) for note in best]
+
+        def make(budget: int) -> Fitted | None:
+            share = int((budget - bare) * PICTURES_SHARE)
+            shown = first_that_fit([note.shot.image for note in best], share, limits, beside)
+            kept = sorted(zip(best, shown, strict=False), key=lambda pair: pair[0].shot.number)
+            notes, pictures = [note for note, _ in kept], [shown for _, shown in kept]
+            around = prompt_tokens(messages(NOTHING, notes, pictures), limits)
+            view = ladder.first(budget - around)
+            if view is None:
+                return None
+            rung = view.rung.label if len(kept) == len(best) else "fewer"
+            return Fitted(rung, messages(view, notes, pictures))
+
+        limit = self._options.max_prompt_tokens
+        return read(await ask_down(ask, make, limit=limit, images=limits), parse_status_line)

@@ -1,0 +1,74 @@
+"""WebVoyager's evaluator (He et al., 2024): the task, the answer and the last screenshots."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
+from trajudge.judges.prompting.fitting import (
+    Fitted,
+    ask_down,
+    conversation,
+    cut_or_full,
+    prompt_tokens,
+)
+from trajudge.judges.prompting.pictures import ImageLimits
+from trajudge.judges.prompting.screenshots import first_that_fit, recorded
+from trajudge.judges.replies.parsing import parse_status_line
+from trajudge.judges.replies.reading import read
+from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.ladder import cut_middle
+from trajudge.trajectories.model import Record, Trajectory
+from trajudge.trajectories.needs import Needs, last
+
+
+class WebVoyagerOptions(Record):
+    """``screenshots``: at most so many of the last ones are shown."""
+
+    screenshots: int = Field(default=15, ge=1)
+    max_prompt_tokens: int = 120_000
+    images: ImageLimits = ImageLimits()
+
+    @property
+    def needs(self) -> Needs:
+        """A short run has fewer than ``screenshots``."""
+        return Needs(screenshots=last(self.screenshots), answer=True, requires=("screenshot",))
+
+
+class WebVoyager:
+    """One call; the earliest screenshots are left out where they do not fit."""
+
+    def __init__(self, options: WebVoyagerOptions) -> None:
+        self._options = options
+        self._prompt = load_prompt("webvoyager")
+        self._system = self._prompt.render("system")
+        self.prompt_hash = self._prompt.hash
+
+    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        limit, limits = self._options.max_prompt_tokens, self._options.images
+        shots = recorded(trajectory)
+        latest = [shot.image for shot in reversed(shots)][: self._options.screenshots]
+
+        def messages(pictures: list[Picture], answer: str | None) -> list[Message]:
+            text = self._prompt.render(
+                "user",
+                goal=trajectory.goal,
+                answer=answer,
+                shown=len(pictures),
+                recorded=len(shots),
+            )
+            return conversation(self._system, [*pictures, Text(text=text)])
+
+        def make(budget: int) -> Fitted | None:
+            answer = trajectory.answer and cut_middle(trajectory.answer, budget // 4)
+            around = prompt_tokens(messages([], answer))
+            shown = first_that_fit(latest, budget - around, limits)
+            if not shown:
+                return None
+            rung = cut_or_full(trajectory.answer, answer)
+            if len(shown) < len(latest):
+                rung = "fewer"
+            return Fitted(rung, messages(shown[::-1], answer))
+
+        return read(await ask_down(ask, make, limit=limit, images=limits), parse_status_line)

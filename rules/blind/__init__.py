@@ -1,0 +1,1 @@
+"""Agents that see no page."""

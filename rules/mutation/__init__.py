@@ -1,0 +1,1 @@
+"""Changes to correct runs, and whether a rule notices them."""

@@ -1,0 +1,1 @@
+"""Values that are quantities: numbers, amounts, dates, durations, places."""

@@ -1,0 +1,1 @@
+"""Values that are texts: strings, names, addresses, documents."""

@@ -1,0 +1,1 @@
+"""What is wrong with Verified's specifications: lint, synthesis, mutants."""

@@ -1,0 +1,268 @@
+"""A run that a task's specification must accept, built from the specification alone.
+
+The answer repeats what is expected (the first of alternatives, a text that matches a pattern), and
+every network check gets one request that has all that it asks for. Then the evaluator judges the
+run: if it fails, no run can be built that way, and the failing assertion says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome, Verdict
+from trajudge.rules.verified.audit.examples import example
+from trajudge.rules.verified.dataset import NetworkCheck, Task, placeholder, placeholders
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network.addresses import expected_query
+from trajudge.rules.verified.network.events import Trace
+from trajudge.rules.verified.network.jsonpath import EVERY, Filter, compiled
+from trajudge.rules.verified.network.patterns import HOLE, fullmatch, is_pattern
+from trajudge.rules.verified.network.read import trace_of_list
+from trajudge.rules.verified.network.sites import DEFAULT_PORTS, FOLDERS
+
+Entry = dict[str, Any]
+_PAGE = {
+    "accept": "text/html,application/xhtml+xml",
+    "sec-fetch-dest": "document",
+    "sec-fetch-mode": "navigate",
+    "sec-fetch-user": "?1",
+}
+_SCRIPT = {"accept": "application/json, text/plain, */*", "sec-fetch-dest": "empty"}
+
+
+class Unsatisfiable(Exception):
+    """No text can be built for a part of the specification; the message names it."""
+
+
+class SyntheticRun(Struct, frozen=True, kw_only=True):
+    """An answer, HAR entries, and where the sites were."""
+
+    answer: dict[str, Any]
+    entries: tuple[Entry, ...]
+    hosts: Mapping[str, tuple[str, ...]]
+
+    @property
+    def trace(self) -> Trace:
+        """The entries as a trace."""
+        return trace_of_list(self.entries, "synthetic")
+
+
+class Synthesis(Struct, frozen=True, kw_only=True):
+    """The run, if one could be built, and what the evaluator says of it, or why there is none."""
+
+    run: SyntheticRun | None
+    verdict: Verdict | None
+    reason: str = ""
+
+    @property
+    def satisfiable(self) -> bool:
+        """Whether the evaluator accepts the run."""
+        return self.verdict is not None and self.verdict.outcome is Outcome.PASS
+
+
+def hosts_for(task: Task) -> dict[str, tuple[str, ...]]:
+    """An address for every site that the task names."""
+    names = {placeholder(site) for site in task.sites}
+    for check in task.network_checks:
+        names |= placeholders(msgspec.json.encode(check).decode())
+    return {
+        name: (
+            f"http://{name.strip('_').lower().replace('_', '-')}.example:"
+            f"{DEFAULT_PORTS.get(name, 8080)}{FOLDERS.get(name, '')}",
+        )
+        for name in sorted(names & DEFAULT_PORTS.keys() | {placeholder(s) for s in task.sites})
+    }
+
+
+def synthesise(task: Task, mode: Mode = Mode.SOUND) -> Synthesis:
+    """A run that passes in a mode, or the reason why none does. Backend checks are left out."""
+    hosts = hosts_for(task)
+    try:
+        run = SyntheticRun(answer=_answer(task, hosts), entries=_entries(task, hosts), hosts=hosts)
+    except Unsatisfiable as error:
+        return Synthesis(run=None, verdict=None, reason=str(error))
+    verdict = VerifiedEvaluator(mode=mode, hosts=hosts).evaluate(task, run.answer, run.trace)
+    return Synthesis(run=run, verdict=verdict, reason="; ".join(verdict.reasons))
+
+
+def _rendered(text: str, hosts: Mapping[str, tuple[str, ...]]) -> str:
+    """The text with the sites' addresses for their placeholders."""
+    for name, bases in hosts.items():
+        text = text.replace(name, bases[0])
+    return text
+
+
+def _text(value: str, filler: str = "") -> str:
+    """The text itself, or one that matches it. Raises Unsatisfiable."""
+    if not is_pattern(value):
+        return value
+    found = example(value, filler)
+    if found is None:
+        raise Unsatisfiable(f"no text was found that the pattern {value[:200]!r} matches")
+    return found
+
+
+def _answer(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    check = task.answer_check
+    if check is None:
+        return {}
+    expected = check.expected
+    data = None if expected.retrieved_data is UNSET else expected.retrieved_data
+    return {
+        "task_type": expected.task_type.upper(),
+        "status": expected.status.upper(),
+        "retrieved_data": _data(check.results_schema, data, hosts),
+        "error_details": None,
+    }
+
+
+def _data(schema: Mapping[str, Any], value: Any, hosts: Mapping[str, tuple[str, ...]]) -> Any:
+    """Expected data with the first of alternatives and a text for every pattern."""
+    if isinstance(value, str):
+        return _rendered(_text(value), hosts)
+    if schema.get("type") == "array" and isinstance(value, list):
+        return [_data(schema.get("items") or {}, item, hosts) for item in value]
+    if isinstance(value, list) and schema.get("format") == "coordinates":
+        return value[0] if value and isinstance(value[0], list | dict) else value
+    if isinstance(value, list) and value:
+        return _data(schema, value[0], hosts)
+    if isinstance(value, dict):
+        known = schema.get("properties") or {}
+        return {key: _data(known.get(key) or {}, item, hosts) for key, item in value.items()}
+    return value
+
+
+def _entries(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> tuple[Entry, ...]:
+    """A visit to every site of the task, then what the checks ask for, the last page last."""
+    made = [
+        _entry(hosts[placeholder(site)][0] + "/", "GET", 200, dict(_PAGE)) for site in task.sites
+    ]
+    wanted = [check for check in task.network_checks if not check.should_not_exist]
+    wanted.sort(key=lambda check: check.expected.http_method == "GET")
+    return (*made, *(_event(check, hosts) for check in wanted))
+
+
+def _entry(
+    url: str, method: str, status: int, headers: Mapping[str, str], **response: Any
+) -> Entry:
+    return {
+        "request": {
+            "method": method,
+            "url": url,
+            "headers": [{"name": name, "value": value} for name, value in headers.items()],
+        },
+        "response": {"status": status, "headers": [], "cookies": [], "content": {}, **response},
+    }
+
+
+def _event(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
+    """One request that has everything that a check asks for. Raises Unsatisfiable."""
+    expected = check.expected
+    headers = dict(_PAGE if expected.http_method == "GET" else _SCRIPT)
+    for name, value in (expected.headers or {}).items():
+        first = value if isinstance(value, str) else value[0]
+        headers[name.lower()] = _rendered(_text(first, "session=1"), hosts)
+    entry = _entry(
+        _url(check, hosts),
+        expected.http_method,
+        expected.response_status,
+        headers,
+        cookies=[
+            {"name": name, "value": quote(_text(value if isinstance(value, str) else value[0]))}
+            for name, value in (expected.response_cookies or {}).items()
+        ],
+    )
+    if expected.response_content:
+        text = _encoded(_document(expected.response_content, check, hosts))
+        entry["response"]["content"] = {"mimeType": "application/json", "text": text}
+    if expected.post_data:
+        entry["request"]["postData"] = _body(check, hosts)
+    return entry
+
+
+def _url(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> str:
+    """The first of the addresses, with its query."""
+    url = check.expected.urls[0]
+    query = expected_query(url, check)
+    if is_pattern(url):
+        base = _text(url, "x")
+        if "://" not in base and not placeholders(base):
+            base = _on_a_site(url, base, hosts)
+    else:
+        base = url.partition("#")[0].partition("?")[0]
+    base = HOLE.sub("1", base)
+    pairs = [(name, _text(str(value))) for name, values in query.items() for value in values]
+    return _rendered(base, hosts) + (f"?{urlencode(pairs)}" if pairs else "")
+
+
+def _on_a_site(pattern: str, base: str, hosts: Mapping[str, tuple[str, ...]]) -> str:
+    """A text that matches a pattern without a host, moved to the task's first site."""
+    name = next(iter(hosts))
+    moved = f"{name}/{base.lstrip('/')}"
+    if not fullmatch(pattern, moved):
+        raise Unsatisfiable(f"no address of {name} matches the pattern {pattern[:200]!r}")
+    return moved
+
+
+def _encoded(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _body(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
+    """A form where all fields are texts at the top, else a JSON document."""
+    fields = check.expected.post_data or {}
+    nested = any(key.startswith("$") and not key.startswith("$.^") for key in fields)
+    typed = any(not isinstance(value, str | None) for value in fields.values())
+    document = _document(fields, check, hosts)
+    if nested or typed:
+        return {"mimeType": "application/json", "text": _encoded(document)}
+    return {
+        "mimeType": "application/x-www-form-urlencoded",
+        "text": urlencode(document) or "form_key=1",
+    }
+
+
+def _document(
+    fields: Mapping[str, Any], check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]
+) -> dict[str, Any]:
+    """An object that has every field, where its path says. Fields that must be absent are."""
+    schema = ((check.post_data_schema or {}).get("properties")) or {}
+    made: dict[str, Any] = {}
+    for key, expected in fields.items():
+        if expected is None:
+            continue
+        value = _data(schema.get(key) or {}, expected, hosts)
+        pattern = key[2:] if key.startswith("$.^") else key
+        if is_pattern(pattern):
+            made[_text(pattern)] = value
+        elif key.startswith("$"):
+            # A path that may lead to several places has one item of the list at each.
+            several = compiled(key).several and isinstance(value, list)
+            for item in value if several else [value]:
+                _place(made, list(compiled(key).steps), item)
+        else:
+            made[HOLE.sub("1", key)] = value
+    return made
+
+
+def _place(made: Any, steps: list[Any], value: Any) -> None:
+    """Writes a value where the steps lead, making objects and lists on the way."""
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, Filter) or step == EVERY:
+        row = {step.field: step.value} if isinstance(step, Filter) else {}
+        made.append(row)
+        step = len(made) - 1
+    if isinstance(step, int):
+        made.extend({} for _ in range(step + 1 - len(made)))
+    if not rest:
+        made[step] = value
+        return
+    lists = isinstance(rest[0], int | Filter) or rest[0] == EVERY
+    there = made[step] if isinstance(step, int) else made.setdefault(step, [] if lists else {})
+    _place(there, rest, value)

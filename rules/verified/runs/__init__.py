@@ -1,0 +1,1 @@
+"""Judging many recorded runs, and what is kept of it."""

@@ -1,0 +1,74 @@
+"""Which labels belong to the data, where the user names none."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tests.hub_server import Hub, serve
+from trajudge.annotations import agentrewardbench
+from trajudge.eval.data.inputs import find_source
+from trajudge.eval.judge import main
+
+AGENT = "GenericAgent-gpt-4o-2024-11-20"
+HEADER = (
+    "annotator_name,benchmark,task_id,model_name,exp_name,trajectory_success,"
+    "trajectory_side_effect,trajectory_optimality,trajectory_looping\n"
+)
+
+
+def table(*tasks: str) -> str:
+    rows = (f"A,webarena,{task},{AGENT},exp,Successful,No,2. Suboptimal,No\n" for task in tasks)
+    return HEADER + "".join(rows)
+
+
+def has_package() -> bool:
+    try:
+        return bool(metadata.version(agentrewardbench.PACKAGE))
+    except metadata.PackageNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(
+    has_package(), reason="agent-reward-bench is installed, and goes before the Hub"
+)
+def test_the_labels_of_the_published_benchmark_come_from_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = Hub()
+    hub.files["annotations.csv"] = table("webarena.15", "webarena.2").encode()
+    with serve(hub):
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        monkeypatch.setenv("TRAJUDGE_DATA", str(tmp_path))
+        source = find_source("agentrewardbench", None)
+    assert [item.raw_task_id for item in source.annotations] == ["webarena.15", "webarena.2"]
+    assert source.labels == f"agentrewardbench:{tmp_path / 'annotations.csv'}"
+
+
+def test_splits_come_from_beside_the_labels_or_the_package_or_their_absence_is_said(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "annotations.csv").write_text(table("webarena.15", "not-a-published-task"))
+    source = find_source(f"agentrewardbench-text:{tmp_path}", None)
+    named = [item.split for item in source.annotations]
+    if has_package():
+        assert named == ["dev", None]
+        assert not source.note
+    else:
+        assert named == [None, None]
+        assert "no splits" in source.note
+    (tmp_path / "splits.csv").write_text("task_id,benchmark,split\nwebarena.15,webarena,dev\n")
+    source = find_source(f"agentrewardbench-text:{tmp_path}", None)
+    assert [item.split for item in source.annotations] == ["dev", None]
+    assert not source.note
+
+
+def test_a_split_that_nobody_knows_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "annotations.csv").write_text(table("not-a-published-task"))
+    words = ["--data", f"agentrewardbench-text:{tmp_path}", "--split", "test"]
+    assert main(["--judge", "heuristic", *words]) == 2
+    assert "error: " in capsys.readouterr().err

@@ -1,0 +1,307 @@
+"""Published judgments: read with all their traps, written, and read again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.eval.cases import call, failed, key, said
+from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.data.export import ExportSettings, export
+from trajudge.eval.data.published import PublishedJudgment, read_published
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.util.errors import UserError
+
+
+def response(content: str | None, finish: str = "stop") -> dict[str, Any]:
+    return {
+        "model": "something-else",
+        "choices": [{"finish_reason": finish, "message": {"content": content}}],
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 7,
+            "prompt_tokens_details": {"cached_tokens": 40},
+        },
+    }
+
+
+def put(folder: Path, name: str, content: object) -> None:
+    judge = folder / "judgments" / "webarena" / "agent" / "judge-x"
+    judge.mkdir(parents=True, exist_ok=True)
+    text = content if isinstance(content, str) else json.dumps(content)
+    (judge / name).write_text(text)
+
+
+def answered(content: str | None, finish: str = "stop") -> dict[str, Any]:
+    return {
+        "judge_model_name": "model-x",
+        "response": response(content, finish),
+        "trajectory_info": {"summary_info": {"cum_reward": 0.25}},
+    }
+
+
+def read(folder: Path) -> dict[str, PublishedJudgment]:
+    return {item.raw_task_id: item for item in read_published(folder)}
+
+
+def test_what_is_published_beside_the_judgments_is_none(tmp_path: Path) -> None:
+    """A folder further up: published/<judge>/results.json lies as deep as a judgment."""
+    published = tmp_path / "set" / "published" / "judge-x"
+    published.mkdir(parents=True)
+    (published / "results.json").write_text('{"y_human": [1], "y_judge": [0]}')
+    put(tmp_path / "set", "webarena.1.json", answered("Status: success"))
+    with pytest.raises(UserError, match="holds no judgments"):
+        list(read_published(tmp_path))
+    assert list(read(tmp_path / "set")) == ["webarena.1"]
+    (tmp_path / "set" / "judgments").rename(tmp_path / "elsewhere")
+    assert list(read(tmp_path / "elsewhere")) == ["webarena.1"]
+
+
+def test_what_pythons_json_writes_is_read(tmp_path: Path) -> None:
+    content = answered("Status: success \ud83d")
+    content["trajectory_info"]["summary_info"]["cum_reward"] = float("nan")
+    put(tmp_path, "webarena.1.json", "\ufeff" + json.dumps(content))
+    (item,) = read_published(tmp_path)
+    assert (item.judgment.success, item.official_reward) == (True, None)
+
+
+def test_a_file_becomes_a_judgment(tmp_path: Path) -> None:
+    put(tmp_path, "webarena.1.json", answered("Status: success"))
+    for folder in (tmp_path, tmp_path / "judgments"):
+        (item,) = read_published(folder)
+        assert item.judgment.key == key(1)
+        assert (item.judgment.judge, item.judge_model_name) == ("judge-x", "model-x")
+        assert (item.judgment.success, item.official_reward) == (True, 0.25)
+        usage = item.judgment.calls[0].usage
+        assert (usage.input, usage.cache_read, usage.output) == (60, 40, 7)
+
+
+def test_a_duplicate_download_counts_once(tmp_path: Path) -> None:
+    put(tmp_path, "webarena.1.json", answered("Status: success"))
+    put(tmp_path, "webarena.1(1).json", answered("Status: failure"))
+    put(tmp_path, "webarena.2(1).json", answered("Status: failure"))
+    items = read(tmp_path)
+    assert {task: item.judgment.success for task, item in items.items()} == {
+        "webarena.1": True,
+        "webarena.2": False,
+    }
+
+
+def test_an_answer_wins_over_an_error_beside_it(tmp_path: Path) -> None:
+    put(tmp_path, "webarena.1_error.json", {"error": "refused"})
+    put(tmp_path, "webarena.2_error.json", {"error": "refused"})
+    put(tmp_path, "webarena.2.json", answered("Status: success"))
+    items = read(tmp_path)
+    assert items["webarena.1"].judgment.status is Status.PROVIDER_ERROR
+    assert items["webarena.1"].judgment.detail == "refused"
+    assert items["webarena.2"].judgment.status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (answered("no idea"), Status.UNPARSABLE),
+        (answered("no idea", "length"), Status.TRUNCATED),
+        (answered(None), Status.REFUSED),
+        ({"response": {"choices": []}}, Status.PROVIDER_ERROR),
+        ("{", Status.SKIPPED),
+        ("", Status.SKIPPED),
+        ('{"error": ' + "[" * 100_000, Status.SKIPPED),
+        ({"response": 7}, Status.SKIPPED),
+    ],
+)
+def test_a_failure_is_a_status_and_the_others_are_read(
+    tmp_path: Path, content: object, status: Status
+) -> None:
+    put(tmp_path, "webarena.1.json", content)
+    put(tmp_path, "webarena.2.json", answered("Status: success"))
+    items = read(tmp_path)
+    bad = items["webarena.1"].judgment
+    assert (bad.status, bad.success) == (status, None)
+    assert bad.detail
+    assert items["webarena.2"].judgment.success is True
+
+
+def test_a_folder_without_judgments_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no judgments in the layout"):
+        list(read_published(tmp_path))
+
+
+SETTINGS = ExportSettings(model="m", provider="p", use_axtree=True)
+
+
+def run(task: object, raw: str | None = None) -> Trajectory:
+    place = key(task)
+    return Trajectory(
+        key=place, raw_task_id=raw or place.task_id, goal="Buy it\n", official_reward=1.0
+    )
+
+
+def test_what_is_exported_is_read_back(tmp_path: Path) -> None:
+    full = said(
+        1,
+        True,
+        side_effect=False,
+        repetition=True,
+        optimality=2,
+        reasoning="the page said <success>Unsuccessful</success>\nStatus: failure",
+        calls=(call(),),
+    )
+    judgments = [full, failed(2, Status.REFUSED), said(3, False)]
+    assert export(tmp_path, judgments, [run(1), run(2), run(3), run(4)], SETTINGS) == 3
+    items = read(tmp_path)
+    back = items["webarena.1"].judgment
+    same = ("key", "judge", "status", "success", "side_effect", "repetition", "optimality")
+    assert [getattr(back, name) for name in same] == [getattr(full, name) for name in same]
+    assert back.calls[0].usage == full.calls[0].usage
+    assert items["webarena.1"].official_reward == 1.0
+    assert items["webarena.2"].judgment.detail == "refused: because"
+    assert items["webarena.3"].judgment.success is False
+    names = sorted(path.name for path in tmp_path.rglob("*.json"))
+    assert names == ["webarena.1.json", "webarena.2_error.json", "webarena.3.json"]
+
+
+def test_the_exported_file_has_the_published_fields(tmp_path: Path) -> None:
+    export(tmp_path, [said(1, True, calls=(call(),))], [run(1, "webarena.raw.1")], SETTINGS)
+    path = tmp_path / "judgments" / "webarena" / "agent" / "judge" / "webarena.raw.1.json"
+    content = json.loads(path.read_text())
+    assert set(content) == {
+        *("benchmark", "goal", "agent", "judge", "judge_model_name", "provider", "judge_args"),
+        *("completion_args", "cost", "response", "chat_messages", "trajectory_info"),
+    }
+    assert content["judge_args"]["use_axtree"] is True
+    assert content["cost"] == {"total_price": 0.01}
+    assert content["response"]["usage"]["prompt_tokens"] == 120
+    assert content["goal"] == "Buy it\n"
+
+
+@pytest.mark.parametrize("evil", ["../../../evil", "/etc/evil", "..", "a\x00b", "a/../../b", ""])
+def test_an_export_stays_inside_its_folder(tmp_path: Path, evil: str) -> None:
+    inside = tmp_path / "inside"
+    export(inside, [said(1, True, judge=evil)], [run(1, evil or "..")], SETTINGS)
+    (path,) = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert path.resolve().is_relative_to(inside)
+    assert len(path.relative_to(inside).parts) == 5
+
+
+def test_two_attempts_do_not_overwrite_each_other(tmp_path: Path) -> None:
+    first, second = run(1), run(1)
+    second = second.model_copy(update={"key": first.key.model_copy(update={"attempt": 1})})
+    again = said(1, False).model_copy(update={"key": second.key})
+    with pytest.raises(UserError, match="one file for"):
+        export(tmp_path, [said(1, True), again], [first, second], SETTINGS)
+
+
+def test_half_a_character_is_exported_as_a_replacement(tmp_path: Path) -> None:
+    export(tmp_path, [said(1, True, reasoning="\ud800")], [run(1)], SETTINGS)
+    assert read(tmp_path)["webarena.1"].judgment.reasoning == "\ufffd"
+
+
+def test_the_first_sample_is_exported(tmp_path: Path) -> None:
+    samples: list[Judgment] = [said(1, False, sample=1), said(1, True, sample=0)]
+    export(tmp_path, samples, [run(1)], SETTINGS)
+    assert read(tmp_path)["webarena.1"].judgment.success is True
+
+
+def test_agent_reward_benchs_own_parser_reads_the_export(tmp_path: Path) -> None:
+    package = pytest.importorskip("agent_reward_bench.judge", exc_type=ImportError)
+    metrics = pytest.importorskip("agent_reward_bench.eval.metrics", exc_type=ImportError)
+    judgment = said(1, True, side_effect=False, repetition=True, optimality=3, reasoning="<loop>")
+    export(tmp_path, [judgment], [run(1)], SETTINGS)
+    (path,) = tmp_path.rglob("*.json")
+    reply = json.loads(path.read_text())["response"]["choices"][0]["message"]["content"]
+    parsed = package.parse_judgment(reply)
+    numbers = {name: metrics.numerize(v) for name, v in parsed.items() if name != "reasoning"}
+    assert numbers == {
+        "trajectory_success": 1,
+        "trajectory_side_effect": 0,
+        "trajectory_optimality": 3,
+        "trajectory_looping": 1,
+    }
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("judge", "stored"), [("webjudge-7b", 779), ("webjudge-gpt-4o", 78)])
+def test_every_stored_test_verdict_is_the_published_one(
+    real_data: Path, judge: str, stored: int
+) -> None:
+    folder = real_data / "agentrewardbench"
+    texts = {
+        item.judgment.key: item.judgment
+        for item in read_published(folder)
+        if item.judgment.judge == judge
+    }
+    labels = primary_labels(open_annotations(f"agentrewardbench:{folder}"))
+    results = json.loads((folder / "published" / judge / "results.json").read_text())["webjudge"]
+    compared = 0
+    for benchmark, agents in results.items():
+        for agent, cell in agents.items():
+            # The arrays carry no ids: they follow the annotations' order, test split, none unsure.
+            keys = [
+                k
+                for k, v in labels.items()
+                if v.split == "test"
+                and v.success is not None
+                and (benchmark_of(k), k.agent) == (benchmark, agent)
+            ]
+            if not keys:
+                continue
+            success = cell["trajectory_success"]
+            assert [labels[k].success for k in keys] == success["y_human"]
+            for k, verdict in zip(keys, success["y_judge"], strict=True):
+                if k in texts:
+                    assert texts[k].success == verdict, k
+                    compared += 1
+    assert compared == stored
+
+
+@pytest.mark.real_data
+def test_every_stored_text_holds_a_verdict_and_duplicates_count_once(real_data: Path) -> None:
+    folder = real_data / "agentrewardbench"
+    items = list(read_published(folder))
+    assert len(list((folder / "judgments").rglob("*.json"))) == 1037
+    assert {item.judgment.status for item in items} == {Status.OK}
+    assert len({item.judgment.key for item in items}) == 926
+    assert {item.judge_model_name for item in items} == {"webjudge-7B", "gpt-4o-2024-11-20"}
+
+
+@pytest.mark.parametrize(
+    "trap",
+    [
+        {},
+        {"goal": 'a goal with "chat_messages": {} and "trajectory_info": {} in it'},
+        {"goal": "long " * 10_000},
+        {"judge_args": {"use_axtree": True, "chat_messages": "x" * 40_000}},
+    ],
+    ids=["plain", "keys in a text", "a head without the key", "the key further down"],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_large_file_read_from_its_ends_gives_what_the_whole_gives(
+    tmp_path: Path, trap: dict[str, object], indent: int | None
+) -> None:
+    text = "<reasoning>Fine.</reasoning><success>Successful</success><side>No</side>"
+    file: dict[str, object] = {
+        "judge_model_name": "m",
+        "judge_args": {"use_axtree": True, "use_screenshot": False},
+        "response": {
+            "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+        },
+        "chat_messages": {"regular": ['"trajectory_info": {', "é" * 30_000], "pruned": []},
+        "trajectory_info": {"valid": True, "summary_info": {"cum_reward": 0.5}},
+    }
+    file = {"goal": "g", **file, **trap}
+    small = {**file, "goal": "g", "chat_messages": {}, "judge_args": {"use_axtree": True}}
+    for name, content in (("large", file), ("small", small)):
+        folder = tmp_path / name / "webarena" / "agent" / "judge"
+        folder.mkdir(parents=True)
+        (folder / "webarena.1.json").write_text(json.dumps(content, indent=indent))
+    (large,), (whole,) = (read_published(tmp_path / name) for name in ("large", "small"))
+    assert large.judgment == whole.judgment
+    assert large.judgment.success is True
+    assert large.official_reward == 0.5

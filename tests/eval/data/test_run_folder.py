@@ -1,0 +1,78 @@
+"""A run's files: what is written is read back, torn ends are forgiven, damage is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.eval.cases import call, failed, key, label, said
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    MANIFEST,
+    judgment_line,
+    read_judgments,
+    read_labels,
+    read_manifest,
+    read_rewards,
+    write_labels,
+    write_manifest,
+    write_rewards,
+)
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.util.errors import UserError
+
+
+def judgments() -> list[Judgment]:
+    return [said(1, True, calls=(call(),)), failed("\u2028 two", Status.REFUSED)]
+
+
+def test_every_file_is_read_back(tmp_path: Path) -> None:
+    (tmp_path / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments())))
+    rewards = {key(2): None, key(1): 0.5}
+    labels = [label(2, None), label(1, True, optimality=4)]
+    write_rewards(tmp_path, rewards)
+    write_labels(tmp_path, labels)
+    write_manifest(tmp_path, {"protocol": "default", "judge": "j"})
+    assert read_judgments(tmp_path) == judgments()
+    assert read_rewards(tmp_path) == rewards
+    assert list(read_rewards(tmp_path)) == [key(1), key(2)]
+    assert read_labels(tmp_path) == {a.key: a for a in labels}
+    assert read_manifest(tmp_path) == {"protocol": "default", "judge": "j"}
+
+
+def test_what_tells_of_the_execution_only_is_not_written() -> None:
+    fast = said(1, True, calls=(call(seconds=0.1, cached=True),))
+    slow = said(1, True, calls=(call(seconds=9.0),))
+    assert judgment_line(fast) == judgment_line(slow)
+
+
+def test_half_a_character_in_a_reply_does_not_stop_a_run(tmp_path: Path) -> None:
+    text = "a\ud800b \ud83d\ude00"
+    judgment = said(1, True, reasoning=text, calls=(call(text=text),))
+    (tmp_path / JUDGMENTS).write_bytes(judgment_line(judgment))
+    (back,) = read_judgments(tmp_path)
+    assert back.reasoning == back.calls[0].text == "a\ufffdb \U0001f600"
+    assert judgment_line(back) == judgment_line(judgment)
+
+
+@pytest.mark.parametrize("kept", [1, 40, -1])
+def test_a_line_torn_by_a_kill_is_left_out(tmp_path: Path, kept: int) -> None:
+    first, second = map(judgment_line, judgments())
+    (tmp_path / JUDGMENTS).write_bytes(first + second[:kept])
+    assert read_judgments(tmp_path) == judgments()[:1]
+
+
+def test_a_bad_line_elsewhere_is_named(tmp_path: Path) -> None:
+    (tmp_path / JUDGMENTS).write_bytes(b'{"key": 1}\n' + judgment_line(judgments()[0]))
+    with pytest.raises(UserError, match=r"judgments.jsonl, line 1: key"):
+        read_judgments(tmp_path)
+
+
+def test_a_folder_that_is_no_run_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        read_judgments(tmp_path)
+    for content in ("{", "[]"):
+        (tmp_path / MANIFEST).write_text(content)
+        with pytest.raises(UserError, match="give the folder of a run"):
+            read_manifest(tmp_path)

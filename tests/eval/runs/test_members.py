@@ -1,0 +1,221 @@
+"""Panels, cascades and users' own judges, as a user runs them against a server on loopback."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.judges.runs import GOOD, mug_run
+from tests.llm_replies import Incoming
+from tests.llm_server import LlmServer
+from trajudge.eval.data.run_folder import read_judgments
+from trajudge.eval.judge import main
+from trajudge.eval.scoring.stability import flip_rate, remarks
+from trajudge.judges.model import Judgment, Status
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+BAD = GOOD.replace("Successful", "Unsuccessful")
+OWN = '''"""Success if the agent said anything."""
+from trajudge.judges.model import Verdict
+
+needs_model = False
+
+
+async def judge(trajectory, ask):
+    return Verdict(success=bool(trajectory.answer))
+'''
+
+
+def run(server: LlmServer | None, *words: str) -> int:
+    where = ["--base-url", server.url + "/v1"] if server else []
+    return main(["--data", "sample", "--out", "run", "--limit", "4", *where, *words])
+
+
+def judgments() -> list[Judgment]:
+    return read_judgments(Path("run"))
+
+
+def by_model(**texts: str) -> LlmServer:
+    def text(incoming: Incoming) -> str:
+        return texts[incoming.payload["model"].replace("-", "_")]
+
+    return LlmServer(text=text)
+
+
+@pytest.mark.parametrize(
+    ("rule", "success"), [("majority", True), ("unanimous", False), ("mean", True)]
+)
+def test_a_panel_of_models_votes(rule: str, success: bool) -> None:
+    with by_model(m_a=GOOD, m_b=GOOD, m_c=BAD) as server:
+        members = "simplified:m-a,simplified:m-b,simplified:m-c"
+        assert run(server, "--judge", "panel", "--of", members, "--rule", rule) == 0
+        assert server.stats.requests == 12
+        assert run(server, "--judge", "panel", "--of", members, "--rule", rule) == 0
+        assert server.stats.requests == 12
+    assert [j.success for j in judgments()] == [success] * 4
+    assert judgments()[0].score == pytest.approx(2 / 3)
+    stages = {call.stage for call in judgments()[0].calls}
+    assert stages == {f"simplified:m-{x} verdict" for x in "abc"}
+
+
+@pytest.mark.parametrize(("tie", "success"), [("success", True), ("failure", False)])
+def test_a_tie_is_what_the_option_says(tie: str, success: bool) -> None:
+    with by_model(m_a=GOOD, m_b=BAD) as server:
+        members = "simplified:m-a,simplified:m-b"
+        assert run(server, "--judge", "panel", "--of", members, "--tie", tie) == 0
+    assert [j.success for j in judgments()] == [success] * 4
+
+
+def test_members_that_fail_are_absent_and_the_quorum_decides() -> None:
+    with by_model(m_a=GOOD, m_b="I will not say.") as server:
+        members = "simplified:m-a,simplified:m-b"
+        assert run(server, "--judge", "panel", "--of", members, "--quorum", "1") == 0
+        assert {j.status for j in judgments()} == {Status.OK}
+        words = ["--judge", "panel", "--of", members, "--quorum", "2"]
+        assert run(server, *words, "--out", "strict") == 1
+    strict = read_judgments(Path("strict"))
+    assert {j.status for j in strict} == {Status.UNPARSABLE}
+    assert "1 of 2 members answered, quorum 2" in strict[0].detail
+
+
+def test_a_panel_may_mix_models_and_rules() -> None:
+    with LlmServer(text=GOOD) as server:
+        words = ["--judge", "panel", "--of", "simplified,heuristic", "--model", "m-a"]
+        assert run(server, *words) == 0
+        assert server.stats.requests == 4
+    assert judgments()[0].judge == "panel-of-simplified+heuristic:m-a"
+    assert set(judgments()[0].scores) == {"simplified", "heuristic"}
+
+
+def test_a_panel_without_a_model_needs_none() -> None:
+    assert run(None, "--judge", "panel", "--of", "heuristic,rule-based") == 0
+    assert {j.status for j in judgments()} == {Status.OK}
+
+
+def test_a_cascade_asks_the_second_only_where_the_first_is_positive(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def text(incoming: Incoming) -> str:
+        if incoming.payload["model"] == "strong":
+            return BAD
+        return GOOD if incoming.ordinal % 2 else BAD
+
+    with LlmServer(text=text) as server:
+        members = "simplified:cheap,simplified:strong"
+        assert run(server, "--judge", "cascade", "--of", members, "--concurrency", "1") == 0
+        strong = [i for i in server.seen if i.payload["model"] == "strong"]
+    asked = [j for j in judgments() if j.scores["second_asked"]]
+    assert len(strong) == len(asked)
+    assert 0 < len(asked) < 4
+    assert all(len(j.calls) == 1 + (j in asked) for j in judgments())
+    assert f"the second member was asked on {len(asked)} of 4" in capsys.readouterr().out
+
+
+def test_a_dry_run_prices_the_members() -> None:
+    with LlmServer(text=GOOD) as server:
+        members = "simplified:m-a,simplified:m-b"
+        assert run(server, "--judge", "panel", "--of", members, "--dry-run") == 0
+        assert server.stats.requests == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--judge", "panel"], "--judge panel needs its members"),
+        (["--judge", "panel", "--of", "heuristic"], "name two judges or more"),
+        (["--judge", "panel", "--of", "heuristic,heuristic"], "name two judges or more"),
+        (["--judge", "panel", "--of", "heuristic,nobody"], "no such judge"),
+        (["--judge", "panel", "--of", "heuristic,panel"], "cannot be a member"),
+        (["--judge", "panel", "--of", "heuristic:gpt-4o,rule-based"], "asks no model"),
+        (["--judge", "panel", "--of", "heuristic,simplified"], "a member asks a model"),
+        (["--judge", "cascade", "--of", "heuristic,rule-based,telemetry"], "two members"),
+        (["--judge", "heuristic", "--of", "heuristic,rule-based"], "--of goes with"),
+    ],
+)
+def test_mistakes_are_said(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(None, *words) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert len(told.strip().splitlines()) == 1
+    assert "{" not in told
+
+
+def test_samples_report_their_flip_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    with LlmServer(text=lambda incoming: GOOD if incoming.ordinal % 3 else BAD) as server:
+        assert run(server, "--model", "m-a", "--samples", "3", "--concurrency", "1") == 0
+    flipped, repeated = flip_rate(judgments())
+    assert (flipped, repeated) == (4, 4)
+    assert "samples disagree on 4 of 4 trajectories (flip rate 100.0 %)" in capsys.readouterr().out
+
+
+def test_failed_samples_are_no_flips() -> None:
+    key = mug_run().key
+    made = [
+        Judgment(key=key, judge="j", sample=n, status=status, success=success)
+        for n, (status, success) in enumerate(
+            [(Status.OK, True), (Status.UNPARSABLE, None), (Status.OK, True)]
+        )
+    ]
+    assert flip_rate(made) == (0, 1)
+    assert remarks(made[:2], 1) == []
+
+
+def test_a_judge_from_a_file() -> None:
+    Path("my_judge.py").write_text(OWN)
+    assert run(None, "--judge", "my_judge.py") == 0
+    assert judgments()[0].judge == "my_judge"
+    Path("my_judge.py").write_text(OWN.replace("bool(", "not bool("))
+    assert run(None, "--judge", "my_judge.py") == 2  # another judge is another run
+
+
+def test_a_judge_from_a_file_asks_a_model_and_takes_options() -> None:
+    Path("asking.py").write_text(
+        "from trajudge.judges.model import Message, Text, Verdict\n"
+        "from trajudge.trajectories.model import Record\n\n\n"
+        "class Options(Record):\n    word: str = 'yes'\n\n\n"
+        "def judge(options):\n"
+        "    async def judged(trajectory, ask):\n"
+        "        parts = (Text(text=f'Done: {trajectory.goal}?'),)\n"
+        "        reply = await ask([Message(role='user', parts=parts)])\n"
+        "        return Verdict(success=options.word in reply.text)\n"
+        "    return judged\n"
+    )
+    with LlmServer(text="ja") as server:
+        words = ["--judge", "asking.py", "--model", "m-a", "--judge-option", "word=ja"]
+        assert run(server, *words) == 0
+        assert server.stats.requests > 0
+    assert [j.success for j in judgments()] == [True] * 4
+
+
+def test_a_judge_from_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / "site"
+    (site / "theirs-1.0.dist-info").mkdir(parents=True)
+    (site / "their_judge.py").write_text(OWN)
+    (site / "theirs-1.0.dist-info" / "METADATA").write_text("Name: theirs\nVersion: 1.0\n")
+    entry = "[trajudge.judges]\ntalkative = their_judge\n"
+    (site / "theirs-1.0.dist-info" / "entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(str(site))
+    assert run(None, "--judge", "talkative") == 0
+    assert judgments()[0].judge == "talkative"
+    sys.modules.pop("their_judge", None)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "No such file"),
+        ("x = 1\n", "defines no judge"),
+        ("def (\n", "cannot be loaded"),
+        ("1 / 0\n", "division by zero"),
+    ],
+)
+def test_a_file_that_is_no_judge_is_said(
+    content: str | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if content is not None:
+        Path("wrong.py").write_text(content)
+    assert run(None, "--judge", "wrong.py") == 2
+    assert said in capsys.readouterr().err

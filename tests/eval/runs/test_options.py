@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trajudge.eval.runs.options import parse
+from trajudge.trajectories.util.errors import UserError
+
+
+def config(tmp_path: Path, text: str) -> list[str]:
+    file = tmp_path / "run.yaml"
+    file.write_text(text)
+    return ["--config", str(file)]
+
+
+def test_a_config_file_takes_the_names_of_the_options(tmp_path: Path) -> None:
+    asked = parse(
+        config(
+            tmp_path,
+            "model: gpt-4o\nmax-cost: 2.5\nmax_tokens: 300\nstrict: true\nyes: false\n"
+            "benchmark: [webarena, workarena]\nexport: [agentrewardbench, out]\nrpm:\n",
+        )
+    )
+    calls, data = asked.calls, asked.data
+    assert (asked.models, calls.max_cost, calls.max_tokens) == (("gpt-4o",), 2.5, 300)
+    assert (data.strict, asked.yes, calls.rpm) == (True, False, None)
+    assert data.benchmark == ("webarena", "workarena")
+    assert asked.run.export == ("agentrewardbench", Path("out"))
+
+
+def test_the_command_line_wins(tmp_path: Path) -> None:
+    file = config(tmp_path, "model: gpt-4o\nbenchmark: [webarena]\nseed: 3\n")
+    asked = parse([*file, "--model=claude-x", "--benchmark", "shop"])
+    assert (asked.models, asked.data.benchmark) == (("claude-x",), ("shop",))
+    assert asked.calls.seed == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("modell: gpt-4o\n", "no option 'modell'"),
+        ("strict: maybe\n", "neither true nor false"),
+        ("- model\n", "no mapping of options"),
+        ("model: [\n", "not YAML"),
+    ],
+)
+def test_a_bad_config_file_is_named_with_the_mend(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=rf"run\.yaml: .*{sentence}"):
+        parse(config(tmp_path, text))
+
+
+def test_a_missing_config_file_is_named() -> None:
+    with pytest.raises(UserError, match=r"absent\.yaml: No such file"):
+        parse(["--config", "absent.yaml"])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--limit", "0"], "--limit: '0' is not a whole number of at least 1"),
+        (["--limit", "few"], "--limit: 'few' is not a whole number"),
+        (["--max-cost", "-1"], "--max-cost: '-1' is not a number of at least 0"),
+        (["--max-cost", "nan"], "--max-cost: 'nan' is not a number"),
+        (["--max-failures", "few"], "neither a count nor a share such as 5%"),
+        (["--max-failures", "200%"], "neither a count nor a share such as 5%"),
+        (["--rpm", "0"], "--rpm: '0' is not a number above 0"),
+        (["--timeout", "0"], "--timeout: '0' is not a number above 0"),
+        (["--split", "train"], "--split: invalid choice: 'train'"),
+        (["--model"], "--model: expected one argument"),
+        (["--mod", "gpt-4o"], "unrecognized arguments: --mod gpt-4o"),
+    ],
+)
+def test_values_that_make_no_sense_are_one_sentence(words: list[str], sentence: str) -> None:
+    with pytest.raises(UserError) as mistake:
+        parse(words)
+    assert sentence in str(mistake.value)
+    assert "--help" in str(mistake.value)
+    assert "\n" not in str(mistake.value)
+
+
+def test_failures_are_a_count_or_a_share() -> None:
+    assert parse(["--max-failures", "3"]).run.max_failures == 3
+    assert parse(["--max-failures", "5%"]).run.max_failures == 0.05
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--stratified"], "--limit"),
+        (["--export", "csv", "out"], "no format 'csv'"),
+        (["--script", "f", "--adapter", "openai"], "--adapter scripted"),
+    ],
+)
+def test_options_that_contradict_each_other(words: list[str], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        parse(words)

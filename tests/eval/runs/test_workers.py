@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from trajudge.eval.runs.jobs import Job
+from trajudge.eval.runs.workers import Halt, Interrupted, graceful_interrupt, judge_all
+from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+
+pytestmark = pytest.mark.anyio
+
+
+def jobs(count: int, drawn: list[int] | None = None) -> Iterator[Job]:
+    for number in range(count):
+        if drawn is not None:
+            drawn.append(number)
+        key = TrajectoryKey(benchmark="b", agent="a", task_id=str(number))
+        yield Job(key, Trajectory(key=key, raw_task_id=str(number), goal="g"), 0)
+
+
+def judged(job: Job) -> Judgment:
+    return Judgment(key=job.key, judge="j", status=Status.OK)
+
+
+async def test_every_job_is_judged_once_and_never_more_than_width_at_a_time() -> None:
+    under_way, most, recorded = 0, 0, list[Judgment]()
+
+    async def judge(job: Job) -> Judgment:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001)
+        under_way -= 1
+        return judged(job)
+
+    await judge_all(jobs(50), judge, width=7, record=recorded.append, halt=Halt())
+    assert sorted(int(j.key.task_id) for j in recorded) == list(range(50))
+    assert most == 7
+
+
+async def test_trajectories_are_drawn_as_they_are_needed() -> None:
+    drawn: list[int] = []
+    halt = Halt()
+
+    async def judge(job: Job) -> Judgment:
+        raise BudgetSpent("spent")
+
+    await judge_all(jobs(1000, drawn), judge, width=4, record=lambda j: None, halt=halt)
+    assert isinstance(halt.reason, BudgetSpent)
+    assert len(drawn) <= 8
+
+
+async def test_the_first_is_not_kept_waiting_for_large_files_behind_it() -> None:
+    drawn, begun = list[int](), list[int]()
+
+    def slow() -> Iterator[Job]:
+        for job in jobs(20, drawn):
+            threading.Event().wait(0.02)
+            yield job
+
+    async def judge(job: Job) -> Judgment:
+        begun.append(len(drawn))
+        await asyncio.sleep(1)
+        return judged(job)
+
+    await judge_all(slow(), judge, width=20, record=lambda j: None, halt=Halt())
+    assert all(read <= place + 2 for place, read in enumerate(begun, start=1))
+
+
+async def test_an_error_of_a_job_or_of_the_files_ends_the_run_as_itself() -> None:
+    async def judge(job: Job) -> Judgment:
+        raise UserError("no key")
+
+    with pytest.raises(UserError, match="no key"):
+        await judge_all(jobs(9), judge, width=3, record=lambda j: None, halt=Halt())
+
+    def broken() -> Iterator[Job]:
+        yield from jobs(2)
+        raise UserError("disk is gone")
+
+    async def fine(job: Job) -> Judgment:
+        return judged(job)
+
+    recorded: list[Judgment] = []
+    with pytest.raises(UserError, match="disk is gone"):
+        await judge_all(broken(), fine, width=1, record=recorded.append, halt=Halt())
+    assert len(recorded) == 2
+
+
+async def test_ctrl_c_finishes_what_is_under_way_and_begins_nothing() -> None:
+    halt, told, recorded = Halt(), list[Interrupted](), list[Judgment]()
+
+    async def judge(job: Job) -> Judgment:
+        if job.key.task_id == "2":
+            os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0.05)
+        return judged(job)
+
+    with graceful_interrupt(halt, told.append):
+        await judge_all(jobs(100), judge, width=3, record=recorded.append, halt=halt)
+    assert isinstance(halt.reason, Interrupted)
+    assert told == [halt.reason]
+    assert 3 <= len(recorded) <= 6

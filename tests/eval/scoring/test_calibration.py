@@ -1,0 +1,79 @@
+"""``eval.score --calibration``: fitted on dev, measured on test, kept as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.eval.cases import key, label, said
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    write_labels,
+    write_manifest,
+    write_rewards,
+)
+from trajudge.eval.score import main
+from trajudge.eval.scoring.calibration import Calibrations, read_map
+from trajudge.trajectories.util.errors import UserError
+
+
+def make_run(folder: Path, *, scores: bool = True) -> Path:
+    """200 tasks, dev and test in turn; the truth is less likely than the score says. Task 1 of dev
+    has a second trajectory in test."""
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    score = np.round(rng.random(200), 2)
+    truth = rng.random(200) < score**2
+    judgments, labels = [], []
+    for i in range(200):
+        where = key(i) if i < 199 else key(1, agent="other")
+        given = float(score[i]) if scores else None
+        judgments.append(
+            said(0, bool(score[i] > 0.5), score=given).model_copy(update={"key": where})
+        )
+        split = "test" if i % 2 == 0 or i == 199 else "dev"
+        labels.append(label(0, bool(truth[i]), split=split).model_copy(update={"key": where}))
+    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
+    write_labels(folder, labels)
+    write_rewards(folder, {j.key: None for j in judgments})
+    write_manifest(folder, {"protocol": "default"})
+    return folder
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt"])
+def test_the_map_is_fitted_on_dev_and_measured_on_test(
+    method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, out = make_run(tmp_path / "run"), tmp_path / "map.json"
+    assert main([str(run), "--calibration", method, "--calibration-out", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "Calibration of judge on 101 test trajectories, fitted on 98 of dev" in text
+    found = Calibrations.model_validate_json(out.read_text()).calibrations[0]
+    assert (found.fitted_on, found.left_out) == (98, 1)
+    assert found.calibrated.calibration_error < found.raw.calibration_error
+    assert read_map(out, "judge")(0.5) == pytest.approx(found.map.fitted()(0.5))
+    with pytest.raises(UserError, match="no calibration of other; there are judge"):
+        read_map(out, "other")
+
+
+@pytest.mark.parametrize(
+    ("scores", "words", "message"),
+    [
+        (False, ["--calibration", "platt"], "no judge here gives scores"),
+        (True, ["--calibration", "platt", "--split", "test"], "0 scored trajectories in the dev"),
+        (True, ["--calibration-out", "x.json"], "needs --calibration"),
+    ],
+)
+def test_what_cannot_be_fitted_is_said(
+    *,
+    scores: bool,
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([str(make_run(tmp_path / "run", scores=scores)), *words]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,213 @@
+"""Scores: what counts, what is left out, and what a failed judgment is worth."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.eval.cases import call, failed, key, label, said
+from trajudge.annotations import Annotation, open_annotations, primary_labels
+from trajudge.eval.data.published import read_published
+from trajudge.eval.reporting.results import COLUMNS, results_csv, results_json
+from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.metrics import Counts
+from trajudge.eval.scoring.observations import one_per_trajectory
+from trajudge.eval.scoring.records import OVERALL, Label, Missing, Score, Scores
+from trajudge.eval.stats.intervals.binomial import wilson
+from trajudge.judges.model import Judgment, Status
+
+LABELS = {
+    a.key: a
+    for a in (label(1, True), label(2, True), label(3, False), label(4, False), label(5, None))
+}
+ANSWERS = [said(1, True), said(2, False), said(3, True), said(4, False), said(5, True)]
+
+
+def one(
+    scores: Scores,
+    benchmark: str = OVERALL,
+    what: Label = "success",
+    baseline: bool = False,
+) -> Score:
+    (found,) = [
+        s
+        for s in scores.scores
+        if (s.benchmark, s.label, s.baseline) == (benchmark, what, baseline)
+    ]
+    return found
+
+
+def test_verdicts_are_counted_against_labels_and_unsure_is_left_out() -> None:
+    found = one(score(ANSWERS, LABELS, rewards={}))
+    assert found.counts == Counts(tp=1, fp=1, fn=1, tn=1)
+    assert (found.n, found.positives, found.unsure) == (4, 2, 1)
+    assert (found.precision, found.recall, found.f1, found.kappa) == (0.5, 0.5, 0.5, 0.0)
+    low, high = found.intervals["precision"]
+    assert (low, high) == pytest.approx((1 - high, 1 - low))
+    limits = wilson(1, 2)
+    assert low < float(limits.low)  # Student's quantile at one degree of freedom
+
+
+def test_a_trajectory_without_annotation_is_counted_as_such() -> None:
+    scores = score([*ANSWERS, said(9, True)], LABELS, rewards={})
+    assert one(scores).n == 4
+    assert scores.coverage[-1].unlabelled == 1
+
+
+FAILED = [
+    said(1, True),
+    failed(2, Status.PROVIDER_ERROR),
+    failed(3, Status.REFUSED),
+    failed(4, Status.UNPARSABLE),
+]
+
+
+@pytest.mark.parametrize(
+    ("missing", "counts", "n", "positives", "recall"),
+    [
+        ("negative", Counts(tp=1, fn=1, tn=2), 4, 2, 0.5),
+        ("exclude", Counts(tp=1), 1, 1, 1.0),
+        ("agentrewardbench", Counts(tp=1, tn=1), 4, 2, 1.0),
+    ],
+)
+def test_what_a_failed_judgment_counts_as_is_the_stated_policy(
+    missing: Missing, counts: Counts, n: int, positives: int, recall: float
+) -> None:
+    found = one(score(FAILED, LABELS, rewards={}, missing=missing))
+    assert (found.counts, found.n, found.positives) == (counts, n, positives)
+    assert (found.recall, found.missing) == (recall, 3)
+
+
+def test_nothing_accepted_is_no_precision_but_zero_in_the_papers_arithmetic() -> None:
+    judgments = [said(1, False)]
+    assert one(score(judgments, LABELS, rewards={})).precision is None
+    paper = one(score(judgments, LABELS, rewards={}, missing="agentrewardbench"))
+    assert (paper.precision, paper.precision_low) == (0.0, None)
+
+
+def test_the_rule_based_baseline_stands_beside_on_the_same_trajectories() -> None:
+    rewards = {key(1): 1.0, key(2): 0.5, key(3): 0.51, key(4): None, key(8): 1.0}
+    scores = score(ANSWERS, LABELS, rewards=rewards)
+    baseline = one(scores, baseline=True)
+    assert baseline.counts == Counts(tp=1, fn=1, fp=1)
+    assert baseline.without_reward == 1
+    assert scores.coverage[-1].unjudged == 1
+    excluded = score(FAILED, LABELS, rewards=rewards, missing="exclude")
+    assert one(excluded, baseline=True).n == 1
+
+
+def test_the_rule_based_judge_has_no_baseline_beside_itself() -> None:
+    scores = score([said(1, True, judge="rule-based")], LABELS, rewards={})
+    assert not [s for s in scores.scores if s.baseline]
+
+
+def test_side_effect_and_repetition_are_scored_where_the_judge_was_asked() -> None:
+    labels = {
+        a.key: a for a in (label(1, True, side_effect=True), label(2, True, side_effect=False))
+    }
+    judgments = [said(1, True, side_effect=True), said(2, True, side_effect=True)]
+    scores = score(judgments, labels, rewards={})
+    assert one(scores, what="side_effect").counts == Counts(tp=1, fp=1)
+    assert {s.label for s in scores.scores} == {"success", "side_effect"}
+
+
+def test_benchmarks_come_in_the_papers_order_and_workarena_plus_plus_is_told_apart() -> None:
+    tasks = [("x-l2", "workarena"), ("x", "workarena"), (1, "zoo"), (1, "webarena")]
+    judgments = [said(task, True, benchmark=benchmark) for task, benchmark in tasks]
+    scores = score(judgments, {}, rewards={})
+    names = [c.benchmark for c in scores.coverage]
+    assert names == ["webarena", "workarena", "workarena++", "zoo", OVERALL]
+
+
+def test_judges_are_told_apart_and_sorted() -> None:
+    scores = score([said(1, True, judge="b"), said(1, False, judge="a")], LABELS, rewards={})
+    assert [s.judge for s in scores.spending] == ["a", "b"]
+    accepted = {s.judge: s.counts.tp for s in scores.scores if not s.baseline}
+    assert accepted == {"a": 0, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("votes", "expected"),
+    [([True, True, False], True), ([True, False], False), ([True, None], True), ([None], None)],
+)
+def test_several_samples_are_one_observation(
+    votes: list[bool | None], expected: bool | None
+) -> None:
+    samples = [
+        said(1, vote, sample=index) if vote is not None else failed(1, Status.REFUSED, sample=index)
+        for index, vote in enumerate(votes)
+    ]
+    (merged,) = one_per_trajectory(samples)
+    assert merged.success is expected
+
+
+def test_spending_adds_calls_and_an_unknown_price_is_not_zero() -> None:
+    judgments = [said(1, True, calls=(call(), call(None))), said(2, True, calls=(call(),))]
+    (spent,) = score(judgments, LABELS, rewards={}).spending
+    assert (spent.calls, spent.unpriced, spent.usage.input) == (3, 1, 300)
+    assert spent.cost == pytest.approx(0.02)
+    (unknown,) = score([said(1, True, calls=(call(None),))], LABELS, rewards={}).spending
+    assert unknown.cost is None
+
+
+def test_an_empty_run_has_no_scores() -> None:
+    scores = score([], LABELS, rewards={})
+    assert (scores.scores, scores.coverage) == ((), ())
+
+
+STATUSES = st.sampled_from([*Status])
+CASES = st.lists(
+    st.tuples(st.integers(0, 12), st.booleans(), STATUSES), unique_by=lambda case: case[0]
+)
+
+
+@given(CASES, st.randoms(use_true_random=False))
+def test_results_do_not_depend_on_the_order_of_judgments(
+    cases: list[tuple[int, bool, Status]], random: object
+) -> None:
+    labels: dict[object, Annotation] = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    judgments: list[Judgment] = [
+        said(task, vote) if status is Status.OK else failed(task, status)
+        for task, vote, status in cases
+    ]
+    shuffled = list(judgments)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    first = score(judgments, labels, rewards={})  # type: ignore[arg-type]
+    second = score(shuffled, labels, rewards={})  # type: ignore[arg-type]
+    assert results_json(first) == results_json(second)
+    assert results_csv(first) == results_csv(second)
+    assert Scores.model_validate_json(results_json(first)) == first
+    for found in first.scores:
+        assert found.counts.n == found.n
+
+
+def test_results_csv_has_a_line_a_score() -> None:
+    scores = score(ANSWERS, LABELS, rewards={key(1): 1.0})
+    rows = list(csv.DictReader(StringIO(results_csv(scores))))
+    assert len(rows) == len(scores.scores)
+    assert tuple(rows[0]) == COLUMNS
+    assert (rows[0]["precision"], rows[0]["tp"], rows[0]["evaluator"]) == ("0.5", "1", "judge")
+    assert rows[1]["evaluator"] == "rule-based"
+
+
+@pytest.mark.real_data
+def test_the_rule_based_row_on_the_stored_test_trajectories(real_data: Path) -> None:
+    folder = real_data / "agentrewardbench"
+    labels = {
+        k: v
+        for k, v in primary_labels(open_annotations(f"agentrewardbench:{folder}")).items()
+        if v.split == "test"
+    }
+    rewards = {p.judgment.key: p.official_reward for p in read_published(folder)}
+    judgments = [
+        Judgment(key=k, judge="rule-based", status=Status.OK, success=(reward or 0) > 0.5)
+        for k, reward in rewards.items()
+    ]
+    found = one(score(judgments, labels, rewards=rewards))
+    assert found.counts == Counts(tp=132, fp=27, fn=72, tn=550)
+    assert f"{100 * (found.precision or 0):.1f} {100 * (found.recall or 0):.1f}" == "83.0 64.7"

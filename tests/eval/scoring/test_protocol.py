@@ -1,0 +1,155 @@
+"""The paper's arithmetic, against its published result files digit by digit."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trajudge.annotations import Labels, open_annotations, primary_labels
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.eval.data.published import read_published
+from trajudge.eval.scoring.metrics import Counts
+from trajudge.eval.scoring.protocol import percent, protocol_counts, protocol_rates, success_rate
+
+JUDGES = ("webjudge-7b", "webjudge-gpt-4o")
+AGENTS = {
+    "Claude 3.7 Sonnet": "GenericAgent-anthropic_claude-3.7-sonnet",
+    "GPT-4o": "GenericAgent-gpt-4o-2024-11-20",
+    "Llama 3.3": "GenericAgent-meta-llama_Llama-3.3-70B-Instruct",
+    "Qwen2.5-VL": "GenericAgent-Qwen_Qwen2.5-VL-72B-Instruct",
+    "All": "all",
+}
+BENCHMARK_IDS = {name: id_ for id_, name in BENCHMARKS.items()} | {"Overall": "all"}
+
+
+def test_a_missing_judgment_leaves_recall_and_stays_in_accuracy() -> None:
+    found = protocol_counts([1, 1, 1, 0, 0, 0], [1, 0, -1, 1, 0, -1])
+    assert (found.missing_positive, found.missing_negative, found.n) == (1, 1, 6)
+    rates = protocol_rates(found)
+    assert (rates.precision, rates.recall) == (0.5, 0.5)
+    assert (rates.accuracy, rates.npv) == (0.3333, 0.5)
+    assert rates.tnr == pytest.approx(1 / 3)
+
+
+def test_f1_follows_from_the_rounded_precision_and_recall() -> None:
+    rates = protocol_rates(protocol_counts([1] * 3 + [0] * 4, [1, 0, 0, 1, 1, 0, 0]))
+    assert rates.precision == rates.recall == 1 / 3
+    assert rates.f1 == pytest.approx(0.3333, abs=1e-12)
+
+
+def test_zero_denominators_give_zero() -> None:
+    assert set(protocol_rates(protocol_counts([], [])).model_dump().values()) == {0.0}
+    assert success_rate([]) == 0
+
+
+def arrays(folder: Path) -> dict[str, Any]:
+    results: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return results["webjudge"]  # type: ignore[no-any-return]
+
+
+def success_rows(folder: Path) -> Iterator[tuple[dict[str, str], list[int], list[int]]]:
+    """(row of metrics_test.csv, labels, verdicts); Llama never ran on VisualWebArena."""
+    results = arrays(folder)
+    with (folder / "metrics_test.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if (row["judge"], row["category"]) == ("WebJudge", "Success"):
+                cell = results[BENCHMARK_IDS[row["benchmark"]]][AGENTS[row["agent"]]]
+                success = cell["trajectory_success"]
+                if success["y_human"]:
+                    yield row, success["y_human"], success["y_judge"]
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("judge", JUDGES)
+def test_all_203_published_success_cells(real_data: Path, judge: str) -> None:
+    folder = real_data / "agentrewardbench" / "published" / judge
+    cells = 0
+    for row, labels, verdicts in success_rows(folder):
+        rates = protocol_rates(protocol_counts(labels, verdicts))
+        for name, value in rates.model_dump().items():
+            assert percent(value) == float(row[name]), (row, name)
+        assert len(labels) == int(row["total"])
+        cells += 7
+    assert cells == 203
+
+
+@pytest.mark.real_data
+def test_the_overall_counts(real_data: Path) -> None:
+    expected = {
+        "webjudge-7b": Counts(tp=171, fp=55, fn=124, tn=756),
+        "webjudge-gpt-4o": Counts(tp=210, fp=75, fn=85, tn=736),
+    }
+    for judge, counts in expected.items():
+        results = arrays(real_data / "agentrewardbench" / "published" / judge)
+        success = results["all"]["all"]["trajectory_success"]
+        assert protocol_counts(success["y_human"], success["y_judge"]).counts == counts
+
+
+def expert_rate(labels: Labels, benchmark: str, agent: str) -> float:
+    return success_rate(
+        [
+            label.success
+            for key, label in labels.items()
+            if label.split == "test"
+            and label.success is not None
+            and benchmark in ("all", benchmark_of(key))
+            and agent in ("all", key.agent)
+        ]
+    )
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("judge", JUDGES)
+def test_published_success_rates_of_expert_and_judge(real_data: Path, judge: str) -> None:
+    folder = real_data / "agentrewardbench" / "published" / judge
+    labels = primary_labels(open_annotations(f"agentrewardbench:{folder.parents[1]}"))
+    results = arrays(folder)
+
+    rows = 0
+    with (folder / "success_rates_test.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["judge"] != "webjudge":
+                continue
+            agent = AGENTS[row["agent"]]
+            success = results[row["benchmark"]][agent]["trajectory_success"]
+            assert success_rate(success["y_judge"]) == float(row["judge_sr"]), row
+            assert success_rate(success["y_human"]) == float(row["human_sr"]), row
+            assert expert_rate(labels, row["benchmark"], agent) == float(row["human_sr"]), row
+            assert len(success["y_human"]) == int(row["count"])
+            rows += 1
+    assert rows == 30
+
+
+@pytest.mark.real_data
+def test_published_rule_based_rates_agree_with_the_stored_rewards(real_data: Path) -> None:
+    """Exact where every reward is stored; elsewhere between what the others could make of it."""
+    folder = real_data / "agentrewardbench"
+    labels = primary_labels(open_annotations(f"agentrewardbench:{folder}"))
+    rewards = {p.judgment.key: p.official_reward for p in read_published(folder)}
+    complete = cells = 0
+    with (folder / "published" / "webjudge-7b" / "success_rates_test.csv").open() as file:
+        for row in csv.DictReader(file):
+            if row["judge"] != "webjudge" or row["count"] == "0":
+                continue
+            agent = AGENTS[row["agent"]]
+            keys = [
+                key
+                for key, label in labels.items()
+                if label.split == "test"
+                and label.success is not None
+                and row["benchmark"] in ("all", benchmark_of(key))
+                and agent in ("all", key.agent)
+            ]
+            stored = [reward for key in keys if (reward := rewards.get(key)) is not None]
+            unknown = len(keys) - len(stored)
+            lowest = success_rate([*stored, *[0] * unknown])
+            highest = success_rate([*stored, *[1] * unknown])
+            assert lowest <= float(row["function_sr"]) <= highest, row
+            cells += 1
+            complete += not unknown
+    assert (cells, complete) == (29, 1)

@@ -1,0 +1,134 @@
+"""Tests of a rate against a bound, with tasks as clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from trajudge.eval.select.measures.rates import (
+    RateSums,
+    binomial_p,
+    cluster_sums,
+    design_effects,
+    lower_limits,
+    p_values,
+    rate_sums,
+    upper_limits,
+)
+
+
+def sums(hits: ArrayLike, trials: ArrayLike, task: ArrayLike, benchmark: ArrayLike) -> RateSums:
+    return rate_sums(cluster_sums(np.c_[hits], np.c_[trials], task, benchmark))
+
+
+def brute_force(
+    hits: np.ndarray, trials: np.ndarray, task: np.ndarray, benchmark: np.ndarray, bound: float
+) -> float:
+    """The specification, in loops."""
+    total, variance, df = 0.0, 0.0, 0
+    sizes: list[int] = []
+    all_excess: list[float] = []
+    failing = 0
+    for name in sorted(set(benchmark)):
+        tasks = sorted(set(task[benchmark == name]))
+        excess = []
+        for each in tasks:
+            here = (benchmark == name) & (task == each)
+            sizes.append(int(trials[here].sum()))
+            excess.append(hits[here].sum() - bound * sizes[-1])
+            df += int(sizes[-1] > 0)
+            failing += int(sizes[-1] > 1 and not hits[here].any())
+        df -= int(trials[benchmark == name].sum() > 0)
+        total += sum(excess)
+        m = len(tasks)
+        middle = sum(excess) / m if m > 1 else 0.0
+        variance += (m / (m - 1) if m > 1 else 1) * sum((e - middle) ** 2 for e in excess)
+        all_excess += excess
+    n, k = int(trials.sum()), int(hits.sum())
+    exact = float(stats.binom.sf(k - 1, n, bound))
+    if df <= 0:
+        return 1.0
+    if max(sizes) <= 1:
+        return exact
+    middle = sum(all_excess) / len(all_excess)
+    third = sum((e - middle) ** 3 for e in all_excess)
+    size = sum(each**2 for each in sizes) / n
+    failed, share = -bound * (size * (size - 1)) ** 0.5, 1 / 3 / (1 + failing)
+    total += share * failed
+    variance += share * failed**2
+    third += share * failed**3
+    t, g = total / variance**0.5, max(-0.5, min(0.5, third / variance**1.5))
+    t += g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
+    return max(exact, float(stats.t.sf(t, df)))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_p_values_are_those_of_the_specification(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 60))
+    task, benchmark = rng.integers(0, 12, n), rng.choice(["a", "b", "c"], n)
+    trials = rng.random(n) < 0.7
+    hits = trials & (rng.random(n) < 0.85)
+    for bound in (0.3, 0.7, 0.9):
+        found = p_values(sums(hits, trials, task, benchmark), bound)
+        assert found[0] == pytest.approx(brute_force(hits, trials, task, benchmark, bound))
+
+
+@given(st.integers(0, 40), st.integers(0, 40), st.floats(0.01, 0.99))
+def test_the_exact_part_is_the_binomial_tail(hits: int, misses: int, bound: float) -> None:
+    n = hits + misses
+    expected = stats.binom.sf(hits - 1, n, bound)
+    found = binomial_p(np.array([float(hits)]), np.array([float(n)]), bound)
+    assert found[0] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_limit_is_where_the_test_begins_to_reject(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    trials = rng.random(200) < 0.6
+    hits = trials & (rng.random(200) < 0.8)
+    rates = sums(hits, trials, rng.integers(0, 60, 200), ["a"] * 200)
+    low, high = lower_limits(rates, 0.05), upper_limits(rates, 0.05)
+    assert p_values(rates, low - 1e-6)[0] <= 0.05 < p_values(rates, low + 1e-6)[0]
+    assert low[0] < rates.estimate[0] < high[0]
+    # The exact limit alone is the textbook's; clusters can only widen it.
+    n, k = int(trials.sum()), int(hits.sum())
+    assert low[0] <= stats.beta.ppf(0.05, k, n - k + 1) + 1e-9
+
+
+def test_tasks_whose_trajectories_agree_count_once() -> None:
+    single = sums([1] * 30 + [0] * 6, [1] * 36, range(36), ["a"] * 36)
+    copied = sums([1] * 120 + [0] * 24, [1] * 144, np.repeat(range(36), 4), ["a"] * 144)
+    assert design_effects(single)[0] == pytest.approx(1, abs=0.05)
+    assert design_effects(copied)[0] == pytest.approx(4, abs=0.2)
+    assert lower_limits(copied, 0.05)[0] < lower_limits(single, 0.05)[0] + 0.03
+
+
+def test_without_a_trial_nothing_is_claimed() -> None:
+    rates = sums([0, 0, 0], [0, 0, 0], [1, 2, 3], ["a"] * 3)
+    assert p_values(rates, 0.5)[0] == 1
+    assert np.isnan(lower_limits(rates, 0.05)[0])
+    assert np.isnan(rates.estimate[0])
+
+
+def test_one_task_shows_nothing_however_many_trajectories_it_has() -> None:
+    rates = sums([1] * 100, [1] * 100, [7] * 100, ["a"] * 100)
+    assert p_values(rates, 0.5)[0] == 1
+    assert lower_limits(rates, 0.05)[0] == 0
+
+
+def test_the_rate_of_misses_mirrors_that_of_hits() -> None:
+    rng = np.random.default_rng(3)
+    trials = np.ones(80, dtype=bool)
+    hits = rng.random(80) < 0.3
+    task = rng.integers(0, 20, 80)
+    mirrored = sums(~hits, trials, task, ["a"] * 80)
+    misses = sums(hits, trials, task, ["a"] * 80).misses
+    assert p_values(misses, 0.6)[0] == pytest.approx(p_values(mirrored, 0.6)[0])
+    assert upper_limits(mirrored, 0.1)[0] == pytest.approx(
+        1 - lower_limits(mirrored.misses, 0.1)[0]
+    )

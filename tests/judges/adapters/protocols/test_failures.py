@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trajudge.judges.adapters import errors
+from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
+from trajudge.judges.adapters.protocols.failures import failure, refused_parameter
+
+
+def kind_of(status: int, message: str, code: str = "") -> type[errors.CallFailed]:
+    made = failure(status, ErrorBody(message, code), {}, where="x:1", key_variable="KEY")
+    return type(made)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "prompt is too long: 208310 tokens > 200000 maximum",
+        "input length and `max_tokens` exceed context limit: 199000 + 4096 > 200000",
+        "This model's maximum context length is 4096 tokens",
+        "the request exceeds the available context size, try increasing it",
+    ],
+)
+def test_a_prompt_that_does_not_fit(message: str) -> None:
+    assert kind_of(400, message) is errors.ContextOverflow
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens is too large: 100000. This model supports at most 16384 completion tokens",
+        "Invalid 'messages': empty array",
+        "",
+    ],
+)
+def test_any_other_400_is_a_bad_request(message: str) -> None:
+    assert kind_of(400, message) is errors.BadRequest
+
+
+def test_an_account_without_credit_is_not_asked_again() -> None:
+    assert kind_of(429, "You exceeded your current quota", "insufficient_quota") is (
+        errors.NoCredit
+    )
+
+
+def test_only_image_words_make_a_500_final() -> None:
+    assert kind_of(500, "image input is not supported") is errors.BadRequest
+    assert kind_of(500, "something broke") is errors.Overloaded
+    assert kind_of(503, "no images today, overloaded") is errors.Overloaded
+
+
+def test_keys_and_length_of_what_a_provider_says() -> None:
+    said = "Wrong key sk-proj-abcdef123456 given. " + "x" * 500
+    text = str(failure(400, ErrorBody(said), {}, where="x:1", key_variable="KEY"))
+    assert "sk-proj" not in text
+    assert len(text) < 250
+
+
+@pytest.mark.parametrize(
+    ("message", "parameter", "found"),
+    [
+        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'", "", "max_tokens"),
+        ("Unsupported value: 'temperature' does not support 0", "temperature", "temperature"),
+        ("seed: Extra inputs are not permitted", "", "seed"),
+        ("temperature must be at most 1", "temperature", None),
+        ("Unsupported parameter: 'messages'", "messages", None),
+    ],
+)
+def test_the_parameter_that_a_server_refuses(
+    message: str, parameter: str, found: str | None
+) -> None:
+    sent = ["max_completion_tokens", "max_tokens", "temperature", "seed"]
+    assert refused_parameter(ErrorBody(message, parameter=parameter), sent) == found
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "temperature: Input should be less than or equal to 1",
+        "max_tokens: Input should be greater than or equal to 1",
+        "Input should be 'user' or 'assistant'",
+        "Invalid 'max_tokens': integer above maximum value. Expected a value <= 16384, got 20000.",
+        "max_tokens: 64000 > 8192, which is the maximum allowed number of output tokens",
+        "Invalid type for 'messages[0].content': expected one of a string or array of objects.",
+        "A maximum of 4 blocks with cache_control may be provided. Found 5.",
+        "messages: too many images and documents: 105 + 0 > 100",
+        "Total number of images in the prompt exceeds the limit of 5",
+        "Header names are case-insensitive; max_tokens is case-sensitive",
+        "This model does not support assistant message prefill",
+    ],
+)
+def test_a_wrong_request_is_neither_too_long_nor_declined(message: str) -> None:
+    assert kind_of(400, message) is errors.BadRequest
+
+
+def test_what_a_server_repeats_of_the_request_is_not_its_own_word() -> None:
+    body = (
+        b'{"detail": [{"loc": ["body", "stop"], "msg": "Field required", "type": "missing", '
+        b'"input": {"content": "our content policy; prompt is too long; no credits left"}}]}'
+    )
+    made = failure(422, read_error(body), {}, where="x:1", key_variable="KEY")
+    assert type(made) is errors.BadRequest
+    assert str(made) == "x:1 answered 422: Field required"
+
+
+def test_a_proxys_page_is_shown_as_text_and_its_policy_is_not_the_prompts() -> None:
+    page = b"<html><head><style>a{}</style></head><h1>Blocked</h1> by the acceptable use policy"
+    made = failure(403, read_error(page), {}, where="x:1", key_variable="KEY", model="m")
+    assert type(made) is errors.Forbidden
+    assert str(made) == (
+        "x:1 answered 403: Blocked by the acceptable use policy: check that the key in KEY may "
+        "use m"
+    )
+
+
+@given(st.integers(min_value=400, max_value=599), st.binary(max_size=300))
+def test_any_body_gives_one_of_our_errors(status: int, body: bytes) -> None:
+    made = failure(status, read_error(body), {}, where="x:1", key_variable="KEY")
+    assert isinstance(made, errors.CallFailed)
+    assert "\n" not in str(made)

@@ -1,0 +1,146 @@
+"""All tasks wait at one gate, which listens to the server."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.judges.engine.parts import (
+    Metered,
+    Scripted,
+    Slots,
+    ask_all,
+    engine,
+    now,
+    run,
+)
+from trajudge.judges.adapters.base import RateHeaders
+from trajudge.judges.engine import Gate
+from trajudge.judges.engine.limiting.gate import Ticket
+
+JUDGMENTS, LATENCY = 1300, 0.2
+
+
+async def timed(server: Scripted, concurrency: int = 64) -> float:
+    start = now()
+    texts = await ask_all(engine(server, gate=Gate(concurrency=concurrency)), JUDGMENTS)
+    assert texts == [f"judged {i}" for i in range(JUDGMENTS)]
+    return now() - start
+
+
+def test_without_limits_the_concurrency_is_used_up() -> None:
+    server = Scripted(latency=LATENCY)
+    assert run(timed(server)) == pytest.approx(JUDGMENTS * LATENCY / 64, rel=0.05)
+    assert server.most_in_flight == 64
+
+
+def test_a_limit_a_minute_that_is_told_is_kept() -> None:
+    server = Metered(6000, LATENCY, tells=True)
+    assert run(timed(server)) <= 1.2 * JUDGMENTS / 100
+    assert server.refusals <= 60
+
+
+@pytest.mark.parametrize(("slots", "learning"), [(48, 44), (24, 60)])
+def test_a_limit_at_once_is_found_out(slots: int, learning: int) -> None:
+    """The first wave finds ``64 - slots`` closed doors; learning the limit costs few more."""
+    server = Slots(slots, LATENCY)
+    assert run(timed(server)) <= 1.2 * JUDGMENTS * LATENCY / slots
+    assert server.refusals <= 64 - slots + learning
+
+
+def test_a_limit_that_is_only_refused_loses_nothing() -> None:
+    server = Metered(6000, LATENCY, tells=False)
+    assert run(timed(server)) <= 1.2 * JUDGMENTS / 100
+
+
+def test_a_fixed_number_of_tokens_a_minute_is_kept() -> None:
+    async def main() -> float:
+        gate, start = Gate(tpm=60_000), now()
+        for _ in range(10):
+            gate.left(await gate.enter(tokens=3000))
+        return now() - start
+
+    assert run(main()) == pytest.approx(9 * 3.0, rel=0.02)
+
+
+def test_a_pause_that_the_server_asks_for_holds_for_all() -> None:
+    async def main() -> float:
+        gate, start = Gate(), now()
+        gate.refused(await gate.enter(), retry_after=7.0, limits=None)
+        gate.left(await gate.enter())
+        return now() - start
+
+    assert run(main()) == pytest.approx(7.0)
+
+
+def test_one_refusal_among_many_answers_holds_up_nobody() -> None:
+    async def main() -> float:
+        gate, start = Gate(), now()
+        tickets = [await gate.enter() for _ in range(20)]
+        gate.refused(tickets.pop(), retry_after=7.0, limits=None)
+        await gate.enter()
+        return now() - start
+
+    assert run(main()) == 0
+
+
+def test_a_refusal_by_the_told_limit_leaves_the_window_alone() -> None:
+    async def main() -> int:
+        gate = Gate(concurrency=8)
+        tickets = [await gate.enter() for _ in range(8)]
+        limits = RateHeaders(requests=600, requests_left=0)
+        for ticket in tickets:
+            gate.refused(ticket, retry_after=0.1, limits=limits)
+        return gate.window.size
+
+    assert run(main()) == 8
+
+
+def test_who_tries_again_goes_first() -> None:
+    async def main() -> list[str]:
+        gate, order = Gate(concurrency=1), []
+        first = await gate.enter()
+
+        async def wait(name: str, again: bool) -> None:
+            ticket = await gate.enter(again=again)
+            order.append(name)
+            gate.left(ticket)
+
+        tasks = [asyncio.create_task(wait("new", False)), asyncio.create_task(wait("again", True))]
+        await asyncio.sleep(0)
+        gate.left(first)
+        await asyncio.gather(*tasks)
+        return order
+
+    assert run(main()) == ["again", "new"]
+
+
+def test_a_cancelled_waiter_keeps_no_place() -> None:
+    async def main() -> Ticket:
+        gate = Gate(concurrency=1)
+        first = await gate.enter()
+        waiters = [asyncio.create_task(gate.enter()) for _ in range(2)]
+        await asyncio.sleep(0)
+        gate.left(first)  # admits the first waiter, which is cancelled before it knows
+        waiters[0].cancel()
+        ticket = await waiters[1]
+        assert gate.in_flight == 1
+        return ticket
+
+    run(main())
+
+
+def test_after_stop_nobody_is_admitted() -> None:
+    async def main() -> None:
+        gate = Gate(concurrency=1)
+        await gate.enter()
+        waiter = asyncio.create_task(gate.enter())
+        await asyncio.sleep(0)
+        gate.stop(KeyError("over"))
+        with pytest.raises(KeyError):
+            await waiter
+        with pytest.raises(KeyError):
+            await gate.enter()
+
+    run(main())

@@ -1,0 +1,204 @@
+"""The rubric judge: criteria, relevance, findings; every stage good and bad."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.judges.http_judging import judged_over_http
+from tests.judges.runs import StagedAsk, pictures, png, seen_run, texts
+from tests.llm_replies import Incoming
+from tests.llm_server import LlmServer
+from trajudge.judges.methods.rubric import Rubric, RubricOptions, most_relevant
+from trajudge.judges.methods.rubric_replies import Criterion, parse_findings
+from trajudge.judges.model import Judgment
+from trajudge.judges.prompting.screenshots import Shot
+from trajudge.judges.replies.parsing import ParseFailure
+
+CRITERIA = json.dumps(
+    {
+        "criteria": [
+            {"criterion": "The cart holds a red mug.", "critical": True},
+            {"criterion": "It holds nothing else.", "critical": False},
+        ]
+    }
+)
+RELEVANCE = json.dumps({"relevance": [7, 2]})
+
+
+def findings(first: float = 1, second: float = 0.5, **changes: Any) -> str:
+    return json.dumps(
+        {
+            "reasoning": "Step 2 puts it in.",
+            "findings": [
+                {"criterion": 1, "steps": [2, 3], "score": first},
+                {"criterion": 2, "steps": [], "score": second},
+            ],
+            "side_effect_steps": [],
+            "side_effect": False,
+            "outcome": True,
+        }
+        | changes
+    )
+
+
+def stage_of(incoming: Incoming) -> str:
+    prompt = incoming.prompt
+    if "You write the rubric" in prompt:
+        return "criteria"
+    return "relevance" if "how much a screenshot" in prompt else "verdict"
+
+
+def answers(**replies: str) -> Callable[[Incoming], str]:
+    told: Mapping[str, str] = {
+        "criteria": CRITERIA,
+        "relevance": RELEVANCE,
+        "verdict": findings(),
+        **replies,
+    }
+    return lambda incoming: told[stage_of(incoming)]
+
+
+def judged(tmp_path: Path, options: dict[str, object] | None = None, **replies: str) -> Judgment:
+    judge = Rubric(RubricOptions.model_validate(options or {}))
+    with LlmServer(text=answers(**replies)) as server:
+        return judged_over_http(server, judge, seen_run(), tmp_path)
+
+
+def test_gives_outcome_side_effect_and_process_score(tmp_path: Path) -> None:
+    judgment = judged(tmp_path)
+    assert (judgment.status, judgment.success, judgment.side_effect) == ("ok", True, False)
+    assert judgment.scores == {"process": 0.75, "outcome": 1.0}
+    stages = [call.stage for call in judgment.calls]
+    assert stages == ["criteria", "relevance", "relevance", "relevance", "verdict"]
+
+
+def test_without_screenshots_two_calls_do(tmp_path: Path) -> None:
+    judgment = judged(tmp_path, {"representation": "none"})
+    assert [call.stage for call in judgment.calls] == ["criteria", "verdict"]
+    assert judgment.status == "ok"
+
+
+def test_a_critical_criterion_that_fails_decides(tmp_path: Path) -> None:
+    judgment = judged(tmp_path, verdict=findings(first=0.2, second=1))
+    assert judgment.success is False
+    assert judgment.scores["outcome"] == 1.0
+    assert "critical criteria failed: 1" in judgment.reasoning
+
+
+def test_a_criterion_that_is_not_critical_does_not(tmp_path: Path) -> None:
+    assert judged(tmp_path, verdict=findings(first=1, second=0)).success is True
+
+
+def test_criteria_are_written_before_the_run_is_seen() -> None:
+    """The same call for every run of a task: nothing of the run is in it."""
+    ask = StagedAsk(criteria=CRITERIA, relevance=RELEVANCE, verdict=findings())
+    other = StagedAsk(criteria=CRITERIA, relevance=RELEVANCE, verdict=findings())
+    judge = Rubric(RubricOptions())
+    asyncio.run(judge(seen_run(3), ask))
+    asyncio.run(judge(seen_run(5, answer="Something else."), other))
+    assert ask.stage("criteria") == other.stage("criteria")
+
+
+@pytest.mark.parametrize(
+    ("stage", "reply", "said"),
+    [
+        ("criteria", "I will not.", "criteria: the reply holds no JSON object"),
+        ("criteria", '{"criteria": []}', "criteria: the reply holds no list of 1 to 10"),
+        ("criteria", '{"criteria": [{"criterion": "x"}]}', "criterion 1 lacks"),
+        ("relevance", '{"relevance": [7]}', "screenshot of step 1: the reply holds no list of 2"),
+        ("relevance", '{"relevance": [7, 11]}', "screenshot of step 1: the reply says relevance"),
+        ("verdict", findings(findings=[]), "0 of 2 criteria have a finding"),
+        ("verdict", findings(side_effect_steps=[0]), "step 0 is cited, and the run has 3 steps"),
+        (
+            "verdict",
+            findings(findings=[{"criterion": [1], "steps": [], "score": 1}]),
+            "[1] has two",
+        ),
+        ("verdict", findings(outcome="yes"), "outcome = yes, neither true nor false"),
+        ("verdict", findings(first=2), "score = 2, not 0 to 1"),
+    ],
+)
+def test_a_bad_reply_at_any_stage_is_unparsable(
+    tmp_path: Path, stage: str, reply: str, said: str
+) -> None:
+    judgment = judged(tmp_path, None, **{stage: reply})
+    assert judgment.status == "unparsable"
+    assert said in judgment.detail
+    assert judgment.success is None
+
+
+def test_a_cited_step_that_does_not_exist_is_unparsable(tmp_path: Path) -> None:
+    cited = [
+        {"criterion": 1, "steps": [2, 9], "score": 1},
+        {"criterion": 2, "steps": [], "score": 1},
+    ]
+    judgment = judged(tmp_path, verdict=findings(findings=cited))
+    assert judgment.status == "unparsable"
+    assert judgment.detail == "step 9 is cited, and the run has 3 steps"
+
+
+@pytest.mark.parametrize("stage", ["criteria", "relevance", "verdict"])
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [("refusal", "refused"), ("500", "provider_error"), ("length", "truncated")],
+)
+def test_trouble_at_any_stage_has_its_own_status(
+    tmp_path: Path, stage: str, fault: str, status: str
+) -> None:
+    def script(incoming: Incoming) -> str | None:
+        return fault if stage_of(incoming) == stage else None
+
+    with LlmServer(text=answers(), script=script) as server:
+        judgment = judged_over_http(server, Rubric(RubricOptions()), seen_run(), tmp_path)
+        assert judgment.status == status
+        server.script = None
+        asked = server.stats.answered
+        if fault == "500":  # what had been answered is not asked again
+            assert judged_over_http(server, Rubric(RubricOptions()), seen_run(), tmp_path).success
+            assert (
+                server.stats.answered - asked
+                <= {"criteria": 5, "relevance": 4, "verdict": 1}[stage]
+            )
+
+
+def test_only_the_most_relevant_screenshots_are_shown() -> None:
+    grades = [f'{{"relevance": [{first}, {second}]}}' for first, second in ((9, 0), (1, 1), (0, 8))]
+    ask = StagedAsk(criteria=CRITERIA, relevance=grades, verdict=findings())
+    asyncio.run(Rubric(RubricOptions(per_criterion=1))(seen_run(3), ask))
+    messages = ask.stage("verdict")[0].messages
+    assert [picture.width for picture in pictures(messages)] == [8, 10]
+    assert "at steps 1, 3." in texts(messages)[-1]
+
+
+def test_among_equally_relevant_ones_the_later_comes_first() -> None:
+    shots = [Shot(number, png()) for number in (1, 2, 3)]
+    chosen = most_relevant(shots, [[5, 0], [5, 9], [5, 0]], 1)
+    assert [shot.number for shot in chosen] == [3, 2]
+
+
+@given(
+    st.lists(st.one_of(st.integers(), st.booleans(), st.floats(), st.text(max_size=3)), max_size=4),
+    st.integers(0, 5),
+)
+def test_only_steps_of_the_run_are_evidence(cited: list[Any], steps: int) -> None:
+    text = json.dumps(
+        {
+            "findings": [{"criterion": 1, "steps": cited, "score": 1}],
+            "side_effect": False,
+            "outcome": True,
+        }
+    )
+    real = all(type(number) is int and 1 <= number <= steps for number in cited)
+    try:
+        assert parse_findings(text, [Criterion(1, "x", True)], steps).success
+        assert real
+    except ParseFailure:
+        assert not real

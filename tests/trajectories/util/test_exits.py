@@ -1,0 +1,31 @@
+"""Exit codes: a mistake is a sentence, an interruption is 130, a defect keeps its traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.trajectories.util.exits import DONE, INTERRUPTED, MISTAKE, user_errors
+
+
+def raises(error: BaseException) -> int:
+    raise error
+
+
+def test_a_mistake_is_one_sentence_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert user_errors(raises)(UserError("file x: no such column")) == MISTAKE == 2
+    assert capsys.readouterr() == ("", "error: file x: no such column\n")
+    assert user_errors(raises)(MissingExtra("p", "e", "this")) == MISTAKE
+
+
+def test_an_interruption_is_130(capsys: pytest.CaptureFixture[str]) -> None:
+    assert user_errors(raises)(KeyboardInterrupt()) == INTERRUPTED == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_everything_else_passes_through() -> None:
+    assert user_errors(lambda: DONE)() == 0
+    with pytest.raises(ZeroDivisionError):
+        user_errors(raises)(ZeroDivisionError())
+    with pytest.raises(SystemExit):
+        user_errors(raises)(SystemExit(3))

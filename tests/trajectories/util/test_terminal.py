@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trajudge.trajectories.util.terminal import one_line
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a plain name", "a plain name"),
+        ("  two  spaces stay", "  two  spaces stay"),
+        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+        ("one\r\n  two\nthree\n", "one two three"),
+        ("\x9b2J", r"\x9b2J"),
+        ("abc\u202etxt.exe", r"abc\x202etxt.exe"),
+        ("naïve 日本語 ✓", "naïve 日本語 ✓"),
+    ],
+)
+def test_controls_are_shown_not_obeyed(text: str, shown: str) -> None:
+    assert one_line(text) == shown
+
+
+@given(st.text())
+def test_no_control_character_is_left(text: str) -> None:
+    assert all(unicodedata.category(character) != "Cc" for character in one_line(text))

@@ -1,0 +1,29 @@
+"""A refused value is named in one line."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.validation import first_mistake
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"benchmark":"b","agent":"a","task_id":"t","attempt":-1}', "attempt is -1 (Input"),
+        ("3", "the line is 3 (Input"),
+    ],
+)
+def test_field_value_and_reason(content: str, said: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        TrajectoryKey.model_validate_json(content)
+    assert first_mistake(refused.value, "the line").startswith(said)
+
+
+def test_a_long_value_is_cut() -> None:
+    content = '{"benchmark":"b","agent":"a","task_id":"t","attempt":"%s"}' % ("x" * 5000)
+    with pytest.raises(ValidationError) as refused:
+        TrajectoryKey.model_validate_json(content)
+    assert len(first_mistake(refused.value, "the line")) < 300

@@ -1,0 +1,1 @@
+"""A lazy local mirror of a Hugging Face dataset."""

@@ -1,0 +1,1 @@
+"""Screenshots: their headers, their memory, and how they are prepared for a prompt."""

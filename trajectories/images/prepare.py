@@ -1,0 +1,244 @@
+"""Screenshots on their way into a prompt: read, checked, and made to fit what a provider takes.
+
+The original bytes are passed through untouched when they fit, so that nothing is re-encoded
+without need and the hash is that of the file. Everything read here is untrusted: the declared
+size is checked before a decoder sees the file.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from io import BytesIO
+from math import sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trajudge.trajectories.images.header import Header, not_an_image, read_header
+from trajudge.trajectories.images.memory import GATE, needed
+from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.util.errors import ImageUnreadable
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_FILE_BYTES = 64 * 2**20
+# A full-page screenshot is 2,000 x 20,000 at most; a bomb declares billions.
+MAX_DECODED_PIXELS = 64_000_000
+# The longest side that JPEG knows. Resampling's table grows with it: a side of 60,000,000 pixels
+# would take 3 GB, whatever the other one is.
+MAX_DECODED_SIDE = 65_535
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
+_JPEG_QUALITIES = (90, 75, 60)
+_SHRINK = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedImage:
+    """An image file as it will be sent: ``sha256`` is of ``data``; width and height in pixels."""
+
+    sha256: str
+    media_type: str
+    width: int
+    height: int
+    data: bytes = field(repr=False)
+
+
+def is_image_file(path: Path) -> str | None:
+    """Why a loader should not refer to this file as a screenshot, or None if it may.
+
+    Cheap: looks at the file's type and its first bytes only.
+    """
+    try:
+        # Before it is opened: opening a pipe would wait for somebody to write into it.
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "is not a file"
+        with path.open("rb", buffering=0) as file:
+            return not_an_image(file.read(64))
+    except (OSError, ValueError):
+        return "is missing or cannot be opened"
+
+
+def check_picture(ref: ImageRef) -> None:
+    """Raises ImageUnreadable (one sentence) unless the image is there and whole."""
+    with _named(ref):
+        _check_whole(*_with_header(ref))
+
+
+def load_picture(
+    ref: ImageRef, *, max_side: int, max_pixels: int, max_bytes: int, media_types: frozenset[str]
+) -> EncodedImage:
+    """The image that ``ref`` points to, resized and re-encoded only if it does not fit.
+
+    ``max_side`` and ``max_pixels`` in pixels, ``max_bytes`` of the encoded file. Re-encoded as
+    PNG, or as JPEG where PNG is not taken or too large; deterministic for one version of Pillow.
+    Raises ImageUnreadable (one sentence) if the image cannot be used.
+    """
+    with _named(ref):
+        data, header = _with_header(ref)
+        fits = (
+            header.media_type in media_types
+            and max(header.width, header.height) <= max_side
+            and header.width * header.height <= max_pixels
+            and len(data) <= max_bytes
+        )
+        if fits:
+            _check_whole(data, header)
+            return _encoded(data, header.media_type, header.width, header.height)
+        return _fit(data, max_side, max_pixels, max_bytes, media_types)
+
+
+@contextmanager
+def _named(ref: ImageRef) -> Iterator[None]:
+    """Failures inside name the file."""
+    name = "inline image" if ref.data is not None else str(ref.path or "")
+    name = name and f"{name}: "
+    try:
+        yield
+    except ImageUnreadable as error:
+        raise ImageUnreadable(f"{name}{error}") from error
+    except MemoryError as error:
+        raise ImageUnreadable(f"{name}image takes more memory than there is") from error
+
+
+def _with_header(ref: ImageRef) -> tuple[bytes, Header]:
+    """The file and what its header declares, which is of a size that may be decoded."""
+    data = _read(ref)
+    header = read_header(data)
+    _check_size(header.width, header.height)
+    return data, header
+
+
+def _check_size(width: int, height: int) -> None:
+    if not width or not height:
+        raise ImageUnreadable("image declares a size of zero")
+    if width * height > MAX_DECODED_PIXELS:
+        raise ImageUnreadable(
+            f"image declares {width} x {height} pixels, more than the {MAX_DECODED_PIXELS} that "
+            "are decoded"
+        )
+    if max(width, height) > MAX_DECODED_SIDE:
+        raise ImageUnreadable(
+            f"image declares {width} x {height} pixels, a side longer than the "
+            f"{MAX_DECODED_SIDE} that are decoded"
+        )
+
+
+def _read(ref: ImageRef) -> bytes:
+    if ref.problem is not None:
+        raise ImageUnreadable(ref.problem)
+    if ref.data is not None:
+        data = ref.data
+    else:
+        path = Path(ref.path or "")
+        if reason := is_image_file(path):
+            raise ImageUnreadable(f"image {reason}")
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_FILE_BYTES + 1)
+        except OSError as error:
+            raise ImageUnreadable(f"image cannot be read ({error.strerror})") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ImageUnreadable(f"image is larger than {MAX_FILE_BYTES // 2**20} MiB")
+    return data
+
+
+def _open(data: bytes) -> Image:
+    from PIL import Image  # noqa: PLC0415 - judges that need no pixels never load Pillow
+
+    return Image.open(BytesIO(data), formats=_FORMATS)
+
+
+def _damaged(error: Exception) -> ImageUnreadable:
+    return ImageUnreadable(f"image is truncated or damaged ({type(error).__name__}: {error})")
+
+
+def _check_whole(data: bytes, header: Header) -> None:
+    """A PNG proves by its checksums that it is whole; other formats are decoded to see."""
+    image = _opened(data)
+    if header.media_type != "image/png":
+        with GATE.hold(len(data) + needed(image, image.size)):
+            _decode(image)
+        return
+    try:
+        image.verify()
+    except Exception as error:  # Pillow's plugins raise nearly anything on a damaged file
+        raise _damaged(error) from error
+
+
+def _opened(data: bytes) -> Image:
+    """The image, its header read and no pixel decoded."""
+    try:
+        image = _open(data)
+    except Exception as error:  # as above
+        raise _damaged(error) from error
+    _check_size(*image.size)  # what Pillow takes for the size need not be what we do
+    return image
+
+
+def _decode(image: Image) -> Image:
+    try:
+        image.load()
+        mode = "RGBA" if image.has_transparency_data else "RGB"
+        return image if image.mode in {"L", mode} else image.convert(mode)
+    except MemoryError:
+        raise
+    except Exception as error:  # as above
+        raise _damaged(error) from error
+
+
+def _fit(
+    data: bytes, max_side: int, max_pixels: int, max_bytes: int, media_types: frozenset[str]
+) -> EncodedImage:
+    opened = _opened(data)
+    width, height = opened.size
+    scale = min(1.0, max_side / max(width, height), sqrt(max_pixels / (width * height)))
+    with GATE.hold(len(data) + needed(opened, _scaled(opened.size, scale))):
+        return _fitted(_decode(opened), scale, max_bytes, media_types)
+
+
+def _scaled(size: tuple[int, int], scale: float) -> tuple[int, int]:
+    return max(1, int(size[0] * scale)), max(1, int(size[1] * scale))
+
+
+def _fitted(
+    image: Image, scale: float, max_bytes: int, media_types: frozenset[str]
+) -> EncodedImage:
+    from PIL import Image as pillow  # noqa: PLC0415
+
+    while True:
+        size = _scaled(image.size, scale)
+        resized = image if size == image.size else image.resize(size, pillow.Resampling.LANCZOS)
+        for media_type, data in _encodings(resized, media_types):
+            if len(data) <= max_bytes:
+                return _encoded(data, media_type, *size)
+        if size == (1, 1) or not media_types & {"image/png", "image/jpeg"}:
+            raise ImageUnreadable(
+                f"image cannot be made to fit {max_bytes} bytes as {', '.join(sorted(media_types))}"
+            )
+        scale *= _SHRINK
+
+
+def _encodings(image: Image, media_types: frozenset[str]) -> Iterator[tuple[str, bytes]]:
+    """The same picture in ever fewer bytes."""
+    if "image/png" in media_types:
+        yield "image/png", _save(image, "PNG")
+    if "image/jpeg" in media_types:
+        flat = image.convert("RGB")
+        for quality in _JPEG_QUALITIES:
+            yield "image/jpeg", _save(flat, "JPEG", quality=quality)
+
+
+def _save(image: Image, kind: str, **options: int) -> bytes:
+    # Nothing of the source file's metadata (times, comments, profiles) goes along.
+    image.info.clear()
+    buffer = BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def _encoded(data: bytes, media_type: str, width: int, height: int) -> EncodedImage:
+    return EncodedImage(sha256(data).hexdigest(), media_type, width, height, data)

@@ -1,0 +1,1 @@
+"""Pickles read as data; nothing that they name is run."""

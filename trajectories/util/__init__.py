@@ -1,0 +1,1 @@
+"""Errors, exit codes, terminals, files: what every room uses."""
