@@ -15,14 +15,11 @@ from hashlib import sha256
 from importlib import metadata, util
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
+from trajudge.judges.entry import Entry
 from trajudge.judges.old_names import understood
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.util.errors import UserError
-
-if TYPE_CHECKING:
-    from trajudge.judges.registry import Entry
 
 GROUP = "trajudge.judges"
 # What a mistake in a file raises while the file is loaded.
@@ -49,14 +46,14 @@ def module_of(name: str) -> ModuleType | None:
     return None
 
 
-def describe(name: str, module: ModuleType, kind: type[Entry]) -> Entry:
+def describe(name: str, module: ModuleType) -> Entry:
     """The entry of a user's judge. Raises UserError if the module holds none."""
     if not callable(getattr(module, "judge", None)):
         raise UserError(
             f"--judge {name}: defines no judge: write  async def judge(trajectory, ask)  that "
             "returns a Verdict"
         )
-    return kind(
+    return Entry(
         module=module.__name__,
         judge="judge",
         options="Options" if hasattr(module, "Options") else "",

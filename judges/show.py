@@ -12,11 +12,12 @@ import yaml
 
 from trajudge.judges.asked import Asked, Asker
 from trajudge.judges.cards import card_of
+from trajudge.judges.entry import Entry
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.model import Judge, Message, Picture, Reply
 from trajudge.judges.options import read_options
 from trajudge.judges.plugins import installed
-from trajudge.judges.registry import JUDGES, Entry, find_judge, make_judge, needs_of
+from trajudge.judges.registry import JUDGES, find_judge, make_judge, needs_of
 from trajudge.prompts.cards import Card
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs

@@ -21,8 +21,9 @@ import msgspec
 from trajudge.trajectories.hub.ahead import ahead
 from trajudge.trajectories.hub.client import FileUnavailable
 from trajudge.trajectories.hub.mirror import HubCopy
-from trajudge.trajectories.loaders import Loaded, Want, accept_all, agentrewardbench
+from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.loaders.agentrewardbench_screenshots import Screenshots
+from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import ALL, EVERYTHING, NOTHING, Needs, Shown, last
 from trajudge.trajectories.util import python_json

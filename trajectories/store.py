@@ -25,7 +25,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from trajudge.trajectories.images.header import media_type
 from trajudge.trajectories.images.prepare import MAX_FILE_BYTES, is_image_file
-from trajudge.trajectories.loaders import Loaded, Want, accept_all
+from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import ImageUnreadable, UserError
 from trajudge.trajectories.util.jsonl import read_lines

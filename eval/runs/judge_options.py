@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from trajudge.eval.runs.members import member_fields, member_options
-from trajudge.judges.registry import Entry, check_representation, find_judge
+from trajudge.eval.runs.members import MEMBER, member_fields, named_members
+from trajudge.judges.entry import Entry
+from trajudge.judges.registry import check_representation, find_judge
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
@@ -93,3 +95,38 @@ def _check_models(
                 f"{option} {side.model}: takes no images, and judge {config.judge} shows it "
                 "screenshots: name another model, or choose a judge or --representation of text"
             )
+
+
+def member_options(
+    config: JudgeConfig, model: ModelSide | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """``of`` for the judge: every member with what its model's window and eyes allow, and with
+    those of the ``given`` options that it takes. Raises UserError for a model that lacks what its
+    member needs."""
+    members = []
+    for name, named in named_members(config):
+        entry = find_judge(name)
+        side = model and model.others.get(f"{MEMBER}{named}", model)
+        facts: dict[str, Any] = {}
+        if side:
+            if entry.pictures and not side.known.images:
+                raise UserError(f"--of {name}: {side.model} takes no images, and {name} needs them")
+            if entry.logprobs and not side.gives_logprobs:
+                raise UserError(
+                    f"--of {name}: Anthropic's protocol gives no token probabilities, which {name} "
+                    f"is made of: name another model than {side.model}"
+                )
+            reader = side.reader("")
+            facts = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}
+            facts |= dict.fromkeys(entry.models, reader)
+        takes = entry.options_class.model_fields
+        members.append(
+            {
+                "name": name,
+                "model": named,
+                "asks": None if side is model or side is None else side.model,
+                "options": {key: value for key, value in facts.items() if key in takes},
+                "given": {key: value for key, value in given.items() if key in takes},
+            }
+        )
+    return {"of": {"members": members}}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trajudge.judges.registry import find_judge, split_model
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelSide
     from trajudge.eval.runs.settings import JudgeConfig
 
 MEMBER = "member "
@@ -58,38 +57,3 @@ def member_fields(config: JudgeConfig) -> set[str]:
     """The options that any member takes."""
     members = (name for name, _ in named_members(config))
     return {field for name in members for field in find_judge(name).options_class.model_fields}
-
-
-def member_options(
-    config: JudgeConfig, model: ModelSide | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    """``of`` for the judge: every member with what its model's window and eyes allow, and with
-    those of the ``given`` options that it takes. Raises UserError for a model that lacks what its
-    member needs."""
-    members = []
-    for name, named in named_members(config):
-        entry = find_judge(name)
-        side = model and model.others.get(f"{MEMBER}{named}", model)
-        facts: dict[str, Any] = {}
-        if side:
-            if entry.pictures and not side.known.images:
-                raise UserError(f"--of {name}: {side.model} takes no images, and {name} needs them")
-            if entry.logprobs and not side.gives_logprobs:
-                raise UserError(
-                    f"--of {name}: Anthropic's protocol gives no token probabilities, which {name} "
-                    f"is made of: name another model than {side.model}"
-                )
-            reader = side.reader("")
-            facts = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}
-            facts |= dict.fromkeys(entry.models, reader)
-        takes = entry.options_class.model_fields
-        members.append(
-            {
-                "name": name,
-                "model": named,
-                "asks": None if side is model or side is None else side.model,
-                "options": {key: value for key, value in facts.items() if key in takes},
-                "given": {key: value for key, value in given.items() if key in takes},
-            }
-        )
-    return {"of": {"members": members}}

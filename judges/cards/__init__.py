@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-from trajudge.judges.registry import Entry
+from trajudge.judges.entry import Entry
 from trajudge.prompts.cards import Card, read_card
 from trajudge.prompts.render import load_prompt
 

@@ -13,7 +13,7 @@ import pytest
 from rich.progress import Progress
 
 from tests.llm_server import LlmServer
-from trajudge.environments.record import table as table_of_runs
+from trajudge.environments.recording.campaign import table as table_of_runs
 from trajudge.environments.recording.journal import COUNTED
 from trajudge.eval import score
 from trajudge.eval.audit.__main__ import main as audit

@@ -6,20 +6,16 @@ one at a time in a stable order and ``Unreadable`` for a bad one among good ones
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.trajectories.needs import Needs
-
-Want = Callable[[TrajectoryKey], bool]
-Loaded = Iterator[Trajectory | Unreadable]
 
 # Detection asks in this order: the formats with the surest marks first.
 KINDS: dict[str, str] = {
@@ -44,11 +40,6 @@ class Loader(Protocol):
 
     def load(self, path: Path, want: Want) -> Loaded:
         """The trajectories whose key is wanted. Raises UserError if the path is no such data."""
-
-
-def accept_all(key: TrajectoryKey) -> bool:
-    """Wants every trajectory."""
-    return True
 
 
 def open_source(spec: str, want: Want = accept_all, needs: Needs | None = None) -> Loaded:

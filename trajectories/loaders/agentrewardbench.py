@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trajudge.trajectories.actions import last_message_to_user
-from trajudge.trajectories.loaders import Loaded, Want, accept_all
 from trajudge.trajectories.loaders.agentrewardbench_screenshots import Screenshots
 from trajudge.trajectories.loaders.summary import read_summary
+from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import (
     ImageRef,
     Observation,

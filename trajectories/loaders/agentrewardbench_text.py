@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trajudge.trajectories.actions import last_message_to_user
-from trajudge.trajectories.loaders import accept_all
 from trajudge.trajectories.loaders.agentrewardbench_history import parse_history
 from trajudge.trajectories.loaders.files import Damaged, decode, readable, reason, text
 from trajudge.trajectories.loaders.summary import read_summary
+from trajudge.trajectories.loading import accept_all
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.trajectories.actions import last_message_to_user
-from trajudge.trajectories.loaders import accept_all
 from trajudge.trajectories.loaders.browsergym_experiments import (
     ARGUMENTS,
     Experiment,
@@ -39,6 +38,7 @@ from trajudge.trajectories.loaders.files import (
     text,
 )
 from trajudge.trajectories.loaders.summary import Summary, read_summary
+from trajudge.trajectories.loading import accept_all
 from trajudge.trajectories.model import (
     ImageRef,
     Observation,

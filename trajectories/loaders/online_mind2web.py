@@ -18,7 +18,6 @@ from pathlib import Path
 
 import msgspec
 
-from trajudge.trajectories.loaders import accept_all
 from trajudge.trajectories.loaders.files import (
     Damaged,
     Source,
@@ -31,6 +30,7 @@ from trajudge.trajectories.loaders.files import (
     subfolders,
     text,
 )
+from trajudge.trajectories.loading import accept_all
 from trajudge.trajectories.model import (
     ImageRef,
     Observation,

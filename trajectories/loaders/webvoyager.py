@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders import accept_all
 from trajudge.trajectories.loaders.files import (
     Damaged,
     Source,
@@ -28,6 +27,7 @@ from trajudge.trajectories.loaders.files import (
     subfolders,
     text,
 )
+from trajudge.trajectories.loading import accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.safe_files import DataFolder
 
