@@ -66,8 +66,8 @@ def byte_classes() -> tuple[bytes, int]:
     """
     groups: list[bytes] = [
         *(b"\n\r", b"\t", b" ", bytes(range(97, 123)), bytes(range(65, 91)), b"0123456789"),
-        *(b".,", b"\"'", b"()[]{}<>", b"/:;=&?|\\" + _UNSENDABLE, b"-_"),
-        b"!#$%*+@^`~",
+        *(b".,", b"\"'", b"()[]{}<>&%:\\", b"/;=?|" + _UNSENDABLE, b"-_"),
+        b"!#$*+@^`~",
         *(bytes(range(start, start + 8)) for start in range(0x80, 0xC0, 8)),
         *(bytes(range(*ends)) for ends in ((0xC0, 0xCA), (0xCA, 0xCE), (0xCE, 0xD0))),
         *(bytes(range(*ends)) for ends in ((0xD0, 0xD4), (0xD4, 0xD6), (0xD6, 0xD8))),

@@ -12,14 +12,16 @@ from pathlib import Path
 from trajudge.trajectories.util.terminal import one_line
 
 LOG = "run.log"
-SOURCES = ("eval", "judges")
+SOURCES = ("trajudge.eval", "trajudge.judges")
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 8
 
 
 @contextmanager
 def run_log(folder: Path) -> Iterator[None]:
-    """Append what ``eval`` and ``judges`` log to ``run.log``, which is made at the first line.
+    """Append what ``trajudge.eval`` and ``trajudge.judges`` log to ``run.log``.
+
+    The file is made at the first line.
 
     No secret of the environment gets into it, whatever an error message repeats.
     """

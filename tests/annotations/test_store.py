@@ -59,7 +59,8 @@ def test_a_newer_version_a_foreign_file_and_a_bad_line_are_named(tmp_path: Path)
         load(path)
 
 
-def test_a_spec_is_a_kind_a_path_or_both(tmp_path: Path) -> None:
+def test_a_spec_is_a_kind_a_path_or_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the checkout holds a folder that is named as the kind is
     path = tmp_path / "labels.jsonl"
     write(path, [])
     assert open_annotations(f"trajudge:{path}") == []

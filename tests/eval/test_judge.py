@@ -127,7 +127,8 @@ def test_a_prompt_that_the_server_finds_too_long_goes_down_the_ladder() -> None:
         assert model(server, "--limit", "1") == 0
         assert server.stats.requests == 2
     (judgment,) = read_judgments(Path("run"))
-    assert [call.rung for call in judgment.calls] == ["full", "pruned"]
+    # 128,000 of the 140,000 tokens that the server counted: the pruned tree alone saves too little.
+    assert [call.rung for call in judgment.calls] == ["full", "elided"]
 
 
 def test_a_window_that_is_named_cuts_the_prompt_before_the_call() -> None:

@@ -74,7 +74,7 @@ def test_the_hash_changes_with_how_untrusted_text_is_written(
 ) -> None:
     files = {"card.yaml": CARD, "user.jinja": "a"}
     before = prompt_of(files).hash
-    monkeypatch.setattr("prompts.render.VERSION", 0)
+    monkeypatch.setattr("trajudge.prompts.render.VERSION", 0)
     assert prompt_of(files).hash != before
 
 

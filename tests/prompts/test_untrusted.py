@@ -72,7 +72,9 @@ def test_no_tag_of_the_prompt_survives_in_untrusted_text(text: str) -> None:
     assert not re.search(r"(?:\A|\n)human:", safe, re.IGNORECASE)
     assert neutralise(safe, TAGS) == safe
     assert len(safe.encode()) <= len(text.encode("utf-8", "surrogatepass"))
-    assert count_tokens(safe) <= count_tokens(text)
+    # The estimate goes by pairs of bytes, and a mark that is put in changes two of them.
+    put_in = sum(max(0, safe.count(mark) - text.count(mark)) for mark in "(·?")
+    assert count_tokens(safe) <= count_tokens(text) + 3 * put_in
 
 
 @given(st.text(st.characters(categories=["L", "N", "P", "Zs", "So", "Sc"], exclude_characters="<")))

@@ -35,7 +35,7 @@ async def test_system_apart_images_encoded_and_max_tokens_always_sent(suffix: st
     ("model", "words", "marked"),
     [
         ("claude-sonnet-4-5", 300, False),
-        ("claude-sonnet-4-5", 1000, True),
+        ("claude-sonnet-4-5", 1200, True),
         ("claude-3-5-haiku-latest", 1000, False),
         ("claude-opus-4-5", 1000, False),
         ("claude-opus-4-5", 5000, True),

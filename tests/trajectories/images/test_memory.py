@@ -127,7 +127,7 @@ def test_threads_wait_for_their_share_and_all_get_it() -> None:
 _MEASURED = """
 import sys, threading
 from pathlib import Path
-from tests.trajectories.test_image_memory import load
+from tests.trajectories.images.test_memory import load
 def kilobytes(name):
     return int(Path("/proc/self/status").read_text().partition(name)[2].split()[0])
 load(Path(sys.argv[1]))

@@ -186,10 +186,10 @@ def test_a_file_that_may_not_grow_is_a_full_disk_too(path: Path) -> None:
     script = f"""
 import asyncio, resource, signal
 from pathlib import Path
-from judges.engine import Cache
-from judges.model import Reply
+from trajudge.judges.engine import Cache
+from trajudge.judges.model import Reply
 from tests.judges.engine.parts import request
-from trajectories.util.errors import UserError
+from trajudge.trajectories.util.errors import UserError
 
 async def main():
     cache = Cache(Path({str(path)!r}))

@@ -1,0 +1,99 @@
+"""The installed wheel beside strangers: packages of the same names, and a folder that has them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import missing
+
+ROOT = Path(__file__).parents[1]
+STRANGERS = ("judges", "rules")  # on the package index, and once the names of our folders
+OWN = ("prompts", "rules", "judges", "trajectories", "annotations", "environments")
+USER = """
+import trajudge as tj
+from trajudge.judges.model import Ask
+
+
+async def judge(trajectory: tj.Trajectory, ask: Ask) -> tj.Verdict:
+    return tj.Verdict(success=bool(trajectory.answer))
+
+
+runs: list[tj.Trajectory] = tj.load()
+reveal_type(tj.labels()[runs[0].key].success)
+"""
+
+
+def run(words: Sequence[object], folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [*map(str, words)],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], ROOT)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel and the strangers; what they need is this one's."""
+    folder = tmp_path_factory.mktemp("environment")
+    run([sys.executable, "-m", "venv", "--without-pip", folder], folder)
+    site = next(folder.glob("lib/python*/site-packages"))
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", site]
+    run([*pip, wheel], folder)
+    strangers = subprocess.run([*map(str, pip), *STRANGERS], capture_output=True, check=False)
+    if strangers.returncode:
+        missing("index", "the packages judges and rules could not be installed")
+    (site / "of_the_tests.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    return folder / "bin" / "python"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A user's project with packages of its own."""
+    for name in OWN:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise ImportError('the project own')\n")
+    return tmp_path
+
+
+def test_the_wheel_holds_one_package_and_one_forwarding_module(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+    assert {name.split("/")[0] for name in names} == {"trajudge", "eval"}
+    assert [name for name in names if name.startswith("eval/")] == ["eval/judge.py"]
+    assert "trajudge/py.typed" in names
+
+
+def test_the_users_command_runs_beside_strangers(python: Path, folder: Path) -> None:
+    words = ["--judge", "heuristic", "--data", "sample", "--out", "run"]
+    assert "heuristic" in run([python, "-m", "eval.judge", *words], folder)
+    script = [python, "-c", "from trajudge.eval.cli import main; raise SystemExit(main())"]
+    assert "heuristic" in run([*script, "score", "run"], folder)
+    assert "webjudge" in run([*script, "judges", "list"], folder)
+
+
+def test_the_library_is_typed_for_its_users(python: Path, folder: Path) -> None:
+    (folder / "mine.py").write_text(USER)
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python]
+    said = run([*mypy, "--cache-dir", folder / "cache", "mine.py"], folder)
+    assert 'Revealed type is "bool | None"' in said
+    assert "Success: no issues found" in said

@@ -1,0 +1,33 @@
+"""The public functions: what the commands do, from Python."""
+
+from __future__ import annotations
+
+import warnings
+
+from trajudge.annotations import Labels, primary_labels
+from trajudge.eval.data.inputs import find_source, open_spec
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import Trajectory
+
+
+def load(data: str = "sample") -> list[Trajectory]:
+    """Read all trajectories of ``KIND:PATH``, of a path whose kind is detected, or of ``sample``.
+
+    A trajectory that cannot be read is left out with a warning that names its file. Raises
+    UserError for data that cannot be opened.
+    """
+    found: list[Trajectory] = []
+    for item in open_source(open_spec(data)):
+        if isinstance(item, Trajectory):
+            found.append(item)
+        else:
+            warnings.warn(f"{item.source}: {item.reason}", stacklevel=2)
+    return found
+
+
+def labels(data: str = "sample", annotations: str | None = None) -> Labels:
+    """Read the expert labels that belong to the data, by trajectory key.
+
+    ``annotations`` names other ones, as ``KIND:PATH``. Raises UserError for what cannot be opened.
+    """
+    return primary_labels(find_source(data, annotations).annotations)
