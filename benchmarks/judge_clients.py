@@ -13,10 +13,10 @@ import orjson
 
 from trajudge.eval.data.journal import Journal
 from trajudge.eval.runs.jobs import Job
-from trajudge.eval.runs.models import make_model_side
+from trajudge.eval.runs.models import make_model_handle
 from trajudge.eval.runs.options import parse
 from trajudge.eval.runs.settings import JudgeConfig
-from trajudge.eval.runs.workers import Halt, judge_all
+from trajudge.eval.runs.workers import StopSignal, judge_all
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge, needs_of
@@ -67,7 +67,7 @@ async def through_judge(words: list[str], jobs: list[Job], concurrency: int) -> 
         folder = Path(name)
         always = ["--model", "gpt-4o", "--max-tokens", "500", "--cache", str(folder / "cache")]
         asked = parse([*always, "--concurrency", str(concurrency), *words])
-        model = make_model_side(JudgeConfig(model=asked.models[0]), asked.calls)
+        model = make_model_handle(JudgeConfig(model=asked.models[0]), asked.calls)
         judge_id, judge = make_judge(
             "simplified", {"max_prompt_tokens": model.max_prompt_tokens, "images": model.images}
         )
@@ -82,7 +82,7 @@ async def through_judge(words: list[str], jobs: list[Job], concurrency: int) -> 
         with Journal(folder) as journal:
             try:
                 await judge_all(
-                    iter(jobs), judge_one, width=concurrency, record=journal.add, halt=Halt()
+                    iter(jobs), judge_one, width=concurrency, record=journal.add, stop=StopSignal()
                 )
             finally:
                 await engines.close()

@@ -26,7 +26,7 @@ import numpy as np
 from tests.llm_server import spawned
 from trajudge.eval.data.journal import Journal
 from trajudge.eval.runs.jobs import Job
-from trajudge.eval.runs.workers import Halt, judge_all
+from trajudge.eval.runs.workers import StopSignal, judge_all
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.engine import Asking, Budget, Cache, Engines, Gate, Retry
 from trajudge.judges.judging import judge_trajectory
@@ -99,7 +99,7 @@ async def judge(url: str, trajectories: list[Trajectory], concurrency: int, fold
     try:
         with Journal(folder) as journal:
             record = journal.add
-            await judge_all(jobs, judge_one, width=concurrency, record=record, halt=Halt())
+            await judge_all(jobs, judge_one, width=concurrency, record=record, stop=StopSignal())
             return sum(j.status is Status.OK for j in journal.judgments.values())
     finally:
         await engines.close()

@@ -24,7 +24,7 @@ from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
     from trajudge.eval.analysis.naive_model import Asked
-    from trajudge.eval.runs.models import ModelSide
+    from trajudge.eval.runs.models import ModelHandle
     from trajudge.rules.naive import Score
     from trajudge.rules.suites import Audit
 
@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Ask the model, score its answers; the exit code (``trajectories.util.exits``)."""
     options = _options(argv)
     from trajudge.eval.analysis.naive_model import predict  # noqa: PLC0415 - --help needs none of these
-    from trajudge.eval.runs.models import single_side  # noqa: PLC0415
+    from trajudge.eval.runs.models import single_model  # noqa: PLC0415
     from trajudge.eval.runs.pricing import confirm, described  # noqa: PLC0415
     from trajudge.rules.suites import opened  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
@@ -64,17 +64,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise UserError(f"--limit {options.limit}: must be at least 1: leave it out for all tasks")
     audit = opened(options)
     audit = audit._replace(tasks=audit.tasks[: options.limit])
-    side = single_side(options.model, call_config(options))
+    handle = single_model(options.model, call_config(options))
     if options.dry_run:
-        found = asyncio.run(predict(audit, side))
-        sys.stdout.write(described(f"model:{side.model}", found, "tasks", model=side.model) + "\n")
+        found = asyncio.run(predict(audit, handle))
+        sys.stdout.write(
+            described(f"model:{handle.model}", found, "tasks", model=handle.model) + "\n"
+        )
         return DONE
     if not (options.yes or options.max_cost is not None):
-        cost = asyncio.run(predict(audit, side)).cost
+        cost = asyncio.run(predict(audit, handle)).cost
         if not confirm(cost):
             sys.stderr.write("not started: nothing was asked\n")
             return INTERRUPTED
-    return _ask_and_score(audit, side, options.out or _folder(side.model))
+    return _ask_and_score(audit, handle, options.out or _folder(handle.model))
 
 
 def _folder(model: str) -> Path:
@@ -82,7 +84,7 @@ def _folder(model: str) -> Path:
 
 
 def _paid(manifest: Path) -> float:
-    """What earlier sittings of this folder paid, in dollars: it counts for ``--max-cost``. Raises
+    """What earlier sessions of this folder paid, in dollars: it counts for ``--max-cost``. Raises
     UserError for a damaged file."""
     from trajudge.rules.reading import decode, read_bytes  # noqa: PLC0415
 
@@ -92,13 +94,13 @@ def _paid(manifest: Path) -> float:
     return float(earlier) if isinstance(earlier, int | float) else 0.0
 
 
-def _ask_and_score(audit: Audit, side: ModelSide, out: Path) -> int:
+def _ask_and_score(audit: Audit, handle: ModelHandle, out: Path) -> int:
     from trajudge.eval.analysis.naive_model import ask_all  # noqa: PLC0415
     from trajudge.eval.runs.workers import Interrupted, run_interruptible  # noqa: PLC0415
     from trajudge.rules.naive import compare  # noqa: PLC0415
     from trajudge.rules.output import write_json  # noqa: PLC0415
 
-    asked = run_interruptible(ask_all(audit, side, _paid(out / "manifest.json")))
+    asked = run_interruptible(ask_all(audit, handle, _paid(out / "manifest.json")))
     write_json(out / "answers.json", asked.answers)
     write_json(out / "manifest.json", asked.manifest)
     if isinstance(asked.halted, Interrupted):

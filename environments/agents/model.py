@@ -108,10 +108,10 @@ class ModelAgent:
     def _ask(self, view: View, here: Step) -> Reply:
         """Ask with as much of the page as the window takes. Raises NotPlayed if even the least is
         too much."""
-        side, see = self._client.side, self._client.see
+        handle, see = self._client.handle, self._client.see
         shown = self._picture(view)
-        budget = side.max_prompt_tokens - self._instructions_tokens - OVERHEAD
-        budget -= sum(picture_tokens(one, side.images) for one in shown)
+        budget = handle.max_prompt_tokens - self._instructions_tokens - OVERHEAD
+        budget -= sum(picture_tokens(one, handle.images) for one in shown)
         run = Trajectory(
             key=self._job.key,
             raw_task_id=self._job.config.id,
@@ -128,17 +128,17 @@ class ModelAgent:
                     self._asking, self._messages(view, cut, controls, shown), cut.rung.label
                 )
             except ContextOverflow as error:
-                around = side.max_prompt_tokens - budget
+                around = handle.max_prompt_tokens - budget
                 told = told_budget(error, cut.tokens + around)
                 shorter.room = None if told is None else told - around
-        raise NotPlayed(f"{side.model}: the page does not fit its window however it is cut")
+        raise NotPlayed(f"{handle.model}: the page does not fit its window however it is cut")
 
     def _picture(self, view: View) -> list[Picture]:
         ref = view.observation.screenshot
         if not self._client.see.shows_screenshot or ref is None:
             return []
         try:
-            return [picture(ref, self._client.side.images)]
+            return [picture(ref, self._client.handle.images)]
         except ImageUnreadable as error:
             raise NotPlayed(f"the screenshot: {error}") from error
 

@@ -20,28 +20,28 @@ from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelSide
+    from trajudge.eval.runs.models import ModelHandle
     from trajudge.judges.engine import Engines
 
 
 class AgentModelClient:
-    """``side`` is the model, ``see`` what its agents are shown of a page."""
+    """``handle`` is the model, ``see`` what its agents are shown of a page."""
 
     def __init__(
         self,
-        side: ModelSide,
+        handle: ModelHandle,
         see: Representation,
         engines: Engines,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self.side = side
+        self.handle = handle
         self.see = see
         self._engines = engines
         self._loop = loop
 
     def start_run(self, attempt: int) -> Asking:
         """Return the ledger of one run, for ``ask``; replies of another attempt are others."""
-        return self.side.ask(self._engines, attempt, refresh=())
+        return self.handle.ask(self._engines, attempt, refresh=())
 
     def ask(self, asking: Asking, messages: Sequence[Message], rung: str) -> Reply:
         """Return the model's reply.
@@ -55,7 +55,7 @@ class AgentModelClient:
         except (ContextOverflow, Refused):
             raise
         except CallFailed as error:
-            raise NotPlayed(f"{self.side.model}: {error}") from error
+            raise NotPlayed(f"{self.handle.model}: {error}") from error
         except (BudgetSpent, UserError) as error:
             raise Halted(str(error)) from error
 
@@ -66,19 +66,19 @@ class AgentModelClient:
 
 @contextmanager
 def open_model_client(
-    side: ModelSide, see: Representation, spent: float
+    handle: ModelHandle, see: Representation, spent: float
 ) -> Iterator[AgentModelClient]:
-    """Open the model of one sitting; ``spent`` dollars went to earlier ones. Raises UserError for a
+    """Open the model of one session; ``spent`` dollars went to earlier ones. Raises UserError for a
     budget without a price, and for screenshots that the model does not take."""
-    if see.shows_screenshot and not side.known.images:
-        raise UserError(f"{side.model} takes no images: choose --see axtree")
+    if see.shows_screenshot and not handle.known.images:
+        raise UserError(f"{handle.model} takes no images: choose --see axtree")
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever, daemon=True)
     thread.start()
     try:
-        engines = asyncio.run_coroutine_threadsafe(_open(side, spent), loop).result()
+        engines = asyncio.run_coroutine_threadsafe(_open(handle, spent), loop).result()
         try:
-            yield AgentModelClient(side, see, engines, loop)
+            yield AgentModelClient(handle, see, engines, loop)
         finally:
             asyncio.run_coroutine_threadsafe(engines.close(), loop).result()
     finally:
@@ -87,5 +87,5 @@ def open_model_client(
         loop.close()
 
 
-async def _open(side: ModelSide, spent: float) -> Engines:
-    return side.open_engines(spent)
+async def _open(handle: ModelHandle, spent: float) -> Engines:
+    return handle.open_engines(spent)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trajudge.environments.model.options import checked
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelSide
+    from trajudge.eval.runs.models import ModelHandle
     from trajudge.eval.runs.settings import CallConfig
 
 
@@ -27,8 +27,8 @@ def model_settings(model: str, **calls: Any) -> ModelSettings:
     return ModelSettings(model, checked(CallConfig, **given))
 
 
-def model_side(settings: ModelSettings) -> ModelSide:
+def model_side(settings: ModelSettings) -> ModelHandle:
     """Open the model that these settings name. Raises UserError for what cannot work."""
-    from trajudge.eval.runs.models import single_side  # noqa: PLC0415 - scripted agents need no model
+    from trajudge.eval.runs.models import single_model  # noqa: PLC0415 - scripted agents need no model
 
-    return single_side(settings.model, settings.calls)
+    return single_model(settings.model, settings.calls)

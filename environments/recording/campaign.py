@@ -27,7 +27,7 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.terminal import terminal_console
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelSide
+    from trajudge.eval.runs.models import ModelHandle
 
 Counts = Mapping[str, Mapping[str, int]]
 
@@ -35,7 +35,7 @@ Counts = Mapping[str, Mapping[str, int]]
 class Model(NamedTuple):
     """A model that is recorded: how it is reached, what it sees, how often it tries a case."""
 
-    side: ModelSide
+    handle: ModelHandle
     see: Representation
     attempts: int
 
@@ -43,7 +43,12 @@ class Model(NamedTuple):
     def what(self) -> dict[str, Any]:
         """What tells its recording from another."""
         prompt = load_prompt("web_agent").hash
-        return {**self.side.manifest, "see": self.see, "prompt": prompt, "attempts": self.attempts}
+        return {
+            **self.handle.manifest,
+            "see": self.see,
+            "prompt": prompt,
+            "attempts": self.attempts,
+        }
 
 
 class Plan(NamedTuple):
@@ -66,7 +71,7 @@ def record(plan: Plan, out: Path, workers: int = 1) -> Outcome:
     """Record what is missing and write what there is. Raises UserError, and Halted where nothing
     can be recorded any more; the runs until then are kept."""
     cases, agents, seed, model = plan
-    names = [*agents, model.side.model] if model else list(agents)
+    names = [*agents, model.handle.model] if model else list(agents)
     jobs = jobs_for(read_cases(cases), names, model.attempts if model else 1)
     if not jobs:
         raise UserError(f"{cases} holds no case")
@@ -107,7 +112,7 @@ def _ask(
 ) -> list[FailedJob]:
     """Record a model. Its agents wait for replies most of the time, so threads do, which share the
     budget; when the recording is left early, nothing is asked any more."""
-    with open_model_client(model.side, model.see, spent) as client:
+    with open_model_client(model.handle, model.see, spent) as client:
 
         def work(recorder: Recorder, job: Job) -> Recorded:
             return play(
@@ -124,7 +129,7 @@ def _ask(
             seed=seed,
             workers=workers,
             side_by_side="threads",
-            halt=client.stop,
+            stop=client.stop,
         )
 
 

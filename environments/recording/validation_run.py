@@ -49,13 +49,13 @@ def validate_cases(
 
         work = partial(validate, checks=ALL_CHECKS if thorough else CHECKS)
         failed = for_all(jobs, work, keep, seed=seed, workers=workers)
-    for job, reason in failed:  # not kept: the next sitting tries again
+    for job, reason in failed:  # not kept: the next session tries again
         known[job.config.id] = {"reason": "error", "detail": reason}
     return {case.id: known[case.id] for case in cases}
 
 
 def _known(path: Path) -> dict[str, dict[str, Any] | None]:
-    """Return what an earlier sitting found; a line that a kill cut off is left out."""
+    """Return what an earlier session found; a line that a kill cut off is left out."""
     if not path.exists():
         return {}
     lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]

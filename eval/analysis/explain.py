@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from trajudge.eval.analysis.mismatches import Explanation, Mismatch
 from trajudge.eval.reporting.rendering import Table
-from trajudge.eval.runs.models import ModelSide
+from trajudge.eval.runs.models import ModelHandle
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Ask, Message, Text
@@ -32,15 +32,18 @@ _KIND = re.compile(r"<kind>\s*([a-z_ ]+?)\s*</kind>", re.IGNORECASE)
 _REASON = re.compile(r"<reasoning>(.*?)</reasoning>", re.IGNORECASE | re.DOTALL)
 
 
-def explain(cases: Sequence[Mismatch], side: ModelSide) -> list[Mismatch]:
-    """The cases with their explanations, in order. ``side`` is the model that sorts them.
+def explain(cases: Sequence[Mismatch], handle: ModelHandle) -> list[Mismatch]:
+    """The cases with their explanations, in order. ``handle`` is the model that sorts them.
     Raises UserError for a model that cannot be asked."""
 
     async def run() -> list[Mismatch]:
-        engines = side.open_engines(0.0)
+        engines = handle.open_engines(0.0)
         try:
             return await asyncio.gather(
-                *(explain_one(case, side.ask(engines, 0, refresh=()), side.model) for case in cases)
+                *(
+                    explain_one(case, handle.ask(engines, 0, refresh=()), handle.model)
+                    for case in cases
+                )
             )
         finally:
             await engines.close()

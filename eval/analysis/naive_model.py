@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from trajudge.eval.runs.models import ModelSide
-from trajudge.eval.runs.pricing import Prediction, priced
-from trajudge.eval.runs.workers import Halt, graceful_interrupt, judge_all
+from trajudge.eval.runs.models import ModelHandle
+from trajudge.eval.runs.pricing import CostEstimate, priced
+from trajudge.eval.runs.workers import StopSignal, graceful_interrupt, judge_all
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.model import Ask, Call, Message, Reply, Text
 from trajudge.prompts.render import load_prompt
@@ -68,13 +68,13 @@ def answer_of(reply: Reply, kind: str) -> str:
     return str(tagged[-1]).strip() if tagged else text.strip()
 
 
-async def predict(audit: Audit, side: ModelSide) -> Prediction:
+async def predict(audit: Audit, handle: ModelHandle) -> CostEstimate:
     """What asking would cost, every prompt rendered and counted."""
-    cache = side.open_cache()
+    cache = handle.open_cache()
     calls: list[Call] = []
     try:
         for task in audit.tasks:
-            ask = side.dry_ask(cache, 0)
+            ask = handle.dry_ask(cache, 0)
             try:
                 await ask(messages(task, audit.suite.kind), stage="naive")
             except CallFailed:
@@ -86,20 +86,20 @@ async def predict(audit: Audit, side: ModelSide) -> Prediction:
     return priced(len(audit.tasks), calls, set())
 
 
-async def ask_all(audit: Audit, side: ModelSide, spent: float = 0.0) -> Asked:
+async def ask_all(audit: Audit, handle: ModelHandle, spent: float = 0.0) -> Asked:
     """Every task once, as many at a time as ``--concurrency`` says; what fails is kept with its
-    reason. ``spent`` dollars went to earlier sittings.
+    reason. ``spent`` dollars went to earlier sessions.
 
     Raises UserError for what ends the run as a whole (no key, no server, a full disk).
     """
     kind = audit.suite.kind
-    engines = side.open_engines(spent)
+    engines = handle.open_engines(spent)
     found: dict[str, str | NoAnswer] = {}
     calls: list[Call] = []
-    halt, tell = Halt(), progress_line()
+    stop, tell = StopSignal(), progress_line()
 
     async def one(task: AuditedTask) -> tuple[str, str | NoAnswer]:
-        ask = side.ask(engines, 0, refresh=())
+        ask = handle.ask(engines, 0, refresh=())
         said = await _answered(ask, task, kind)
         calls.extend(ask.calls)
         return str(task.task_id), said
@@ -108,13 +108,13 @@ async def ask_all(audit: Audit, side: ModelSide, spent: float = 0.0) -> Asked:
         found[pair[0]] = pair[1]
         tell("tasks asked", len(found), len(audit.tasks))
 
-    with graceful_interrupt(halt, engines.stop):
+    with graceful_interrupt(stop, engines.stop):
         try:
-            width = side.calls.concurrency
-            await judge_all(iter(audit.tasks), one, width=width, record=record, halt=halt)
+            width = handle.calls.concurrency
+            await judge_all(iter(audit.tasks), one, width=width, record=record, stop=stop)
         finally:
             await engines.close()
-    made = _asked(audit, side, found, halt)
+    made = _asked(audit, handle, found, stop)
     paid = [call.cost for call in calls if not call.cached]
     made.manifest = {
         "tasks": audit.path.name,
@@ -123,7 +123,7 @@ async def ask_all(audit: Audit, side: ModelSide, spent: float = 0.0) -> Asked:
         "calls": len(calls),
         "cached": sum(call.cached for call in calls),
         "paid": None if None in paid else spent + sum(cost or 0.0 for cost in paid),
-        **side.manifest,
+        **handle.manifest,
     }
     return made
 
@@ -137,15 +137,17 @@ async def _answered(ask: Ask, task: AuditedTask, kind: str) -> str | NoAnswer:
         return error
 
 
-def _asked(audit: Audit, side: ModelSide, found: dict[str, str | NoAnswer], halt: Halt) -> Asked:
+def _asked(
+    audit: Audit, handle: ModelHandle, found: dict[str, str | NoAnswer], stop: StopSignal
+) -> Asked:
     """Raises UserError if no task was answered: that is the run's failure, not the tasks'."""
-    made = Asked(name=f"model:{side.model}", halted=halt.reason)
+    made = Asked(name=f"model:{handle.model}", halted=stop.reason)
     for task in audit.tasks:
         said = found.get(str(task.task_id))
         if isinstance(said, str):
             made.answers[str(task.task_id)] = said
         elif said is not None:
             made.failures[str(task.task_id)] = str(said)
-    if not made.answers and made.failures and halt.reason is None:
+    if not made.answers and made.failures and stop.reason is None:
         raise UserError(f"no task was answered: {next(iter(made.failures.values()))}")
     return made

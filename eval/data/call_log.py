@@ -54,7 +54,7 @@ def spent_in(folder: Path, judgments: Iterable[Judgment]) -> dict[str, float]:
 
 
 def with_seconds(judgments: Iterable[Judgment], folder: Path) -> list[Judgment]:
-    """The judgments of a run with the seconds that their calls took in all of its sittings."""
+    """The judgments of a run with the seconds that their calls took in all of its sessions."""
     took = _seconds(folder / CALLS)
     return [judgment.model_copy(update={"calls": _timed(judgment, took)}) for judgment in judgments]
 

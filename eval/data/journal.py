@@ -66,7 +66,7 @@ class Journal:
 
     def add(self, judgment: Judgment) -> None:
         """Write one judgment; it has left this process when this returns. Raises UserError on a
-        full disk: the line is then cut off again by the next sitting."""
+        full disk: the line is then cut off again by the next session."""
         self.judgments[judgment.key, judgment.sample] = judgment
         with writing(self._folder):
             for name, lines in (

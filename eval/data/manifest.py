@@ -50,7 +50,7 @@ class RunManifest(Record):
     training_keys: list[str] = added(default_factory=list)
 
 
-# What may differ between two sittings of the same run: how it is scored, and by which release.
+# What may differ between two sessions of the same run: how it is scored, and by which release.
 # Windows are compared by themselves: what an earlier release did not record is no difference.
 _FREE = {"protocol", "version", "card", "revision", "sent", "windows"}
 
@@ -93,7 +93,7 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
 
 
 def _settings(manifest: RunManifest) -> dict[str, Any]:
-    """What two sittings of one run have in common."""
+    """What two sessions of one run have in common."""
     content = stable_dump(manifest)
     return {name: value for name, value in content.items() if name not in _FREE}
 

@@ -182,9 +182,9 @@ def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
         sys.stderr.write(f"{len(cases)} wrong verdicts are in {file}\n")
         return []
     from trajudge.eval.analysis.explain import explain, kinds_table  # noqa: PLC0415
-    from trajudge.eval.runs.models import single_side  # noqa: PLC0415
+    from trajudge.eval.runs.models import single_model  # noqa: PLC0415
 
-    explained = explain(cases, single_side(config.explain, config.calls))
+    explained = explain(cases, single_model(config.explain, config.calls))
     write_mismatches(file, explained)
     reasons = [e.reason for case in explained if (e := case.explanation) and e.kind is None]
     if reasons:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.judge_options import judge_options
 from trajudge.eval.runs.members import member_fields, models_of
-from trajudge.eval.runs.plan import Plan, make_plan
+from trajudge.eval.runs.plan import RunPlan, make_plan
 from trajudge.eval.runs.settings import (
     ROLES,
     CallConfig,
@@ -26,33 +26,34 @@ from trajudge.judges.registry import find_judge
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelSide
+    from trajudge.eval.runs.models import ModelHandle
 
 
 @dataclass(frozen=True)
-class Cell:
+class PlannedRun:
     """One judge with one model (None: it needs none), planned."""
 
     config: JudgeConfig
     data: DataConfig
     calls: CallConfig
     run: RunConfig
-    plan: Plan
-    model: ModelSide | None
+    plan: RunPlan
+    model: ModelHandle | None
 
 
-def make_cells(request: RunRequest) -> list[Cell]:
+def plan_runs(request: RunRequest) -> list[PlannedRun]:
     """Plan the runs that are asked for, in order. Raises UserError for any that cannot work, before
     the first is begun."""
     wanted = list(_pairs(request))
-    cells = [
-        _cell(request, _for_one(request, judge, model), len(wanted) > 1) for judge, model in wanted
+    runs = [
+        _planned(request, _for_one(request, judge, model), len(wanted) > 1)
+        for judge, model in wanted
     ]
-    folders = [cell.plan.folder for cell in cells]
+    folders = [planned.plan.folder for planned in runs]
     for folder in folders:
         if folders.count(folder) > 1:
             raise UserError(f"{folder}: two runs of this grid are the same: name each judge once")
-    return cells
+    return runs
 
 
 def _pairs(request: RunRequest) -> Iterator[tuple[str, str | None]]:
@@ -94,13 +95,13 @@ def _for_one(request: RunRequest, judge: str, model: str | None) -> JudgeConfig:
     return one.model_copy(update=mended)
 
 
-def _cell(request: RunRequest, config: JudgeConfig, is_one_of_many: bool) -> Cell:
+def _planned(request: RunRequest, config: JudgeConfig, is_one_of_many: bool) -> PlannedRun:
     data, calls, run = request.data, request.calls, request.run
     model = None
     if config.model is not None:
-        from trajudge.eval.runs.models import make_model_side  # noqa: PLC0415 - baselines need no model
+        from trajudge.eval.runs.models import make_model_handle  # noqa: PLC0415 - baselines need no model
 
-        model = make_model_side(config, calls)
+        model = make_model_handle(config, calls)
     plan = make_plan(
         config,
         data,
@@ -111,10 +112,12 @@ def _cell(request: RunRequest, config: JudgeConfig, is_one_of_many: bool) -> Cel
     )
     if is_one_of_many and run.out:
         plan = plan.below(run.out)
-    return Cell(config, data, calls, run, plan, model)
+    return PlannedRun(config, data, calls, run, plan, model)
 
 
-def say_sources(cells: Sequence[Cell]) -> None:
+def say_sources(runs: Sequence[PlannedRun]) -> None:
     """What was chosen for the user, once."""
-    for note in dict.fromkeys(cell.plan.source.note for cell in cells if cell.plan.source.note):
+    for note in dict.fromkeys(
+        planned.plan.source.note for planned in runs if planned.plan.source.note
+    ):
         sys.stderr.write(note + "\n")

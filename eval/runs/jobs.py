@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from trajudge.eval.data.inputs import open_spec
 from trajudge.eval.data.journal import JobId
-from trajudge.eval.runs.plan import Plan
+from trajudge.eval.runs.plan import RunPlan
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
@@ -25,7 +25,7 @@ class Job(NamedTuple):
 
 
 @dataclass
-class Reading:
+class LoadReport:
     """What the files gave besides jobs; ``rewards`` are the official ones."""
 
     rewards: dict[TrajectoryKey, float | None] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Reading:
 
 
 def jobs_of(
-    plan: Plan, samples: int, done: Collection[JobId], reading: Reading, *, strict: bool
+    plan: RunPlan, samples: int, done: Collection[JobId], report: LoadReport, *, strict: bool
 ) -> Iterator[Job]:
     """Jobs in the order of the files; a trajectory is read only if something of it is missing.
 
@@ -43,7 +43,7 @@ def jobs_of(
     wanted = {
         key
         for key in plan.keys
-        if key not in reading.rewards or any((key, n) not in done for n in range(samples))
+        if key not in report.rewards or any((key, n) not in done for n in range(samples))
     }
     read: set[TrajectoryKey] = set()
     if not wanted:
@@ -52,15 +52,15 @@ def jobs_of(
         if isinstance(item, Unreadable):
             if strict:
                 raise UserError(f"{item.source}: {item.reason} (--strict stops here)")
-            reading.unreadable.append(item)
+            report.unreadable.append(item)
         if item.key is None or item.key not in wanted:
             continue
         if item.key in read:
-            reading.repeated.append(item.key)
+            report.repeated.append(item.key)
             continue
         read.add(item.key)
         if isinstance(item, Trajectory):
-            reading.rewards[item.key] = item.official_reward
+            report.rewards[item.key] = item.official_reward
         for sample in range(samples):
             if (item.key, sample) not in done:
                 yield Job(item.key, item, sample)

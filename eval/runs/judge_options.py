@@ -11,11 +11,11 @@ from trajudge.judges.registry import check_representation, find_judge
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelSide
+    from trajudge.eval.runs.models import ModelHandle
     from trajudge.eval.runs.settings import JudgeConfig
 
 
-def judge_options(config: JudgeConfig, model: ModelSide | None) -> dict[str, Any]:
+def judge_options(config: JudgeConfig, model: ModelHandle | None) -> dict[str, Any]:
     """The options for ``judges.registry.make_judge``; ``model`` None: the judge needs none.
 
     What the command line leaves open is left to the judge. Raises UserError for what this judge
@@ -42,7 +42,7 @@ def judge_options(config: JudgeConfig, model: ModelSide | None) -> dict[str, Any
 
 
 def _composed(
-    config: JudgeConfig, entry: Entry, model: ModelSide | None, given: dict[str, Any]
+    config: JudgeConfig, entry: Entry, model: ModelHandle | None, given: dict[str, Any]
 ) -> dict[str, Any]:
     """An option that the composed judge does not take itself is its members'."""
     own = entry.options_class.model_fields
@@ -73,7 +73,7 @@ def _given(config: JudgeConfig) -> dict[str, Any]:
 
 
 def _check_models(
-    config: JudgeConfig, entry: Entry, model: ModelSide, representation: str | None
+    config: JudgeConfig, entry: Entry, model: ModelHandle, representation: str | None
 ) -> None:
     """Raises UserError for a model that the judge has no use for, or that lacks what it needs."""
     for role in model.others:
@@ -88,17 +88,17 @@ def _check_models(
             f"judge {config.judge} is made of: name another model or judge"
         )
     for role in ("judge", *entry.models):
-        side = model.others.get(role, model)
-        if entry.needs_pictures(role, representation) and not side.known.images:
-            option = "--model" if side is model else f"--{role}-model"
+        handle = model.others.get(role, model)
+        if entry.needs_pictures(role, representation) and not handle.known.images:
+            option = "--model" if handle is model else f"--{role}-model"
             raise UserError(
-                f"{option} {side.model}: takes no images, and judge {config.judge} shows it "
+                f"{option} {handle.model}: takes no images, and judge {config.judge} shows it "
                 "screenshots: name another model, or choose a judge or --representation of text"
             )
 
 
 def member_options(
-    config: JudgeConfig, model: ModelSide | None, given: Mapping[str, Any]
+    config: JudgeConfig, model: ModelHandle | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """``of`` for the judge: every member with what its model's window and eyes allow, and with
     those of the ``given`` options that it takes. Raises UserError for a model that lacks what its
@@ -106,17 +106,19 @@ def member_options(
     members = []
     for name, named in named_members(config):
         entry = find_judge(name)
-        side = model and model.others.get(f"{MEMBER}{named}", model)
+        handle = model and model.others.get(f"{MEMBER}{named}", model)
         facts: dict[str, Any] = {}
-        if side:
-            if entry.pictures and not side.known.images:
-                raise UserError(f"--of {name}: {side.model} takes no images, and {name} needs them")
-            if entry.logprobs and not side.gives_logprobs:
+        if handle:
+            if entry.pictures and not handle.known.images:
+                raise UserError(
+                    f"--of {name}: {handle.model} takes no images, and {name} needs them"
+                )
+            if entry.logprobs and not handle.gives_logprobs:
                 raise UserError(
                     f"--of {name}: Anthropic's protocol gives no token probabilities, which {name} "
-                    f"is made of: name another model than {side.model}"
+                    f"is made of: name another model than {handle.model}"
                 )
-            reader = side.reader("")
+            reader = handle.reader("")
             facts = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}
             facts |= dict.fromkeys(entry.models, reader)
         takes = entry.options_class.model_fields
@@ -124,7 +126,7 @@ def member_options(
             {
                 "name": name,
                 "model": named,
-                "asks": None if side is model or side is None else side.model,
+                "asks": None if handle is model or handle is None else handle.model,
                 "options": {key: value for key, value in facts.items() if key in takes},
                 "given": {key: value for key, value in given.items() if key in takes},
             }

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trajudge.eval.runs.settings import JudgeConfig
 
 MEMBER = "member "
-"""Before a model's name in ``ModelSide.others``: a model that a member asks."""
+"""Before a model's name in ``ModelHandle.others``: a model that a member asks."""
 
 
 def named_members(config: JudgeConfig) -> list[tuple[str, str | None]]:

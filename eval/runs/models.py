@@ -1,4 +1,4 @@
-"""The model side of a run: adapter, engine, prices, and what a run would cost."""
+"""The models of a run: adapter, engine, prices, and what a run would cost."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ GUESS_MARGIN = 1.6
 
 
 @dataclass(frozen=True)
-class ModelSide:
+class ModelHandle:
     """``known.context`` is the ``window``'s; ``parameters`` are those of every call; ``adapter``
     knows the provider; ``others`` are the models beside the judge's own, by role
     (``captioner``)."""
@@ -67,7 +67,7 @@ class ModelSide:
     parameters: Mapping[str, JsonValue]
     prices: Prices
     calls: CallConfig
-    others: Mapping[str, ModelSide] = field(default_factory=dict)
+    others: Mapping[str, ModelHandle] = field(default_factory=dict)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class ModelSide:
     @property
     def windows(self) -> dict[str, Window]:
         """Of all models, by name."""
-        return {model: side.window for model, side in self.sides.items()}
+        return {model: handle.window for model, handle in self.handles.items()}
 
     @property
     def images(self) -> ImageLimits:
@@ -117,21 +117,21 @@ class ModelSide:
 
     def reader(self, role: str) -> Reader:
         """The model of that role as a judge's options name it; the judge's own by default."""
-        side = self.others.get(role, self)
+        handle = self.others.get(role, self)
         return Reader(
-            model=None if side is self else side.model,
-            max_prompt_tokens=side.max_prompt_tokens,
-            images=side.images,
+            model=None if handle is self else handle.model,
+            max_prompt_tokens=handle.max_prompt_tokens,
+            images=handle.images,
         )
 
     @property
-    def sides(self) -> dict[str, ModelSide]:
+    def handles(self) -> dict[str, ModelHandle]:
         """All models by name, this one first."""
-        return {side.model: side for side in (self, *self.others.values())}
+        return {handle.model: handle for handle in (self, *self.others.values())}
 
     def price(self, model: str, usage: Usage) -> float | None:
         """US dollars, None if the price is not known."""
-        return self.sides[model].prices.cost(usage, model)
+        return self.handles[model].prices.cost(usage, model)
 
     def estimate(self, request: Request) -> Usage:
         """The usage to expect of a request: its tokens by our count, an assumed reply."""
@@ -173,10 +173,10 @@ class ModelSide:
         takes down what this one pays."""
         calls = self.calls
         budget = Budget(self.price, calls.max_cost, spent, payments)
-        for model in self.sides:
+        for model in self.handles:
             budget.require_price(model)
         return Engines(
-            {model: side.adapter for model, side in self.sides.items()},
+            {model: handle.adapter for model, handle in self.handles.items()},
             cache=self.open_cache(),
             gate=lambda: Gate(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm),
             retry=Retry(np.random.default_rng(calls.seed)),
@@ -186,8 +186,8 @@ class ModelSide:
     def ask(self, engines: Engines, sample: int, *, refresh: Container[str]) -> Asking:
         """The ``ask`` of one judgment."""
         lines = [
-            Line(engines[model], model, side.parameters, side.estimate, side.worst_case)
-            for model, side in self.sides.items()
+            Line(engines[model], model, handle.parameters, handle.estimate, handle.worst_case)
+            for model, handle in self.handles.items()
         ]
         return Asking(
             engines[self.model],
@@ -203,8 +203,8 @@ class ModelSide:
     def dry_ask(self, cache: Cache, sample: int) -> DryRun:
         """An ``ask`` that only prices."""
         lines = [
-            DryLine(side.adapter.endpoint, model, side.parameters, side.estimate)
-            for model, side in self.sides.items()
+            DryLine(handle.adapter.endpoint, model, handle.parameters, handle.estimate)
+            for model, handle in self.handles.items()
         ]
         return DryRun(
             self.adapter.endpoint,
@@ -218,21 +218,21 @@ class ModelSide:
         )
 
 
-def make_model_side(config: JudgeConfig, calls: CallConfig) -> ModelSide:
+def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
     """From ``--model`` and the options beside it. Raises UserError for what cannot work."""
     named = {role: getattr(config, f"{role}_model") for role in ROLES}
     others = {
-        role: single_side(model, calls)
+        role: single_model(model, calls)
         for role, model in named.items()
         if model is not None and model != config.model
     }
-    others |= {MEMBER + model: single_side(model, calls) for model in member_models(config)}
+    others |= {MEMBER + model: single_model(model, calls) for model in member_models(config)}
     if config.model is None:
-        raise ValueError("a model side has a model")
-    return replace(single_side(config.model, calls), others=others)
+        raise ValueError("a model handle has a model")
+    return replace(single_model(config.model, calls), others=others)
 
 
-def single_side(named: str, calls: CallConfig) -> ModelSide:
+def single_model(named: str, calls: CallConfig) -> ModelHandle:
     """One model, from the options of its calls. Raises UserError for what cannot work."""
     adapter, model = make_adapter(
         named,
@@ -254,7 +254,7 @@ def single_side(named: str, calls: CallConfig) -> ModelSide:
     )
     window = find_window(model, adapter, calls, cache_path(calls.cache).parent)
     known = capability(model).model_copy(update={"context": window.tokens})
-    return ModelSide(model, adapter, known, window, parameters, prices, calls)
+    return ModelHandle(model, adapter, known, window, parameters, prices, calls)
 
 
 def cache_path(named: str | None) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from trajudge.eval.data.run_folder import writing
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.tables import plain, renderable
-from trajudge.eval.runs.grid import Cell
+from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import Missing, Scores
 from trajudge.judges.model import Judgment
@@ -18,19 +18,19 @@ from trajudge.trajectories.util.terminal import terminal_console
 
 
 def write_results(
-    cell: Cell,
+    planned: PlannedRun,
     judgments: Sequence[Judgment],
     rewards: Mapping[TrajectoryKey, float | None],
 ) -> Scores:
     """Score the judgments of one run and write its results, and the export if asked for."""
-    plan = cell.plan
-    missing = missing_policy(cell.run.protocol)
+    plan = planned.plan
+    missing = missing_policy(planned.run.protocol)
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
     with writing(plan.folder):
         (plan.folder / "results.json").write_text(results_json(scores), encoding="utf-8")
         (plan.folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")
-    if cell.run.export:
-        _export(cell, cell.run.export[1], judgments)
+    if planned.run.export:
+        _export(planned, planned.run.export[1], judgments)
     return scores
 
 
@@ -52,23 +52,23 @@ def show(scores: Scores, seconds: float, *, has_labels: bool) -> None:
         )
 
 
-def _export(cell: Cell, folder: Path, judgments: Sequence[Judgment]) -> None:
+def _export(planned: PlannedRun, folder: Path, judgments: Sequence[Judgment]) -> None:
     from trajudge.eval.data.export import ExportSettings, export  # noqa: PLC0415
     from trajudge.eval.data.inputs import open_spec  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
     from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
     from trajudge.trajectories.needs import NOTHING  # noqa: PLC0415
 
-    plan = cell.plan
+    plan = planned.plan
     keys = set(plan.keys)
     read = open_source(open_spec(plan.source.spec), keys.__contains__, NOTHING)
     representation = plan.manifest.options.get("representation")
     settings = ExportSettings(
-        model=cell.config.model or cell.config.judge,
+        model=planned.config.model or planned.config.judge,
         provider=plan.manifest.endpoint or "",
         use_screenshot=representation in ("screenshot", "both"),
         use_axtree=representation in ("axtree", "both"),
-        invert_sys_prompt=cell.config.success_last,
+        invert_sys_prompt=planned.config.success_last,
         completion_args=plan.manifest.parameters,
     )
     wanted = (item for item in read if isinstance(item, Trajectory) and item.key in keys)

@@ -27,7 +27,7 @@ from trajudge.trajectories.util.errors import UserError
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """``keys`` are judged, in this order; ``labels`` and ``annotations`` are theirs; ``needs`` is
     what the judge must see of each."""
 
@@ -40,11 +40,11 @@ class Plan:
     manifest: RunManifest
     folder: Path
 
-    def with_keys(self, keys: Sequence[TrajectoryKey]) -> Plan:
+    def with_keys(self, keys: Sequence[TrajectoryKey]) -> RunPlan:
         """The same plan for some of its trajectories."""
         return replace(self, keys=tuple(keys))
 
-    def below(self, folder: Path) -> Plan:
+    def below(self, folder: Path) -> RunPlan:
         """The same plan, its run in a folder of its own below ``folder``."""
         return replace(self, folder=folder / default_folder(self.manifest).name)
 
@@ -68,7 +68,7 @@ def make_plan(
     seed: int,
     judge_options: Mapping[str, Any],
     calls: Mapping[str, Any],
-) -> Plan:
+) -> RunPlan:
     """Settle everything. ``judge_options`` come from the model's capabilities, ``calls`` is what
     the manifest says of the model (model, endpoint, parameters). Raises UserError."""
     source = find_source(data.data, data.annotations)
@@ -95,7 +95,7 @@ def make_plan(
     folder = run.out if run.out else default_folder(manifest)
     kept = {key: labels[key] for key in keys if key in labels}
     needs = needs_of(config.judge, judge_options)
-    return Plan(source, tuple(keys), kept, judge_id, judge, needs, manifest, folder)
+    return RunPlan(source, tuple(keys), kept, judge_id, judge, needs, manifest, folder)
 
 
 def _split(asked: str | None, labels: Labels) -> str:

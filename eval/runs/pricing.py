@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajudge.eval.runs.grid import Cell
-from trajudge.eval.runs.jobs import Job, Reading, jobs_of
-from trajudge.eval.runs.models import ModelSide
-from trajudge.eval.runs.plan import Plan
+from trajudge.eval.runs.grid import PlannedRun
+from trajudge.eval.runs.jobs import Job, LoadReport, jobs_of
+from trajudge.eval.runs.models import ModelHandle
+from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.windows import guesses
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Call, Usage
@@ -28,7 +28,7 @@ ASK_ABOVE = 1.0
 SAMPLED = 40
 
 
-class Prediction(NamedTuple):
+class CostEstimate(NamedTuple):
     """``judgments`` would make ``calls`` for ``cost`` dollars (None: price not known);
     ``cached`` of the calls are answered already, or by an earlier one of them: a caption, key
     points of a task."""
@@ -39,58 +39,60 @@ class Prediction(NamedTuple):
     usage: Usage
     cost: float | None
 
-    def times(self, judgments: int) -> Prediction:
+    def times(self, judgments: int) -> CostEstimate:
         """The same for ``judgments`` of that kind; the usage stays that of the sample."""
         factor = judgments / self.judgments if self.judgments else 0.0
         cost = None if self.cost is None else self.cost * factor
-        return Prediction(
+        return CostEstimate(
             judgments, round(self.calls * factor), round(self.cached * factor), self.usage, cost
         )
 
 
-def dry_run(cells: Sequence[Cell]) -> int:
+def dry_run(runs: Sequence[PlannedRun]) -> int:
     """Price every judgment of every run, each prompt rendered and counted, and print it."""
     asked: set[str] = set()
-    rows = [(cell, _price_all(cell, asked)) for cell in cells]
-    for cell, found in rows:
-        sys.stdout.write(described(cell.plan.judge_id, found, model=cell.config.model) + "\n")
-    windows = {model: one for cell in cells for model, one in cell.plan.manifest.windows.items()}
+    rows = [(planned, _price_all(planned, asked)) for planned in runs]
+    for planned, found in rows:
+        sys.stdout.write(described(planned.plan.judge_id, found, model=planned.config.model) + "\n")
+    windows = {
+        model: one for planned in runs for model, one in planned.plan.manifest.windows.items()
+    }
     sys.stderr.write("".join(f"warning: {one_line(said)}\n" for said in guesses(windows)))
     if len(rows) > 1:
         sys.stdout.write(f"total          {_money(_total([found for _, found in rows]))}\n")
     return DONE
 
 
-def predict(cells: Sequence[Cell]) -> float | None:
+def predict(runs: Sequence[PlannedRun]) -> float | None:
     """The cost of all runs, extrapolated from a sample of each; None if a price is not known."""
     asked: set[str] = set()
-    return _total([_price_sample(cell, asked) for cell in cells])
+    return _total([_price_sample(planned, asked) for planned in runs])
 
 
-def _price_all(cell: Cell, asked: set[str]) -> Prediction:
+def _price_all(planned: PlannedRun, asked: set[str]) -> CostEstimate:
     """``asked`` are the requests of the runs before, which the cache will answer; this run's are
     added."""
-    if cell.model is None:
-        return Prediction(len(cell.plan.keys), 0, 0, Usage(), 0.0)
-    jobs = jobs_of(cell.plan, cell.run.samples, (), Reading(), strict=cell.data.strict)
-    return asyncio.run(_price(cell.model, cell.plan, jobs, asked))
+    if planned.model is None:
+        return CostEstimate(len(planned.plan.keys), 0, 0, Usage(), 0.0)
+    jobs = jobs_of(planned.plan, planned.run.samples, (), LoadReport(), strict=planned.data.strict)
+    return asyncio.run(_price(planned.model, planned.plan, jobs, asked))
 
 
-def _price_sample(cell: Cell, asked: set[str]) -> Prediction:
+def _price_sample(planned: PlannedRun, asked: set[str]) -> CostEstimate:
     """An extrapolation from at most ``SAMPLED`` trajectories, drawn with the run's seed."""
-    plan = cell.plan
-    if cell.model is None:
-        return _price_all(cell, asked)
-    rng = np.random.default_rng(cell.calls.seed)
+    plan = planned.plan
+    if planned.model is None:
+        return _price_all(planned, asked)
+    rng = np.random.default_rng(planned.calls.seed)
     count = min(SAMPLED, len(plan.keys))
     drawn = {plan.keys[i] for i in rng.choice(len(plan.keys), size=count, replace=False)}
     some = plan.with_keys([key for key in plan.keys if key in drawn])
-    jobs = jobs_of(some, 1, (), Reading(), strict=False)
-    found = asyncio.run(_price(cell.model, some, islice(jobs, count), asked))
-    return found.times(len(plan.keys) * cell.run.samples)
+    jobs = jobs_of(some, 1, (), LoadReport(), strict=False)
+    found = asyncio.run(_price(planned.model, some, islice(jobs, count), asked))
+    return found.times(len(plan.keys) * planned.run.samples)
 
 
-def _total(predictions: Sequence[Prediction]) -> float | None:
+def _total(predictions: Sequence[CostEstimate]) -> float | None:
     costs = [found.cost for found in predictions if found.cost is not None]
     return sum(costs) if len(costs) == len(predictions) else None
 
@@ -100,7 +102,7 @@ def _money(cost: float | None) -> str:
 
 
 def described(
-    judge: str, found: Prediction, what: str = "judgments", *, model: str | None = None
+    judge: str, found: CostEstimate, what: str = "judgments", *, model: str | None = None
 ) -> str:
     """A prediction for people, under the name of what would ask; ``what`` it would make, by which
     ``model``."""
@@ -116,7 +118,9 @@ def described(
     )
 
 
-async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job], asked: set[str]) -> Prediction:
+async def _price(
+    model: ModelHandle, plan: RunPlan, jobs: Iterable[Job], asked: set[str]
+) -> CostEstimate:
     cache = model.open_cache()
     calls: list[Call] = []
     judged = 0
@@ -135,7 +139,7 @@ async def _price(model: ModelSide, plan: Plan, jobs: Iterable[Job], asked: set[s
     return priced(judged, calls, asked)
 
 
-def priced(judged: int, calls: Sequence[Call], asked: set[str]) -> Prediction:
+def priced(judged: int, calls: Sequence[Call], asked: set[str]) -> CostEstimate:
     """What the calls of so many judgments come to; ``asked`` gains their requests."""
     new = {c.request: c for c in calls if not c.cached and c.request not in asked}
     asked.update(new)
@@ -143,7 +147,7 @@ def priced(judged: int, calls: Sequence[Call], asked: set[str]) -> Prediction:
     costs = [call.cost for call in fresh if call.cost is not None]
     cost = sum(costs) if len(costs) == len(fresh) else None
     usage = sum((call.usage for call in fresh), Usage())
-    return Prediction(judged, len(calls), len(calls) - len(fresh), usage, cost)
+    return CostEstimate(judged, len(calls), len(calls) - len(fresh), usage, cost)
 
 
 def confirm(cost: float | None) -> bool:

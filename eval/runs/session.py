@@ -1,4 +1,4 @@
-"""One sitting of a run: jobs in, judgments into the journal, tables out."""
+"""One session of a run: jobs in, judgments into the journal, tables out."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trajudge.eval.data.journal import Journal, keys_in_order
 from trajudge.eval.data.manifest import open_folder
 from trajudge.eval.data.run_folder import REWARDS, read_rewards, write_labels, write_rewards
 from trajudge.eval.data.run_log import run_log
-from trajudge.eval.runs.grid import Cell
-from trajudge.eval.runs.jobs import Job, Reading, jobs_of, skipped
+from trajudge.eval.runs.grid import PlannedRun
+from trajudge.eval.runs.jobs import Job, LoadReport, jobs_of, skipped
 from trajudge.eval.runs.outputs import write_results
 from trajudge.eval.runs.progress import Progress, telling
 from trajudge.eval.runs.workers import (
-    Halt,
     Interrupted,
+    StopSignal,
     graceful_interrupt,
     judge_all,
     run_interruptible,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Outcome(NamedTuple):
+class RunResult(NamedTuple):
     """What a run has come to: its exit code, what it is scored from, what to tell the user."""
 
     code: int
@@ -51,22 +51,22 @@ class Outcome(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Sitting:
+class RunSession:
     """Judges what the run's folder does not hold yet, then scores all of it.
 
     ``elsewhere`` is what other runs of the same command paid, by request (``eval.data.call_log``).
     """
 
-    def __init__(self, cell: Cell, elsewhere: Mapping[str, float]) -> None:
-        self.cell = cell
-        self.plan = cell.plan
-        self.model = cell.model
+    def __init__(self, planned: PlannedRun, elsewhere: Mapping[str, float]) -> None:
+        self.planned = planned
+        self.plan = planned.plan
+        self.model = planned.model
         self.elsewhere = elsewhere
-        self.halt = Halt()
-        self.reading = Reading()
-        self.total = len(cell.plan.keys) * cell.run.samples
+        self.stop = StopSignal()
+        self.report = LoadReport()
+        self.total = len(planned.plan.keys) * planned.run.samples
 
-    def execute(self) -> Outcome:
+    def execute(self) -> RunResult:
         """Judge, score, write the results.
 
         Raises UserError for a folder of another run or one that another process is at work in, an
@@ -76,28 +76,28 @@ class Sitting:
         with locked_folder(self.plan.folder), run_log(self.plan.folder):
             return self._execute()
 
-    def _execute(self) -> Outcome:
+    def _execute(self) -> RunResult:
         plan = self.plan
         sent = merged(earlier_sent(plan.folder))
         open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
         write_labels(plan.folder, plan.annotations)
         if (plan.folder / REWARDS).is_file():
-            self.reading.rewards.update(read_rewards(plan.folder))
+            self.report.rewards.update(read_rewards(plan.folder))
         with Journal(plan.folder) as journal:
             try:
                 run_interruptible(self._judge(journal))
             finally:
-                write_rewards(plan.folder, self.reading.rewards)
+                write_rewards(plan.folder, self.report.rewards)
             judgments = journal.finish(keys_in_order(plan.keys))
-        rewards = self.reading.rewards
-        scores = write_results(self.cell, judgments, rewards)
+        rewards = self.report.rewards
+        scores = write_results(self.planned, judgments, rewards)
         notes = tuple(self._notes(judgments))
-        return Outcome(self._code(judgments), judgments, rewards, scores, notes)
+        return RunResult(self._code(judgments), judgments, rewards, scores, notes)
 
     async def _judge(self, journal: Journal) -> None:
-        cell, plan = self.cell, self.plan
-        done = journal.done(retry_failed=cell.run.retry_failed)
-        jobs = jobs_of(plan, cell.run.samples, done, self.reading, strict=cell.data.strict)
+        planned, plan = self.planned, self.plan
+        done = journal.done(retry_failed=planned.run.retry_failed)
+        jobs = jobs_of(plan, planned.run.samples, done, self.report, strict=planned.data.strict)
         here = spent_in(plan.folder, journal.judgments.values())
         spent, payments = sum({**self.elsewhere, **here}.values()), Payments(plan.folder / PAYMENTS)
         engines = self.model.open_engines(spent, payments) if self.model else None
@@ -112,7 +112,7 @@ class Sitting:
     async def _judge_with(
         self, engines: Engines | None, journal: Journal, jobs: Iterator[Job], before: int
     ) -> None:
-        plan, width = self.plan, self.cell.calls.concurrency
+        plan, width = self.plan, self.planned.calls.concurrency
         effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
         if engines:  # without a model there is nothing to wait for, and no log
             log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)
@@ -129,7 +129,7 @@ class Sitting:
                 return await self._judge_one(job, engines, to_refresh(earlier))
 
             async with telling(progress, engines.waits if engines else None):
-                await judge_all(jobs, judge_one, width=width, record=record, halt=self.halt)
+                await judge_all(jobs, judge_one, width=width, record=record, stop=self.stop)
         if engines:
             log.info("%s", progress.line())
 
@@ -153,18 +153,18 @@ class Sitting:
             if engines:
                 engines.stop(reason)
 
-        with graceful_interrupt(self.halt, stop):
+        with graceful_interrupt(self.stop, stop):
             yield
 
     def _failed(self, judgments: list[Judgment]) -> bool:
         """Whether more judgments failed than ``--max-failures`` allows."""
         failed = sum(judgment.status is not Status.OK for judgment in judgments)
-        allowed: float | int = self.cell.run.max_failures
+        allowed: float | int = self.planned.run.max_failures
         return failed > (allowed * self.total if isinstance(allowed, float) else allowed)
 
     def _code(self, judgments: list[Judgment]) -> int:
-        if self.halt.reason is not None:
-            return INTERRUPTED if isinstance(self.halt.reason, Interrupted) else FAILURES
+        if self.stop.reason is not None:
+            return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
         return FAILURES if self._failed(judgments) else DONE
 
     def _notes(self, judgments: list[Judgment]) -> Iterator[str]:
@@ -172,24 +172,24 @@ class Sitting:
         for warning in self._warnings(judgments):
             yield f"warning: {one_line(warning)}"
         yield f"the run is in {self.plan.folder}"
-        if self.halt.reason is not None:
+        if self.stop.reason is not None:
             yield (
-                f"{self.halt.reason}: {len(judgments)} of {self.total} judged; the same command "
+                f"{self.stop.reason}: {len(judgments)} of {self.total} judged; the same command "
                 "goes on from there"
             )
         elif self._failed(judgments):
             failed = sum(judgment.status is not Status.OK for judgment in judgments)
             yield (
                 f"{failed} of {self.total} judgments failed, more than --max-failures "
-                f"{self.cell.run.max_failures}: --retry-failed asks for them again"
+                f"{self.planned.run.max_failures}: --retry-failed asks for them again"
             )
 
     def _warnings(self, judgments: list[Judgment]) -> Iterator[str]:
         """What could not be read, file by file, and why judgments failed, once a status."""
-        named = dict.fromkeys(f"{i.source}: {i.reason}" for i in self.reading.unreadable)
+        named = dict.fromkeys(f"{i.source}: {i.reason}" for i in self.report.unreadable)
         yield from named
         yield from guesses(self.plan.manifest.windows)
-        for key in self.reading.repeated:
+        for key in self.report.repeated:
             yield f"{key} comes twice in the data: the first one counts"
         for status in Status:
             why = [j.detail for j in judgments if j.status is status and j.detail not in named]

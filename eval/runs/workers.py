@@ -27,7 +27,7 @@ class Interrupted(Exception):
     """The user pressed Ctrl-C once: nothing new is asked, what is under way is finished."""
 
 
-class Halt:
+class StopSignal:
     """Why a run ends early; None as long as it goes on."""
 
     def __init__(self) -> None:
@@ -40,25 +40,25 @@ async def judge_all(
     *,
     width: int,
     record: Callable[[R], None],
-    halt: Halt,
+    stop: StopSignal,
 ) -> None:
     """Make every judgment, at most ``width`` at once, and hand each to ``record`` as it comes.
 
     The iterator is advanced in a thread, so that reading files does not hold up replies. Once
-    ``halt`` has a reason no job is begun; what was under way is still recorded. Raises the first
-    error of a job or of the iterator that is not itself a reason to halt.
+    ``stop`` has a reason no job is begun; what was under way is still recorded. Raises the first
+    error of a job or of the iterator that is not itself a reason to stop.
     """
     queue = _Queue(jobs)
 
     async def work() -> None:
-        while halt.reason is None:
+        while stop.reason is None:
             job = await queue.next()
             if job is None:
                 return
             try:
                 record(await judge_one(job))
             except (BudgetSpent, Interrupted) as reason:
-                halt.reason = reason
+                stop.reason = reason
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -112,9 +112,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def graceful_interrupt(halt: Halt, stop: Callable[[Interrupted], None]) -> Iterator[None]:
-    """Halt and call ``stop`` at the first Ctrl-C, cancel the task at the second, and end the
-    process at the third, which loses nothing that was answered. SIGTERM is a Ctrl-C."""
+def graceful_interrupt(stop: StopSignal, told: Callable[[Interrupted], None]) -> Iterator[None]:
+    """Set ``stop`` and call ``told`` at the first Ctrl-C, cancel the task at the second, and end
+    the process at the third, which loses nothing that was answered. SIGTERM is a Ctrl-C."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     if task is None:
@@ -122,8 +122,8 @@ def graceful_interrupt(halt: Halt, stop: Callable[[Interrupted], None]) -> Itera
     steps: Iterator[Callable[[], object]]
 
     def first() -> None:
-        halt.reason = Interrupted("interrupted")
-        stop(halt.reason)
+        stop.reason = Interrupted("interrupted")
+        told(stop.reason)
 
     def come() -> None:
         next(steps, _end)()

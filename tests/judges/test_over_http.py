@@ -116,9 +116,9 @@ def judged(
     earlier: Judgment | None = None,
     options: dict[str, object] | None = None,
 ) -> Judgment:
-    """One sitting with one judgment."""
+    """One session with one judgment."""
 
-    async def sitting() -> Judgment:
+    async def session() -> Judgment:
         adapters = {
             model: OpenAIAdapter(model, base_url=server.url, timeout=0.5)
             for model in ("gpt-4o", CAPTIONER)
@@ -141,7 +141,7 @@ def judged(
         finally:
             await engines.close()
 
-    return asyncio.run(sitting())
+    return asyncio.run(session())
 
 
 def stages(judgment: Judgment) -> dict[str, int]:

@@ -24,7 +24,7 @@ def seconds(judgment: Judgment) -> list[float]:
     return [call.seconds for call in judgment.calls]
 
 
-def test_seconds_of_all_sittings_are_added_up(tmp_path: Path) -> None:
+def test_seconds_of_all_sessions_are_added_up(tmp_path: Path) -> None:
     first, second = judged(2.0), judged(0.5)
     (tmp_path / CALLS).write_bytes(b"".join([*ledger_lines(first), *ledger_lines(second)]))
     [timed] = with_seconds([judged(0.0)], tmp_path)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from trajudge.eval.runs.jobs import Job
-from trajudge.eval.runs.workers import Halt, Interrupted, graceful_interrupt, judge_all
+from trajudge.eval.runs.workers import Interrupted, StopSignal, graceful_interrupt, judge_all
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -41,20 +41,20 @@ async def test_every_job_is_judged_once_and_never_more_than_width_at_a_time() ->
         under_way -= 1
         return judged(job)
 
-    await judge_all(jobs(50), judge, width=7, record=recorded.append, halt=Halt())
+    await judge_all(jobs(50), judge, width=7, record=recorded.append, stop=StopSignal())
     assert sorted(int(j.key.task_id) for j in recorded) == list(range(50))
     assert most == 7
 
 
 async def test_trajectories_are_drawn_as_they_are_needed() -> None:
     drawn: list[int] = []
-    halt = Halt()
+    stop = StopSignal()
 
     async def judge(job: Job) -> Judgment:
         raise BudgetSpent("spent")
 
-    await judge_all(jobs(1000, drawn), judge, width=4, record=lambda j: None, halt=halt)
-    assert isinstance(halt.reason, BudgetSpent)
+    await judge_all(jobs(1000, drawn), judge, width=4, record=lambda j: None, stop=stop)
+    assert isinstance(stop.reason, BudgetSpent)
     assert len(drawn) <= 8
 
 
@@ -71,7 +71,7 @@ async def test_the_first_is_not_kept_waiting_for_large_files_behind_it() -> None
         await asyncio.sleep(1)
         return judged(job)
 
-    await judge_all(slow(), judge, width=20, record=lambda j: None, halt=Halt())
+    await judge_all(slow(), judge, width=20, record=lambda j: None, stop=StopSignal())
     assert all(read <= place + 2 for place, read in enumerate(begun, start=1))
 
 
@@ -80,7 +80,7 @@ async def test_an_error_of_a_job_or_of_the_files_ends_the_run_as_itself() -> Non
         raise UserError("no key")
 
     with pytest.raises(UserError, match="no key"):
-        await judge_all(jobs(9), judge, width=3, record=lambda j: None, halt=Halt())
+        await judge_all(jobs(9), judge, width=3, record=lambda j: None, stop=StopSignal())
 
     def broken() -> Iterator[Job]:
         yield from jobs(2)
@@ -91,12 +91,12 @@ async def test_an_error_of_a_job_or_of_the_files_ends_the_run_as_itself() -> Non
 
     recorded: list[Judgment] = []
     with pytest.raises(UserError, match="disk is gone"):
-        await judge_all(broken(), fine, width=1, record=recorded.append, halt=Halt())
+        await judge_all(broken(), fine, width=1, record=recorded.append, stop=StopSignal())
     assert len(recorded) == 2
 
 
 async def test_ctrl_c_finishes_what_is_under_way_and_begins_nothing() -> None:
-    halt, told, recorded = Halt(), list[Interrupted](), list[Judgment]()
+    stop, told, recorded = StopSignal(), list[Interrupted](), list[Judgment]()
 
     async def judge(job: Job) -> Judgment:
         if job.key.task_id == "2":
@@ -104,8 +104,8 @@ async def test_ctrl_c_finishes_what_is_under_way_and_begins_nothing() -> None:
         await asyncio.sleep(0.05)
         return judged(job)
 
-    with graceful_interrupt(halt, told.append):
-        await judge_all(jobs(100), judge, width=3, record=recorded.append, halt=halt)
-    assert isinstance(halt.reason, Interrupted)
-    assert told == [halt.reason]
+    with graceful_interrupt(stop, told.append):
+        await judge_all(jobs(100), judge, width=3, record=recorded.append, stop=stop)
+    assert isinstance(stop.reason, Interrupted)
+    assert told == [stop.reason]
     assert 3 <= len(recorded) <= 6
