@@ -129,7 +129,7 @@ def _ask(
             seed=seed,
             workers=workers,
             side_by_side="threads",
-            stop=client.stop,
+            halt=client.stop,
         )
 
 
