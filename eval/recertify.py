@@ -1,4 +1,4 @@
-"""``python -m eval.recertify``: certify a choice again for other agents, with few labels."""
+"""``trajudge run recertify``: certify a choice again for other agents, with few labels."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from trajudge.trajectories.util.exits import DONE, FAILURES, user_errors
-
-if TYPE_CHECKING:
-    from trajudge.eval.acceptance.recertification import Outcome, Recertification
+from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.options import read_settings
 
 _DESCRIPTION = """\
-A decision of eval.select holds for the agents whose runs were labelled for it. For others draw a
-sample of the runs that eval.accept took, label them in order, and test after every label:
+A decision of trajudge select holds for the agents whose runs were labelled for it. For others draw
+a sample of the runs that trajudge accept took, label them in order, and test after every label:
 
-  python -m eval.recertify --decision selections/0a1b2c3d --accepted accepted --out again
-  python -m eval.recertify --sample again --annotations trajudge:labels.jsonl
+  trajudge run recertify --decision selections/0a1b2c3d --accepted accepted --out again
+  trajudge run recertify --sample again --annotations trajudge:labels.jsonl
 
 The first call writes sample.jsonl: tasks in random order, one accepted run of each, with its
 inclusion probability and weight. The second reads labels in that order, up to the first run
@@ -33,17 +30,16 @@ _EPILOG = (
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's options."""
-    made = argparse.ArgumentParser(
-        prog="python -m eval.recertify",
+    """Make the command's parser."""
+    made = Parser(
+        prog="trajudge run recertify",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     add = made.add_argument
-    add("--decision", type=Path, metavar="DIR", help="what python -m eval.select wrote")
-    add("--accepted", type=Path, metavar="DIR", help="what python -m eval.accept wrote")
+    add("--decision", type=Path, metavar="DIR", help="what trajudge select wrote")
+    add("--accepted", type=Path, metavar="DIR", help="what trajudge accept wrote")
     add(
         "--agent",
         action="append",
@@ -60,106 +56,35 @@ def parser() -> argparse.ArgumentParser:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Draw the sample, or test it; the exit code."""
+    """Draw the sample, or test it; return the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
-
-    drawing = (options.decision, options.accepted, options.out)
-    if options.sample is not None:
-        if any(drawing) or options.annotations is None:
-            raise UserError("--sample DIR takes --annotations KIND:PATH, and nothing else")
-        return _check(options)
-    if not all(drawing) or options.annotations is not None:
-        raise UserError(
-            "draw a sample with --decision DIR --accepted DIR --out DIR, or test one with "
-            "--sample DIR --annotations KIND:PATH"
-        )
-    if options.seed < 0 or (options.size is not None and options.size < 1):
-        raise UserError("--size is at least 1, --seed at least 0")
-    return _draw(options)
-
-
-def _draw(options: argparse.Namespace) -> int:
-    from trajudge.eval.acceptance.acceptance import ACCEPTED  # noqa: PLC0415
-    from trajudge.eval.acceptance.recertification import (  # noqa: PLC0415
-        SAMPLE,
-        accepted_keys,
-        other_agents,
-        plan_sample,
-        write_sample,
+    from trajudge.eval.acceptance.recertification import SAMPLE  # noqa: PLC0415
+    from trajudge.eval.acceptance.recertifying import (  # noqa: PLC0415 - --help needs none of these
+        draw_sample,
+        outcome_text,
+        recertify,
+        sample_text,
     )
-    from trajudge.eval.select.output import read_decision  # noqa: PLC0415
+    from trajudge.eval.acceptance.settings import SampleConfig  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
-    decision = read_decision(options.decision)
-    keys = accepted_keys(options.accepted / ACCEPTED, decision.plan_hash)
-    agents = options.agent or other_agents(decision, keys)
-    if not agents:
-        raise UserError(
-            f"{options.accepted}: every accepted run is of an agent that the decision was made on: "
-            "name one with --agent NAME to certify it again"
-        )
-    made = plan_sample(
-        decision, options.accepted, keys, agents, size=options.size, seed=options.seed
-    )
-    write_sample(options.out, made)
-    planned = "no reasonable number" if made.planned is None else str(made.planned)
-    sys.stdout.write(
-        f"label the {made.size} runs in {options.out / SAMPLE}, in that order: one of each of "
-        f"{made.size} tasks out of {len(made.runs)}, from {made.accepted_runs} accepted runs of "
-        f"{', '.join(agents)}\n{planned} labels decide with probability 0.8, were the precision "
-        f"that of the decision; then  python -m eval.recertify --sample {options.out} "
-        "--annotations KIND:PATH\n"
-    )
-    return DONE
-
-
-def _check(options: argparse.Namespace) -> int:
-    from trajudge.annotations import open_annotations, primary_labels  # noqa: PLC0415
-    from trajudge.eval.acceptance.recertification import check, new_decision, read_sample  # noqa: PLC0415
-    from trajudge.eval.select.files import write_whole  # noqa: PLC0415
-    from trajudge.eval.select.output import decision_json  # noqa: PLC0415
-
-    made = read_sample(options.sample)
-    found = check(made, primary_labels(open_annotations(options.annotations)))
-    sys.stdout.write(_text(made, found))
+    drawing = (options.decision, options.accepted, options.out)
+    if options.sample is None:
+        if not all(drawing) or options.annotations is not None:
+            raise UserError(
+                "draw a sample with --decision DIR --accepted DIR --out DIR, or test one with "
+                "--sample DIR --annotations KIND:PATH"
+            )
+        config = read_settings(SampleConfig, options)
+        sys.stdout.write(sample_text(draw_sample(config), config.out, config.out / SAMPLE))
+        return DONE
+    if any(drawing) or options.annotations is None:
+        raise UserError("--sample DIR takes --annotations KIND:PATH, and nothing else")
+    made, found = recertify(options.sample, options.annotations)
+    sys.stdout.write(outcome_text(made, found))
     if found.verdict != "undecided":
-        content = decision_json(new_decision(made, found))
-        write_whole(options.sample / "decision.json", content.encode())
         sys.stdout.write(f"the decision for these agents is in {options.sample}\n")
     return DONE if found.verdict == "certified" else FAILURES
-
-
-def _text(made: Recertification, found: Outcome) -> str:
-    plan = made.decision.plan
-    needed = 1 / (1 - plan.confidence)
-    target, agents = f"{100 * plan.target.rate:.4g} %", ", ".join(made.agents)
-    counted = f"{found.hits} true successes in {found.used - found.unsure} labels"
-    if found.verdict == "certified":
-        said = (
-            f"certified: of what the judge accepts of {agents} at least {target} are true "
-            f"successes, with {100 * plan.confidence:.4g} % confidence"
-        )
-    elif found.verdict == "below the target":
-        said = f"below the target: less than {target} of what it accepts of {agents} succeeded"
-    else:
-        said = f"undecided: whether {target} of what it accepts of {agents} succeeded"
-    lines = [
-        f"{said} ({counted}; precision at least {100 * found.low:.1f} %)",
-        f"e-value {found.evidence:.3g} for the target, {found.against:.3g} against it; "
-        f"{needed:.3g} decides",
-    ]
-    if found.unsure:
-        lines.append(f"{found.unsure} labels are unsure: nothing was bet on them")
-    if found.verdict == "undecided":
-        rest = len(made.runs) - found.used
-        lines.append(
-            f"label the next runs in the order of the sample ({rest} tasks are left), and test "
-            "again"
-            if rest
-            else "every task has its label: accept more runs, or count on the limit above"
-        )
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.acceptance.acceptance import Choice
 from trajudge.eval.acceptance.binding import JudgeConfiguration, differences, unknown
+from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.inputs import Inputs
 from trajudge.eval.select.measures.rates import cluster_sums, lower_limits, rate_sums
@@ -44,7 +44,7 @@ def choice_of(decision: Decision, source: Path) -> Choice:
 
 
 def covered(
-    decision: Decision, choice: Choice, inputs: Inputs, options: Namespace
+    decision: Decision, choice: Choice, inputs: Inputs, config: AcceptConfig
 ) -> tuple[Choice, list[str]]:
     """The choice with the benchmarks and agents that it may be applied to, and what the user has
     to know. Raises UserError for another judge."""
@@ -52,8 +52,8 @@ def covered(
         decision,
         choice.rule,
         inputs.configurations,
-        source=options.decision,
-        assume_same=options.assume_same_judge,
+        source=config.decision or Path(),
+        assume_same=config.assume_same_judge,
     )
     obstacles = carried_to(
         decision.transport,
@@ -63,24 +63,24 @@ def covered(
         decision.plan.confidence,
     )
     known = decision.binding
-    agents = frozenset(known.agents) if known and options.agents == "same" else None
-    benchmarks = None if options.any_benchmark else choice.benchmarks
+    agents = frozenset(known.agents) if known and config.agents == "same" else None
+    benchmarks = None if config.any_benchmark else choice.benchmarks
     return choice._replace(benchmarks=benchmarks, obstacles=obstacles, agents=agents), cautions
 
 
 def new_agents(
-    decision: Decision, accepted: Mapping[str, int], options: Namespace
+    decision: Decision, accepted: Mapping[str, int], config: AcceptConfig
 ) -> Iterator[str]:
     """Ask for a sample of the accepted runs of agents that the decision was not made on."""
     known = decision.binding.agents if decision.binding else {}
     others = {name: n for name, n in sorted(accepted.items()) if name not in known}
-    if not others or options.agents is not None:
+    if not others or config.agents is not None:
         return
     named = ", ".join(f"{name} ({n})" for name, n in others.items())
     yield (
         f"warning: {sum(others.values())} accepted runs are of agents that the decision was not "
         f"made on: {named}. That the target holds for them is not shown: label a sample, "
-        f"python -m eval.recertify --decision {options.decision} --accepted {options.out}"
+        f"trajudge run recertify --decision {config.decision} --accepted {config.out}"
         " --out recertification; or leave them out with --agents same"
     )
 

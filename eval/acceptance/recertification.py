@@ -4,7 +4,7 @@ The sample takes tasks in random order and one accepted run of each at random, s
 labels belong to one task: however strongly runs of a task depend on each other, the labels do not.
 A run stands for the accepted runs of its task and is weighted by their number. What is assumed is
 that the tasks are independent draws from the tasks that the judge will be used on, as
-``eval.select`` assumes within each benchmark; agents and benchmarks in the sample are one mix.
+``trajudge select`` assumes within each benchmark; agents and benchmarks in the sample are one mix.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def accepted_keys(path: Path, decision: str) -> list[TrajectoryKey]:
     """The runs in ``accepted.jsonl``. Raises UserError if it cannot be read, is something else, or
     comes from another decision (``decision`` is the hash of its plan)."""
     names = ("benchmark", "agent", "task_id", "attempt")
-    mend = "name the folder of  python -m eval.accept --decision"
+    mend = "name the folder of  trajudge accept --decision"
     try:
         with path.open("rb") as file:
             places = [orjson.loads(line)["provenance"] for line in file]
@@ -150,7 +150,7 @@ def write_sample(folder: Path, made: Recertification) -> None:
 
 def read_sample(folder: Path) -> Recertification:
     """What ``write_sample`` wrote. Raises UserError."""
-    mend = "name the folder that  python -m eval.recertify --out  wrote"
+    mend = "name the folder that  trajudge run recertify --out  wrote"
     return read_record(folder / RECORD, Recertification, mend)
 
 

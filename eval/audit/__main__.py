@@ -1,4 +1,4 @@
-"""``python -m eval.audit``: audit a rule-based evaluator against experts and judges."""
+"""``trajudge audit``: audit a rule-based evaluator against experts and judges."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.options import read_settings
 from trajudge.trajectories.util.terminal import terminal_console
 
 if TYPE_CHECKING:
     from trajudge.eval.audit.report import Audit
 
 _DESCRIPTION = """\
-Where is a rule-based evaluator wrong, and what does it change? Reads the official rewards (or, with
---rule, a judge's verdicts) of runs or published judgments, and compares them with expert labels
-and with the judges.
+Find where a rule-based evaluator is wrong, and what that changes. Compares the official rewards
+(or, with --evaluator, a judge's verdicts) of runs or published judgments with expert labels and
+with the judges.
 
-  python -m eval.audit runs/*
-  python -m eval.audit --judgments DIR --split test --templates test.raw.json
+  trajudge audit runs/*
+  trajudge audit --judgments DIR --split test --templates test.raw.json
 """
 
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
     made = Parser(
-        prog="python -m eval.audit",
+        prog="trajudge audit",
         description=_DESCRIPTION,
+        old={"--rule": "--evaluator", "--tasks": "--task-tables"},
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = made.add_argument
@@ -37,13 +39,13 @@ def parser() -> argparse.ArgumentParser:
     add("--judgments", type=Path, metavar="DIR", help="judgments in the published layout")
     add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the run)")
     add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
-    add("--rule", metavar="JUDGE", help="audit this judge instead of the official reward")
+    add("--evaluator", metavar="NAME", help="audit this judge instead of the official reward")
     add(
         "--data",
         metavar="KIND:PATH",
         help="trajectories, for goals and last steps of the cases (default: those of the runs)",
     )
-    add("--tasks", type=Path, metavar="DIR", help="folder with webarena.csv and the like")
+    add("--task-tables", type=Path, metavar="DIR", help="folder with webarena.csv and the like")
     add("--templates", type=Path, metavar="FILE", help="WebArena's tasks, for their templates")
     add("--seed", type=int, default=0, help="of the resampled tasks")
     add("--out", type=Path, default=Path("audit"), metavar="DIR", help="default: audit/")
@@ -52,16 +54,16 @@ def parser() -> argparse.ArgumentParser:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Audit what the command line names; the exit code."""
+    """Audit what the command line names and return the exit code."""
     options = parser().parse_args(arguments)
-    if not options.runs and options.judgments is None:
-        raise UserError("nothing to audit: give the folder of a run, or --judgments DIR")
-    from trajudge.eval.audit.audit import audit  # noqa: PLC0415 - --help needs none of it
+    from trajudge.eval.audit.audit import audit  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.audit.settings import AuditConfig  # noqa: PLC0415
 
-    found = audit(options)
-    _write(found, options.out)
+    config = read_settings(AuditConfig, options)
+    found = audit(config)
+    _write(found, config.out)
     _show(found)
-    sys.stderr.write(f"the audit is in {options.out}\n")
+    sys.stderr.write(f"the audit is in {config.out}\n")
     return DONE
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from trajudge.eval.audit.errors import Verdicts, errors_by_facet
 from trajudge.eval.audit.facets import TABLES, read_facets
 from trajudge.eval.audit.ranking import Ranking, ranking
 from trajudge.eval.audit.report import Audit
+from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.data.inputs import open_spec
 from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
 from trajudge.eval.scoring.compute import OVERALL, one_per_trajectory
@@ -28,19 +28,24 @@ from trajudge.trajectories.util.errors import UserError
 OFFICIAL = "the official reward"
 
 
-def audit(options: argparse.Namespace) -> Audit:
-    """Everything that the options name, read and compared. Raises UserError."""
-    source = _source(options)
+def audit(config: AuditConfig) -> Audit:
+    """Read the runs and labels that ``config`` names and compare evaluators with experts.
+
+    Raises UserError for runs, labels or tables that cannot be used.
+    """
+    if not config.runs and config.judgments is None:
+        raise UserError("nothing to audit: give the folder of a run, or --judgments DIR")
+    source = _source(config)
     judges = _by_judge(source.judgments)
-    rule_name, rule = _rule(options.rule, source, judges)
+    rule_name, rule = _rule(config.evaluator, source, judges)
     expert = {key: a.success for key, a in source.labels.items() if a.success is not None}
     keys = sorted((key for key in expert if key in rule), key=lambda key: key.order)
     if not keys:
         raise UserError(f"no trajectory has both an expert label and a verdict of {rule_name}")
-    facets = read_facets(_task_folder(options), options.templates)
-    opinions = _by_key(judges, without=options.rule)
+    facets = read_facets(_task_folder(config), config.templates)
+    opinions = _by_key(judges, without=config.evaluator)
     cases = find_cases(keys, expert, rule, opinions, source.rewards)
-    rng = np.random.default_rng(options.seed)
+    rng = np.random.default_rng(config.seed)
     evaluators = {rule_name: rule, **{name: _verdicts(js) for name, js in judges.items()}}
     return Audit(
         rule=rule_name,
@@ -48,20 +53,20 @@ def audit(options: argparse.Namespace) -> Audit:
         without_verdict=sum(key not in rule for key in expert),
         errors=tuple(errors_by_facet(rule, expert, keys, facets)),
         rankings=tuple(_rankings(evaluators, expert, rng)),
-        cases=tuple(_evidence(cases, _data(options.data, source))),
+        cases=tuple(_evidence(cases, _data(config.data, source))),
     )
 
 
-def _source(options: argparse.Namespace) -> Source:
-    sources = [read_run(run) for run in options.runs]
-    if options.judgments is not None:
-        with_labels = not options.annotations
-        sources.append(read_published_folder(options.judgments, with_labels=with_labels))
+def _source(config: AuditConfig) -> Source:
+    sources = [read_run(run) for run in config.runs]
+    if config.judgments is not None:
+        with_labels = not config.annotations
+        sources.append(read_published_folder(config.judgments, with_labels=with_labels))
     whole = combine(sources)
-    if options.annotations:
-        whole.labels = primary_labels(open_annotations(options.annotations))
-    if options.split != "all":
-        whole.restrict(options.split)
+    if config.annotations:
+        whole.labels = primary_labels(open_annotations(config.annotations))
+    if config.split != "all":
+        whole.restrict(config.split)
     return whole
 
 
@@ -85,7 +90,7 @@ def _rule(
         known = {key: r > 0.5 for key, r in source.rewards.items() if r is not None}
         return OFFICIAL, known
     if judge not in judges:
-        raise UserError(f"--rule {judge}: no such judge here; there are {', '.join(judges)}")
+        raise UserError(f"--evaluator {judge}: no such judge here; there are {', '.join(judges)}")
     return judge, _verdicts(judges[judge])
 
 
@@ -99,13 +104,14 @@ def _by_key(
     return found
 
 
-def _task_folder(options: argparse.Namespace) -> Path | None:
-    """The task tables lie beside the published judgments."""
-    for folder in (options.tasks, options.judgments):
+def _task_folder(config: AuditConfig) -> Path | None:
+    """Find the task tables, by default beside the published judgments. Raises UserError."""
+    for folder in (config.task_tables, config.judgments):
         if folder and any((folder / f"{name}.csv").is_file() for name in TABLES):
-            return Path(folder)
-    if options.tasks:
-        raise UserError(f"--tasks {options.tasks}: holds none of the tables {', '.join(TABLES)}")
+            return folder
+    if config.task_tables:
+        tables = ", ".join(TABLES)
+        raise UserError(f"--task-tables {config.task_tables}: holds none of the tables {tables}")
     return None
 
 

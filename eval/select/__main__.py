@@ -1,4 +1,4 @@
-"""``python -m eval.select``."""
+"""Start ``trajudge select`` as a module."""
 
 from __future__ import annotations
 

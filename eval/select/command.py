@@ -1,4 +1,4 @@
-"""``python -m eval.select RUN…``: choose the judge and threshold that filter trajectories."""
+"""``trajudge select RUN…``: choose the judge and threshold that filter trajectories."""
 
 from __future__ import annotations
 
@@ -7,33 +7,39 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import DONE, FAILURES, user_errors
+from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.options import read_settings
 
 _DESCRIPTION = """\
 Choose the judge, and the threshold on its score, that filters trajectories for fine-tuning: those
 candidates that meet a target with the confidence asked for, after correcting for how many were
 tried. The candidates are frozen in a file before a label is read.
 
-  python -m eval.select runs/a runs/b --target-precision 0.8 --rollout-price 0.05
-  python -m eval.select runs/a runs/b --target-precision 0.8 --freeze --out plan
-  python -m eval.select runs/a runs/b --candidates plan/candidates.json
+  trajudge select runs/a runs/b --target-precision 0.8 --rollout-price 0.05
+  trajudge select runs/a runs/b --target-precision 0.8 --freeze --out plan
+  trajudge select runs/a runs/b --candidates plan/candidates.json
 """
 _EPILOG = "exit codes: 0 a judge qualifies, 1 none does, 2 a mistake in the call or its files"
+_STALE = "the judgments are not those that the plan was made from\n"
 
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    made = argparse.ArgumentParser(
-        prog="python -m eval.select",
+    made = Parser(
+        prog="trajudge select",
         description=_DESCRIPTION,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        old={
+            "--only": "--judge",
+            "--joint-only": "--ensembles-only",
+            "--threshold": "--thresholds",
+        },
     )
     add = made.add_argument
     add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
     add("--judgments", type=Path, metavar="DIR", help="in AgentRewardBench's published layout")
-    add("--annotations", metavar="SPEC", help="labels, KIND:PATH (default: those of the data)")
+    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
     add("--out", type=Path, metavar="DIR", help="default: selections/, named by the plan")
     add("--freeze", action="store_true", help="only write the plan; no label is read")
     add("--candidates", type=Path, metavar="FILE", help="a frozen plan, instead of what follows")
@@ -63,8 +69,7 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
     add("--correction", choices=("fixed-sequence", "max-t"), help="default: fixed-sequence")
     add(
         "--every-benchmark",
-        action="store_const",
-        const="every-benchmark",
+        action="store_true",
         help="the target has to be met on every benchmark, not only overall",
     )
     add("--split", choices=("dev", "test", "all"), help="of the annotations (default: all)")
@@ -80,17 +85,16 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
 
 def _candidate_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--only", action="append", metavar="JUDGE", help="only this judge; may be repeated")
+    add("--judge", action="append", metavar="NAME", help="only this judge; may be repeated")
     add(
-        "--joint-only",
-        action="store_const",
-        const=True,
+        "--ensembles-only",
+        action="store_true",
         help="only the panels and cascades: one score named beforehand is tested more sharply",
     )
     add("--panel", action="append", metavar="A,B,…", help="the mean of several judges")
     add("--cascade", action="append", metavar="A,B,…", help="B is asked where A accepts")
     add(
-        "--threshold",
+        "--thresholds",
         action="append",
         metavar="JUDGE=T,T,…",
         help="thresholds on a score (default: 12 at most, spread over the scores from 0.5)",
@@ -107,33 +111,26 @@ def _candidate_options(group: argparse._ArgumentGroup) -> None:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Freeze, read the labels, decide, write; the exit code."""
+    """Freeze, read the labels, decide and write; return the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.eval.select.decide import decide  # noqa: PLC0415
-    from trajudge.eval.select.inputs import read_all_labels, read_inputs  # noqa: PLC0415
-    from trajudge.eval.select.measures.evidence import gather  # noqa: PLC0415
-    from trajudge.eval.select.measures.scores import judgments_hash  # noqa: PLC0415
-    from trajudge.eval.select.output import FILES, decision_json, write_decision  # noqa: PLC0415
-    from trajudge.eval.select.plan import FILE, freeze  # noqa: PLC0415
-    from trajudge.eval.select.planning import make_plan, open_plan  # noqa: PLC0415
+    from trajudge.eval.select.output import FILES, decision_json  # noqa: PLC0415
+    from trajudge.eval.select.plan import FILE  # noqa: PLC0415
     from trajudge.eval.select.plot import check_plot, plot  # noqa: PLC0415
+    from trajudge.eval.select.selecting import freeze_plan, select  # noqa: PLC0415
+    from trajudge.eval.select.settings import PlanConfig, SelectConfig  # noqa: PLC0415
     from trajudge.eval.select.text import counted, text  # noqa: PLC0415
 
     if options.plot:
         check_plot(options.plot)
-    judgments, configurations = read_inputs(options.runs, options.judgments)
-    plan = open_plan(options) if options.candidates else make_plan(options, judgments)
-    if plan.judgments not in ("", judgments_hash(judgments)):
-        sys.stderr.write("the judgments are not those that the plan was made from\n")
-    folder = options.out or Path("selections") / plan.hash[:8]
-    freeze(folder / FILE, plan)
+    config = read_settings(SelectConfig, options, plan=read_settings(PlanConfig, options))
     if options.freeze:
-        sys.stdout.write(f"{folder / FILE}: frozen, {counted(plan)}; no label was read\n")
+        frozen = freeze_plan(config)
+        sys.stderr.write(_STALE if frozen.is_stale else "")
+        file = frozen.folder / FILE
+        sys.stdout.write(f"{file}: frozen, {counted(frozen.plan)}; no label was read\n")
         return DONE
-    # Nothing above this line has seen a label.
-    labels = read_all_labels(options.runs, options.judgments, options.annotations)
-    decision = decide(plan, gather(plan, judgments, labels), configurations)
-    write_decision(folder, decision)
+    decision, folder, is_stale = select(config)
+    sys.stderr.write(_STALE if is_stale else "")
     if options.plot:
         plot(decision, options.plot)
     sys.stdout.write(decision_json(decision) if options.json else text(decision))

@@ -29,4 +29,4 @@ def write_decision(folder: Path, decision: Decision) -> None:
 def read_decision(path: Path) -> Decision:
     """``decision.json``, or the folder that holds it. Raises UserError."""
     file = path / FILES[0] if path.is_dir() else path
-    return read_record(file, Decision, "name the folder that eval.select wrote")
+    return read_record(file, Decision, "name the folder that trajudge select wrote")

@@ -1,8 +1,7 @@
-"""From the command line to a plan."""
+"""Make a plan from its settings, or open a frozen one."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,73 +12,57 @@ from trajudge.eval.select.measures.scores import (
     measured_prices,
 )
 from trajudge.eval.select.plan import Family, Plan, Prices, Rule, Target, read_plan
+from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
 
-_PLAN_OPTIONS = (
-    "target_precision",
-    "max_false_positives",
-    "confidence",
-    "correction",
-    "every_benchmark",
-    "split",
-    "only",
-    "joint_only",
-    "panel",
-    "cascade",
-    "threshold",
-    "rollout_price",
-    "training_price",
-    "judgment_price",
-    "seed",
-    "margin",
-)
 
-
-def open_plan(options: argparse.Namespace) -> Plan:
-    """The plan that ``--candidates`` names. Raises UserError if an option contradicts it."""
-    for name in _PLAN_OPTIONS:
-        if getattr(options, name) is not None:
+def open_plan(config: SelectConfig) -> Plan:
+    """Read the plan of ``--candidates``. Raises UserError if a setting contradicts it."""
+    if config.candidates is None:
+        raise UserError("no plan: name its file with --candidates FILE")
+    for name, default in PlanConfig():
+        if getattr(config.plan, name) != default:
             raise UserError(
                 f"--{name.replace('_', '-')} belongs to the plan, which --candidates "
-                f"{options.candidates} has frozen: leave one of them out"
+                f"{config.candidates} has frozen: leave one of them out"
             )
-    return read_plan(options.candidates)
+    return read_plan(config.candidates)
 
 
-def make_plan(options: argparse.Namespace, judgments: Sequence[Judgment]) -> Plan:
-    """A plan from the options; thresholds and measured prices from the judgments, no label.
+def make_plan(config: PlanConfig, judgments: Sequence[Judgment]) -> Plan:
+    """Make a plan from the settings; thresholds and measured prices from the judgments, no label.
 
     Raises UserError for an unknown judge, and for a value out of its range.
     """
     prices = measured_prices(judgments)
-    chosen = _known_judges(options.only or sorted(prices), prices, "--only")
+    chosen = _known_judges(config.judge or sorted(prices), prices, "--judge")
     fields: dict[str, Any] = {
-        "confidence": options.confidence,
-        "correction": options.correction,
-        "scope": options.every_benchmark,
-        "split": options.split,
-        "seed": options.seed,
-        "margin": options.margin,
+        "confidence": config.confidence,
+        "correction": config.correction,
+        "scope": "every-benchmark" if config.every_benchmark else None,
+        "split": config.split,
+        "seed": config.seed,
+        "margin": config.margin,
     }
-    _check_range("--margin", options.margin, 0, 1)
-    _check_range("--confidence", options.confidence, 0.5, 1)
+    _check_range("--margin", config.margin, 0, 1)
+    _check_range("--confidence", config.confidence, 0.5, 1)
     return Plan(
-        target=_target(options),
-        prices=_prices(options, prices),
-        families=_families(options, chosen, judgments),
+        target=_target(config),
+        prices=_prices(config, prices),
+        families=_families(config, chosen, judgments),
         judgments=judgments_hash(judgments),
         **{name: value for name, value in fields.items() if value is not None},
     )
 
 
-def _target(options: argparse.Namespace) -> Target:
-    _check_range("--target-precision", options.target_precision, 0, 1)
-    _check_range("--max-false-positives", options.max_false_positives, 0, 1)
-    if options.target_precision is not None:
-        return Target(kind="precision", rate=options.target_precision)
-    if options.max_false_positives is not None:
-        return Target(kind="false-positive-rate", rate=options.max_false_positives)
+def _target(config: PlanConfig) -> Target:
+    _check_range("--target-precision", config.target_precision, 0, 1)
+    _check_range("--max-false-positives", config.max_false_positives, 0, 1)
+    if config.target_precision is not None:
+        return Target(kind="precision", rate=config.target_precision)
+    if config.max_false_positives is not None:
+        return Target(kind="false-positive-rate", rate=config.max_false_positives)
     raise UserError("no target: give --target-precision RATE or --max-false-positives RATE")
 
 
@@ -89,21 +72,21 @@ def _check_range(option: str, value: float | None, low: float, high: float) -> N
 
 
 def _families(
-    options: argparse.Namespace, chosen: Sequence[str], judgments: Sequence[Judgment]
+    config: PlanConfig, chosen: Sequence[str], judgments: Sequence[Judgment]
 ) -> tuple[Family, ...]:
     scored = judge_scores(judgments)
-    rules = [] if options.joint_only else [Rule(judges=(judge,)) for judge in chosen]
+    rules = [] if config.ensembles_only else [Rule(judges=(judge,)) for judge in chosen]
     for kind in ("panel", "cascade"):
-        for names in getattr(options, kind) or ():
+        for names in getattr(config, kind):
             members = [name.strip() for name in names.split(",") if name.strip()]
             if len(set(members)) < 2 or len(set(members)) < len(members):
                 raise UserError(f"--{kind} {names}: name two judges or more, each once, as A,B")
             _known_judges(members, scored, f"--{kind}")
             rules.append(Rule(kind=kind, judges=tuple(members)))
     if not rules:
-        raise UserError("--joint-only leaves no candidate: name a --panel or --cascade")
+        raise UserError("--ensembles-only leaves no candidate: name a --panel or --cascade")
     families = [family(rule, scored) for rule in rules]
-    named = _thresholds(options.threshold or (), {each.name for each in families})
+    named = _thresholds(config.thresholds, {each.name for each in families})
     return tuple(
         each.model_copy(update={"thresholds": named.get(each.name, each.thresholds)})
         for each in families
@@ -115,27 +98,27 @@ def _thresholds(given: Sequence[str], names: set[str]) -> dict[str, tuple[float,
     found = {}
     for entry in given:
         name, equals, values = entry.rpartition("=")
-        numbers = [_number("--threshold", entry, value) for value in values.split(",")]
+        numbers = [_number("--thresholds", entry, value) for value in values.split(",")]
         if not equals or not all(0 < number <= 1 for number in numbers):
             raise UserError(
-                f"--threshold {entry}: write JUDGE=T,T with numbers above 0 and at most 1"
+                f"--thresholds {entry}: write JUDGE=T,T with numbers above 0 and at most 1"
             )
         if name not in names:
             raise UserError(
-                f"--threshold {entry}: no candidate {name!r}: there are {', '.join(sorted(names))}"
+                f"--thresholds {entry}: no candidate {name!r}: there are {', '.join(sorted(names))}"
             )
         found[name] = tuple(sorted(set(numbers), reverse=True))
     return found
 
 
-def _prices(options: argparse.Namespace, measured: Mapping[str, float | None]) -> Prices:
+def _prices(config: PlanConfig, measured: Mapping[str, float | None]) -> Prices:
     judgments = dict(measured)
-    for entry in options.judgment_price or ():
+    for entry in config.judgment_price:
         name, equals, value = entry.rpartition("=")
         amount = _amount("--judgment-price", _number("--judgment-price", entry, value))
         judges = _known_judges([name], measured, "--judgment-price") if equals else list(judgments)
         judgments.update(dict.fromkeys(judges, amount))
-    rollout, training = options.rollout_price, options.training_price
+    rollout, training = config.rollout_price, config.training_price
     return Prices(
         rollout=None if rollout is None else _amount("--rollout-price", rollout),
         training=0.0 if training is None else _amount("--training-price", training),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
-from collections.abc import Callable
-from typing import NoReturn, ParamSpec
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, ParamSpec
 
 DONE = 0
 FAILURES = 1
@@ -17,7 +17,28 @@ P = ParamSpec("P")
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one sentence (UserError), not the usage of every option."""
+    """A parser that complains in one sentence (UserError) and understands old spellings.
+
+    ``old`` maps a flag of the version before to today's; the old one is noted on stderr.
+    Abbreviated flags are refused: the next version could give them another meaning.
+    """
+
+    def __init__(self, *args: Any, old: Mapping[str, str] | None = None, **options: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **options})
+        self.old = dict(old or {})
+
+    def parse_known_args(  # type: ignore[override]  # typeshed has it overloaded
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        words = sys.argv[1:] if args is None else args
+        return super().parse_known_args([self._renewed(word) for word in words], namespace)
+
+    def _renewed(self, word: str) -> str:
+        flag, equals, value = word.partition("=")
+        if flag not in self.old:
+            return word
+        sys.stderr.write(f"note: {flag} is now {self.old[flag]}; the next version refuses {flag}\n")
+        return f"{self.old[flag]}{equals}{value}"
 
     def error(self, message: str) -> NoReturn:
         from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of it

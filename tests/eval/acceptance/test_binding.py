@@ -188,7 +188,7 @@ def test_another_agent_is_warned_of_and_can_be_refused(
     assert accept(decision, run) == 0
     told = capsys.readouterr().out
     assert "not made on: stranger (1)" in told
-    assert "python -m eval.recertify" in told
+    assert "trajudge run recertify" in told
     summary = json.loads((run / "accepted" / "acceptance.json").read_text())
     assert any("stranger (1)" in caution for caution in summary["cautions"])
     assert accept(decision, run, "--agents", "any") == 0

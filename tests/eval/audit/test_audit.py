@@ -162,7 +162,7 @@ def test_the_command_writes_what_it_found(
     assert written["errors"][0]["missed"]["hits"] == 2
     cases = (tmp_path / "audit" / "cases.jsonl").read_text().splitlines()
     assert len(cases) == 3
-    assert main([str(run), "--rule", "j", "--out", str(tmp_path / "other")]) == 0
+    assert main([str(run), "--evaluator", "j", "--out", str(tmp_path / "other")]) == 0
     assert "Errors of j" in capsys.readouterr().out
 
 
@@ -171,9 +171,9 @@ def test_the_command_writes_what_it_found(
     [
         ([], "nothing to audit"),
         (["absent"], "absent"),
-        (["{run}", "--rule", "k"], "--rule k: no such judge here; there are j"),
+        (["{run}", "--evaluator", "k"], "--evaluator k: no such judge here; there are j"),
         (["{run}", "--templates", "absent.json"], "absent.json"),
-        (["{run}", "--tasks", "{run}"], "holds none of the tables"),
+        (["{run}", "--task-tables", "{run}"], "holds none of the tables"),
     ],
 )
 def test_mistakes_are_one_sentence(

@@ -89,7 +89,7 @@ def test_nobody_qualifies_gives_exit_code_one(
 def test_panels_cascades_thresholds_and_prices_reach_the_plan(tmp_path: Path) -> None:
     runs = [make_run(tmp_path / name, name, wrong=2) for name in ("a", "b")]
     out = tmp_path / "out"
-    options = ["--panel", "a,b", "--cascade", "b,a", "--threshold", "a + b=0.5,1", "--only", "a"]
+    options = ["--panel", "a,b", "--cascade", "b,a", "--thresholds", "a + b=0.5,1", "--judge", "a"]
     prices = ["--rollout-price", 0.1, "--judgment-price", "b=0.02", "--training-price", 0.5]
     code = select(*runs, "--target-precision", 0.8, "--out", out, *options, *prices)
     assert code == 0
@@ -108,7 +108,7 @@ def test_panels_cascades_thresholds_and_prices_reach_the_plan(tmp_path: Path) ->
 def test_one_panel_named_beforehand_may_be_the_only_candidate(tmp_path: Path) -> None:
     runs = [make_run(tmp_path / name, name) for name in ("a", "b")]
     out = tmp_path / "out"
-    options = ["--panel", "a,b", "--joint-only", "--out", out]
+    options = ["--panel", "a,b", "--ensembles-only", "--out", out]
     assert select(*runs, "--target-precision", 0.8, *options) == 0
     assert [f.family for f in read_decision(out).findings] == ["a + b"]
 
@@ -155,15 +155,15 @@ def test_a_plot_without_its_library_says_what_to_install(tmp_path: Path) -> None
         (["--target-precision", "1.2"], "--target-precision 1.2"),
         (["--target-precision", "0.8", "--confidence", "0.2"], "--confidence 0.2"),
         (["--max-false-positives", "0"], "--max-false-positives 0"),
-        (["--target-precision", "0.8", "--only", "x"], "--only x"),
+        (["--target-precision", "0.8", "--judge", "x"], "--judge x"),
         (["--target-precision", "0.8", "--panel", "good"], "two judges or more"),
         (["--target-precision", "0.8", "--cascade", "good,x"], "--cascade x"),
-        (["--target-precision", "0.8", "--threshold", "good=2"], "--threshold good=2"),
-        (["--target-precision", "0.8", "--threshold", "x=0.5"], "no candidate 'x'"),
-        (["--target-precision", "0.8", "--threshold", "good=a"], "'a' is not a number"),
+        (["--target-precision", "0.8", "--thresholds", "good=2"], "--thresholds good=2"),
+        (["--target-precision", "0.8", "--thresholds", "x=0.5"], "no candidate 'x'"),
+        (["--target-precision", "0.8", "--thresholds", "good=a"], "'a' is not a number"),
         (["--target-precision", "0.8", "--rollout-price", "-1"], "--rollout-price -1"),
         (["--target-precision", "0.8", "--judgment-price", "x=1"], "--judgment-price x"),
-        (["--target-precision", "0.8", "--joint-only"], "no candidate"),
+        (["--target-precision", "0.8", "--ensembles-only"], "no candidate"),
         (["--candidates", "none.json"], "cannot be read"),
         (["--candidates", "none.json", "--seed", "3"], "--seed belongs to the plan"),
         (["--target-precision", "0.8", "--plot", "a.gif"], ".png"),
@@ -223,3 +223,13 @@ def test_the_published_judges_of_the_benchmark(
     assert found.transport is not None
     assert not found.transport.allowed
     assert "refused" in capsys.readouterr().out
+
+
+def test_an_old_spelling_works_with_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good, poor = make_run(tmp_path / "good"), make_run(tmp_path / "poor", "poor", wrong=40)
+    out = tmp_path / "out"
+    assert select(good, poor, "--target-precision", 0.8, "--only=good", "--out", out) == 0
+    assert "note: --only is now --judge" in capsys.readouterr().err
+    assert [found.family for found in read_decision(out).findings] == ["good"]

@@ -1,0 +1,129 @@
+"""Apply a decision, or a judge at a threshold, and write what it accepts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import orjson
+
+from trajudge.eval.acceptance.acceptance import (
+    ACCEPTED,
+    SUMMARY,
+    Choice,
+    apply,
+    ruling,
+    write_dataset,
+)
+from trajudge.eval.acceptance.applying import choice_of, covered, new_agents
+from trajudge.eval.acceptance.settings import AcceptConfig
+from trajudge.eval.data.inputs import open_spec
+from trajudge.eval.data.manifest import code_version
+from trajudge.eval.data.run_folder import read_manifest
+from trajudge.eval.select.decision import Decision
+from trajudge.eval.select.files import write_whole
+from trajudge.eval.select.inputs import read_inputs
+from trajudge.eval.select.output import read_decision
+from trajudge.eval.select.plan import Rule
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.util.errors import UserError
+
+
+class Acceptance(NamedTuple):
+    """What was applied, how many trajectories ended how, and what the user should know."""
+
+    choice: Choice
+    counts: dict[str, int]
+    cautions: list[str]
+
+
+def accept(config: AcceptConfig) -> Acceptance:
+    """Write the accepted trajectories as conversations and the others with the reason.
+
+    Raises UserError for settings that contradict each other, for files that cannot be read or
+    written, and for judgments that the decision does not cover.
+    """
+    decision, choice = choose(config)
+    if not config.run and config.judgments is None:
+        raise UserError(
+            "no judgments to apply it to: give --run RUN or --judgments DIR, or --judge NAME with "
+            "--data KIND:PATH to ask the judge now"
+        )
+    format_ = _format(config)
+    inputs = read_inputs(config.run, config.judgments)
+    cautions: list[str] = []
+    if decision is not None:
+        choice, cautions = covered(decision, choice, inputs, config)
+    data = _data(config)
+    agents: Counter[str] = Counter()
+    rule = ruling(choice, inputs.judgments)
+    found = apply(open_source(data), rule, choice, config.out, agents=agents, **format_)
+    if decision is not None:
+        cautions += new_agents(decision, agents, config)
+    if choice.caution:
+        cautions.append(choice.caution)
+    made = Acceptance(choice, dict(sorted(found.items())), cautions)
+    _write_summary(config, made, config.data or data)
+    if config.dataset:
+        write_dataset(config.out / ACCEPTED, config.dataset)
+    return made
+
+
+def choose(config: AcceptConfig) -> tuple[Decision | None, Choice]:
+    """Take the choice from the settings, or from their decision. Raises UserError."""
+    if config.decision is not None and config.judge is None:
+        if config.threshold is not None:
+            raise UserError("--threshold is part of the decision: leave it out, or use --judge")
+        decision = read_decision(config.decision)
+        return decision, choice_of(decision, config.decision)
+    if config.decision is not None or config.judge is None:
+        raise UserError("give either --decision DIR, or --judge NAME with --threshold T")
+    if config.threshold is None or not 0 < config.threshold <= 1:
+        raise UserError(
+            f"--judge {config.judge} needs --threshold with a number above 0 and at most 1, "
+            f"not {config.threshold}: for a verdict 1"
+        )
+    return None, Choice(config.judge, Rule(judges=(config.judge,)), config.threshold)
+
+
+def _format(config: AcceptConfig) -> dict[str, Any]:
+    """How conversations are written. Raises UserError."""
+    format_: dict[str, Any] = {"page": config.page, "bare_turns": config.without_observations}
+    if config.system is not None:
+        try:
+            format_["system"] = config.system.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"--system {config.system}: cannot be read as text ({error})"
+            ) from error
+    return format_
+
+
+def _data(config: AcceptConfig) -> str:
+    """Name the trajectories: ``data``, or what the first run was made from. Raises UserError."""
+    if config.data:
+        return open_spec(config.data)
+    if not config.run:
+        raise UserError("published judgments need their trajectories: give --data KIND:PATH")
+    data = read_manifest(config.run[0]).get("data")
+    if not isinstance(data, str):
+        raise UserError(f"{config.run[0]}: its manifest names no data: give --data KIND:PATH")
+    return open_spec(data)
+
+
+def _write_summary(config: AcceptConfig, made: Acceptance, data: str) -> None:
+    choice = made.choice
+    summary = {
+        "judge": choice.name,
+        "rule": choice.rule.model_dump(mode="json"),
+        "threshold": choice.threshold,
+        "decision": choice.decision,
+        "benchmarks": sorted(choice.benchmarks) if choice.benchmarks is not None else None,
+        "data": data,
+        "runs": [str(run) for run in config.run],
+        "judgments": str(config.judgments) if config.judgments else None,
+        "counts": made.counts,
+        "cautions": made.cautions,
+        "version": code_version(),
+    }
+    write_whole(config.out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")

@@ -1,0 +1,111 @@
+"""Certify a decision again: draw the runs to label, then test their labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from trajudge.annotations import open_annotations, primary_labels
+from trajudge.eval.acceptance.acceptance import ACCEPTED
+from trajudge.eval.acceptance.recertification import (
+    Outcome,
+    Recertification,
+    accepted_keys,
+    check,
+    new_decision,
+    other_agents,
+    plan_sample,
+    read_sample,
+    write_sample,
+)
+from trajudge.eval.acceptance.settings import SampleConfig
+from trajudge.eval.select.files import write_whole
+from trajudge.eval.select.output import decision_json, read_decision
+from trajudge.trajectories.util.errors import UserError
+
+
+class Recertified(NamedTuple):
+    """A sample and what its labels show so far."""
+
+    sample: Recertification
+    outcome: Outcome
+
+
+def draw_sample(config: SampleConfig) -> Recertification:
+    """Draw accepted runs to label and write them.
+
+    Raises UserError if every accepted run is of an agent that the decision knows, and for files
+    that cannot be read or written.
+    """
+    decision = read_decision(config.decision)
+    keys = accepted_keys(config.accepted / ACCEPTED, decision.plan_hash)
+    agents = config.agent or tuple(other_agents(decision, keys))
+    if not agents:
+        raise UserError(
+            f"{config.accepted}: every accepted run is of an agent that the decision was made on: "
+            "name one with --agent NAME to certify it again"
+        )
+    made = plan_sample(decision, config.accepted, keys, agents, size=config.size, seed=config.seed)
+    write_sample(config.out, made)
+    return made
+
+
+def recertify(sample: Path, annotations: str) -> Recertified:
+    """Test the labels of a sample; once they decide, write the decision for its agents.
+
+    Raises UserError for a sample or labels that cannot be read.
+    """
+    made = read_sample(sample)
+    found = check(made, primary_labels(open_annotations(annotations)))
+    if found.verdict != "undecided":
+        content = decision_json(new_decision(made, found))
+        write_whole(sample / "decision.json", content.encode())
+    return Recertified(made, found)
+
+
+def sample_text(made: Recertification, folder: Path, file: Path) -> str:
+    """Say which runs are to be labelled, and what comes next."""
+    planned = "no reasonable number of" if made.planned is None else str(made.planned)
+    return (
+        f"label the {made.size} runs in {file}, in that order: one of each of {made.size} tasks "
+        f"out of {len(made.runs)}, from {made.accepted_runs} accepted runs of "
+        f"{', '.join(made.agents)}\n{planned} labels decide with probability 0.8, were the "
+        f"precision that of the decision; then  trajudge run recertify --sample {folder} "
+        "--annotations KIND:PATH\n"
+    )
+
+
+def outcome_text(made: Recertification, found: Outcome) -> str:
+    """Say what the labels show, and what to do where they do not decide."""
+    plan = made.decision.plan
+    needed = 1 / (1 - plan.confidence)
+    lines = [
+        f"{_headline(made, found)} ({found.hits} true successes in {found.used - found.unsure} "
+        f"labels; precision at least {100 * found.low:.1f} %)",
+        f"e-value {found.evidence:.3g} for the target, {found.against:.3g} against it; "
+        f"{needed:.3g} decides",
+    ]
+    if found.unsure:
+        lines.append(f"{found.unsure} labels are unsure: nothing was bet on them")
+    if found.verdict == "undecided":
+        rest = len(made.runs) - found.used
+        lines.append(
+            f"label the next runs in the order of the sample ({rest} tasks are left), and test "
+            "again"
+            if rest
+            else "every task has its label: accept more runs, or count on the limit above"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _headline(made: Recertification, found: Outcome) -> str:
+    plan = made.decision.plan
+    target, agents = f"{100 * plan.target.rate:.4g} %", ", ".join(made.agents)
+    if found.verdict == "certified":
+        return (
+            f"certified: of what the judge accepts of {agents} at least {target} are true "
+            f"successes, with {100 * plan.confidence:.4g} % confidence"
+        )
+    if found.verdict == "below the target":
+        return f"below the target: less than {target} of what it accepts of {agents} succeeded"
+    return f"undecided: whether {target} of what it accepts of {agents} succeeded"

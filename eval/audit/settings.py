@@ -1,0 +1,30 @@
+"""The settings of ``trajudge audit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from trajudge.trajectories.model import Record
+
+
+class AuditConfig(Record):
+    """What is audited, against which labels, and where it is written.
+
+    ``evaluator`` names a judge that is audited instead of the official reward (None),
+    ``task_tables`` a folder with tables such as ``webarena.csv``, ``templates`` WebArena's task
+    file.
+    """
+
+    runs: tuple[Path, ...] = ()
+    judgments: Path | None = None
+    annotations: str | None = None
+    split: Literal["dev", "test", "all"] = "all"
+    evaluator: str | None = None
+    data: str | None = None
+    task_tables: Path | None = None
+    templates: Path | None = None
+    seed: int = Field(default=0, ge=0)
+    out: Path = Path("audit")

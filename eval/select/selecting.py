@@ -1,0 +1,63 @@
+"""Choose a judge: freeze the plan, then read the labels, then decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from trajudge.eval.acceptance.binding import JudgeConfiguration
+from trajudge.eval.select.decide import decide
+from trajudge.eval.select.decision import Decision
+from trajudge.eval.select.inputs import read_all_labels, read_inputs
+from trajudge.eval.select.measures.evidence import gather
+from trajudge.eval.select.measures.scores import judgments_hash
+from trajudge.eval.select.output import write_decision
+from trajudge.eval.select.plan import FILE, Plan, freeze
+from trajudge.eval.select.planning import make_plan, open_plan
+from trajudge.eval.select.settings import SelectConfig
+from trajudge.judges.model import Judgment
+
+
+class FrozenPlan(NamedTuple):
+    """A plan as it was written to ``folder``, and the judgments that it is tested on.
+
+    ``is_stale``: the plan was made from other judgments than these.
+    """
+
+    plan: Plan
+    folder: Path
+    judgments: list[Judgment]
+    configurations: dict[str, JudgeConfiguration]
+    is_stale: bool
+
+
+class Selection(NamedTuple):
+    """A decision, the folder that it was written to, and whether its plan was stale."""
+
+    decision: Decision
+    folder: Path
+    is_stale: bool
+
+
+def freeze_plan(config: SelectConfig) -> FrozenPlan:
+    """Make or open the plan and write it. Reads no label; raises UserError."""
+    judgments, configurations = read_inputs(config.runs, config.judgments)
+    plan = open_plan(config) if config.candidates else make_plan(config.plan, judgments)
+    folder = config.out or Path("selections") / plan.hash[:8]
+    freeze(folder / FILE, plan)
+    is_stale = plan.judgments not in ("", judgments_hash(judgments))
+    return FrozenPlan(plan, folder, judgments, configurations, is_stale)
+
+
+def select(config: SelectConfig) -> Selection:
+    """Choose the judge and threshold that meet the plan's target, and write the decision.
+
+    Raises UserError for judgments, labels or a plan that cannot be used.
+    """
+    frozen = freeze_plan(config)
+    # Nothing above this line has seen a label.
+    labels = read_all_labels(config.runs, config.judgments, config.annotations)
+    evidence = gather(frozen.plan, frozen.judgments, labels)
+    decision = decide(frozen.plan, evidence, frozen.configurations)
+    write_decision(frozen.folder, decision)
+    return Selection(decision, frozen.folder, frozen.is_stale)

@@ -1,0 +1,52 @@
+"""Parsed options end in ``main``: everything behind it takes typed settings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("annotations", "environments", "eval", "judges", "prompts", "rules", "trajectories")
+# The readers of parsed options: one for all commands, those of trajudge judge's parser beside it.
+READERS = {
+    "trajectories/util/options.py": {"read_settings"},
+    "trajectories/util/exits.py": {"parse_known_args"},
+    "eval/runs/options.py": {"_request", "call_config", "settings_of", "_check"},
+}
+LATER = {
+    "environments/recording/options.py",
+    "environments/stages/options.py",
+    "eval/analysis/cross_fit.py",
+    "eval/hard_subset.py",
+    "eval/naive.py",
+    "eval/score.py",
+    "eval/telemetry.py",
+    "rules/evaluate.py",
+    "rules/hosts.py",
+    "rules/lint.py",
+    "rules/mutate.py",
+    "rules/naive.py",
+    "rules/suites.py",
+    "trajectories/fetch.py",
+}
+
+
+def takers(tree: ast.AST) -> Iterator[str]:
+    """The functions that take or give a Namespace."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            signature = ast.unparse(node.args) + (ast.unparse(node.returns) if node.returns else "")
+            if "Namespace" in signature:
+                yield node.name
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
+    for path in sorted((ROOT / room).rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        if name not in LATER:
+            found = set(takers(ast.parse(path.read_text())))
+            assert found <= READERS.get(name, set()) | {"main"}, name
