@@ -1,4 +1,4 @@
-"""What experts said of trajectories: records, sources, agreement.
+"""What experts said of trajectories: records and sources.
 
 ``open_annotations("KIND:PATH")`` reads a source; ``primary_labels`` gives the mapping from
 trajectory to label that everything is scored against.
@@ -24,6 +24,7 @@ __all__ = [
 
 KINDS = {
     "agentrewardbench": "trajudge.annotations.agentrewardbench",
+    "online-mind2web": "trajudge.annotations.online_mind2web",
     "trajudge": "trajudge.annotations.store",
 }
 

@@ -14,6 +14,7 @@ COMMANDS = {
     "accept": ("eval.accept", "keep the trajectories that a judge accepts, for fine-tuning"),
     "recertify": ("eval.recertify", "certify a choice of judge again for other agents"),
     "audit": ("eval.audit.__main__", "where a rule-based evaluator is wrong, and what it changes"),
+    "agreement": ("eval.agreement", "measure how far annotators agree: kappa, alpha, intervals"),
     "hard-subset": ("eval.hard_subset", "select a hard, category-balanced subset of tasks"),
     "judges": ("judges.__main__", "list the judges, or show one with its prompts"),
     "rules": ("rules.evaluate", "evaluate runs by the rules of WebArena Verified"),

@@ -8,6 +8,7 @@ design effect (Kish 1965), for n; and Student's quantile for the normal one, as 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,7 +70,7 @@ def rates_by_cluster(
     """Rates (L,) from N observations: ``hits`` and ``trials`` (N, L) by ``cluster`` (N,) within
     ``stratum`` (N,), labels of any kind."""
     table = np.stack(np.broadcast_arrays(np.asarray(hits, float), np.asarray(trials, float)))
-    columns = table.reshape(2, len(table[0]), -1)
+    columns = table.reshape(2, table.shape[1], math.prod(table.shape[2:]))
     clusters = sum_clusters(np.concatenate([*columns], axis=1), cluster, stratum)
     h, n = np.split(clusters.sums.T, 2)
     return clustered_rates(h, n, clusters.stratum_sizes, confidence)

@@ -6,21 +6,24 @@ tasks over sites); the standard error of Fleiss, Cohen and Everitt 1969; Krippen
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajudge.eval.stats.interval import Floats, Interval, normal_quantile
-from trajudge.eval.stats.intervals.cluster_bootstrap import cluster_bootstrap, sum_clusters
+from trajudge.eval.stats.interval import Floats, Interval, normal_quantile, t_quantile
+from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters, sum_clusters
+from trajudge.eval.stats.intervals.clustered_rates import degrees_of_freedom, rates_by_cluster
+from trajudge.eval.stats.intervals.clustered_ratio import ratio_limits
 
 Disagreement = Literal["nominal", "linear", "quadratic"]
 Scale = Literal["nominal", "ordinal", "interval"]
 
 BY_CHANCE = "both raters give one and the same label throughout: kappa is undefined"
 NOT_PAIRABLE = "no unit has two labels, or only one label occurs: alpha is undefined"
+TOO_FEW_TASKS = "too few tasks, or none differs from another: no value is excluded"
 
 
 @dataclass(frozen=True)
@@ -89,49 +92,139 @@ def combine_kappas(
     return Interval(estimate, estimate - half, estimate + half, confidence, notes)
 
 
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """How far annotators agree on ``n`` units of ``clusters`` tasks; every interval (1,).
+
+    ``raw`` and ``kappa`` are those of the first two annotators, ``alpha`` that of all.
+    """
+
+    n: int
+    clusters: int
+    raw: Interval
+    kappa: Interval
+    alpha: Interval
+
+
+def annotator_agreement(
+    labels: ArrayLike,
+    cluster: ArrayLike,
+    stratum: ArrayLike | None = None,
+    scale: Scale = "nominal",
+    confidence: float = 0.95,
+) -> AnnotatorAgreement:
+    """Agreement on labels (annotators, units), ``nan`` = not labelled.
+
+    Units of one cluster (N,) are not independent; clusters lie within ``stratum`` (N,). Kappa is
+    unweighted, alpha takes the distance of ``scale``. Units with one label are left out.
+    """
+    table = np.asarray(labels, dtype=float)
+    paired = ~np.isnan(table[:2]).any(axis=0)
+    values = np.unique(table[:2, paired])
+    codes = np.searchsorted(values, table[:2, paired])
+    cells = np.eye(max(len(values) ** 2, 1))[codes[0] * len(values) + codes[1]]
+    tasks = np.asarray(cluster)[paired]
+    strata = None if stratum is None else np.asarray(stratum)[paired]
+    sums = sum_clusters(cells, tasks, strata)
+    raw = rates_by_cluster(codes[0] == codes[1], np.ones(()), tasks, strata, confidence)
+    kappa = _ratio(sums, _kappa_parts(len(values)), _informative(sums), confidence, BY_CHANCE)
+    alpha = krippendorff_alpha(table, cluster, stratum, scale, confidence=confidence)
+    return AnnotatorAgreement(int(paired.sum()), len(sums.sums), raw.interval, kappa, alpha)
+
+
 def krippendorff_alpha(
     labels: ArrayLike,
-    rng: np.random.Generator,
+    cluster: ArrayLike | None = None,
+    stratum: ArrayLike | None = None,
     scale: Scale = "nominal",
     *,
-    n_resamples: int = 2000,
     confidence: float = 0.95,
 ) -> Interval:
-    """Alpha (1,) of labels (raters, units), ``nan`` = not labelled, resampling units."""
+    """Alpha (1,) of labels (annotators, units), ``nan`` = not labelled, with its interval over
+    clusters of units (default: every unit is one)."""
     table = np.asarray(labels, dtype=float)
-    values = np.unique(table[~np.isnan(table)])
     paired = (~np.isnan(table)).sum(axis=0) > 1
+    values = np.unique(table[:, paired][~np.isnan(table[:, paired])])
     counts = (table[:, paired, None] == values).sum(axis=0).astype(float)
-    coincidences = (
-        counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(len(values))
-    ) / np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]
+    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(len(values))
+    pairs = pairs / np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]
+    clusters = np.arange(len(paired)) if cluster is None else np.asarray(cluster)
+    strata = None if stratum is None else np.asarray(stratum)[paired]
+    sums = sum_clusters(pairs.reshape(len(counts), len(values) ** 2), clusters[paired], strata)
+    parts = _alpha_parts(values, scale)
+    return _ratio(sums, parts, _informative(sums), confidence, NOT_PAIRABLE)
 
-    def statistic(totals: Floats) -> Floats:
+
+Parts = tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]
+"""Observed and expected disagreement from totals of pairs (..., V * V); both agreements are
+``1 - observed / expected``."""
+
+
+def _kappa_parts(size: int) -> Parts:
+    def table(totals: Floats) -> Floats:
+        cells = totals.reshape(*totals.shape[:-1], size, size)
+        return np.asarray(cells / cells.sum(axis=(-2, -1), keepdims=True))
+
+    def observed(totals: Floats) -> Floats:
+        return np.asarray(1 - np.einsum("...ii->...", table(totals)))
+
+    def expected(totals: Floats) -> Floats:
+        p = table(totals)
+        return np.asarray(1 - (p.sum(axis=-1) * p.sum(axis=-2)).sum(axis=-1))
+
+    return observed, expected
+
+
+def _alpha_parts(values: Floats, scale: Scale) -> Parts:
+    def parts(totals: Floats) -> tuple[Floats, Floats]:
         pairs = totals.reshape(*totals.shape[:-1], len(values), len(values))
-        return _alpha(pairs, values, scale)[..., None]
+        margin = pairs.sum(axis=-1)
+        n = margin.sum(axis=-1)
+        distance = _distance(margin, values, scale)
+        chance = margin[..., :, None] * margin[..., None, :]
+        expected = (chance * distance).sum(axis=(-2, -1)) / (n * (n - 1))
+        return (pairs * distance).sum(axis=(-2, -1)) / n, expected
 
-    if len(values) < 2 or not paired.any():
-        nothing = np.full(1, np.nan)
-        return Interval(nothing, nothing, nothing, confidence, (NOT_PAIRABLE,))
-    units = sum_clusters(coincidences.reshape(len(counts), -1), np.arange(len(counts)))
-    return cluster_bootstrap(units, statistic, rng, n_resamples=n_resamples, confidence=confidence)
+    return lambda totals: parts(totals)[0], lambda totals: parts(totals)[1]
 
 
-def _alpha(pairs: Floats, values: Floats, scale: Scale) -> Floats:
-    """One minus observed over expected disagreement, from coincidences (..., V, V)."""
-    margin = pairs.sum(axis=-1)
-    n = margin.sum(axis=-1)
+def _distance(margin: Floats, values: Floats, scale: Scale) -> Floats:
+    """Squared distance of every two values (..., V, V); between ranks it depends on the margins."""
     if scale == "ordinal":
         ranks = np.cumsum(margin, axis=-1) - margin / 2
-        distance = (ranks[..., :, None] - ranks[..., None, :]) ** 2
-    elif scale == "interval":
-        distance = (values[:, None] - values) ** 2
-    else:
-        distance = (values[:, None] != values).astype(float)
-    chance = margin[..., :, None] * margin[..., None, :]
-    observed = (pairs * distance).sum(axis=(-2, -1))
-    expected = (chance * distance).sum(axis=(-2, -1)) / (n - 1)
-    return np.asarray(1 - observed / expected)
+        return np.asarray((ranks[..., :, None] - ranks[..., None, :]) ** 2)
+    if scale == "interval":
+        return np.asarray((values[:, None] - values) ** 2)
+    return np.asarray(values[:, None] != values, dtype=float)
+
+
+def _informative(clusters: Clusters) -> Floats:
+    """Pairs of each cluster (C,) that are no agreement on the commonest value, whose number the
+    spread of a chance-corrected agreement rests on."""
+    size = round(clusters.sums.shape[1] ** 0.5)
+    agreed = clusters.sums[:, :: size + 1]
+    if not agreed.size:
+        return np.zeros(len(clusters.sums))
+    return np.asarray(clusters.sums.sum(axis=1) - agreed[:, agreed.sum(axis=0).argmax()])
+
+
+def _ratio(
+    clusters: Clusters, parts: Parts, sizes: Floats, confidence: float, undefined: str
+) -> Interval:
+    """``1 - observed / expected`` (1,) with its Fieller interval, cut to at most 1."""
+    observed, expected = parts
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = float(expected(clusters.total)) if len(clusters.sums) else 0.0
+        if not chance > 1e-12:
+            nothing = np.full(1, np.nan)
+            return Interval(nothing, nothing, nothing, confidence, (undefined,))
+        estimate = np.array([1 - float(observed(clusters.total)) / chance])
+        df = degrees_of_freedom(sizes, clusters.stratum_sizes)
+        quantile = float(t_quantile(confidence, df))
+        low, high = ratio_limits(clusters, observed, expected, quantile)
+    notes = (TOO_FEW_TASKS,) if np.isnan(low) else ()
+    ends = np.array([1 - high]).clip(min=-1.0), np.array([1 - low]).clip(max=1.0)
+    return Interval(estimate, ends[0], ends[1], confidence, notes)
 
 
 def _agreement_weights(size: int, weights: Disagreement) -> Floats:

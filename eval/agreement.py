@@ -1,0 +1,73 @@
+"""``python -m eval.agreement``: how far annotators agree on the trajectories that several saw."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+
+_DESCRIPTION = """\
+Measure how far annotators agree: the share of equal labels, Cohen's kappa and Krippendorff's
+alpha, each with 95 % limits over tasks, by label and benchmark.
+
+  trajudge agreement --annotations agentrewardbench:DIR --split test
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the command's options."""
+    options = Parser(
+        prog="trajudge agreement",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = options.add_argument
+    add(
+        "--annotations",
+        metavar="SPEC",
+        default="agentrewardbench",
+        help="labels, KIND:PATH (default: those of the installed package agent-reward-bench)",
+    )
+    add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
+    add(
+        "--format",
+        choices=("table", "csv", "markdown", "latex"),
+        default="table",
+        help="of the table (default: table)",
+    )
+    add("--json", action="store_true", help="print JSON instead of the table")
+    return options
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what the command line names and return the exit code."""
+    options = parser().parse_args(arguments)
+    from trajudge.annotations import open_annotations  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.analysis.agreement import agreement_tables, label_agreements  # noqa: PLC0415
+    from trajudge.eval.reporting.rendering import render  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+
+    annotations = open_annotations(options.annotations)
+    if options.split != "all":
+        annotations = [a for a in annotations if a.split == options.split]
+    found = label_agreements(annotations)
+    if not found:
+        raise UserError(
+            f"--annotations {options.annotations} (split {options.split}): no trajectory has two "
+            "annotations: agreement needs a second opinion"
+        )
+    if options.json:
+        import msgspec  # noqa: PLC0415
+
+        listed = [agreement.model_dump(mode="json") for agreement in found]
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(listed)).decode() + "\n")
+        return DONE
+    sys.stdout.write(render(agreement_tables(found), options.format))
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

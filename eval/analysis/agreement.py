@@ -1,0 +1,139 @@
+"""How far annotators agree: raw agreement, Cohen's kappa and Krippendorff's alpha by label."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.annotations.model import Annotation, Role
+from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent
+from trajudge.eval.reporting.rendering import Table
+from trajudge.eval.scoring.records import OVERALL, Limits
+from trajudge.eval.stats.interval import Interval
+from trajudge.eval.stats.judging.agreement import Scale, annotator_agreement
+from trajudge.trajectories.model import Record, TrajectoryKey
+
+AnnotatedLabel = Literal["success", "side_effect", "repetition", "optimality"]
+Coefficient = Literal["raw", "kappa", "alpha"]
+
+SCALES: dict[AnnotatedLabel, Scale] = {
+    "success": "nominal",
+    "side_effect": "nominal",
+    "repetition": "nominal",
+    "optimality": "ordinal",
+}
+COEFFICIENTS: tuple[Coefficient, ...] = ("raw", "kappa", "alpha")
+_NOTHING = np.nan
+
+
+class LabelAgreement(Record):
+    """Agreement on one label over the ``n`` trajectories of ``tasks`` tasks that two annotators
+    labelled; ``unsure`` more have a second opinion but not two values.
+
+    ``raw`` is the share of equal labels and ``kappa`` Cohen's, unweighted, both of the first two
+    opinions; ``alpha`` is Krippendorff's over all opinions, ordinal for optimality. None where
+    undefined. ``intervals`` are 95 % limits over tasks, ``no_interval`` says why one is missing.
+    """
+
+    label: AnnotatedLabel
+    benchmark: str
+    n: int
+    tasks: int
+    unsure: int
+    raw: float | None
+    kappa: float | None
+    alpha: float | None
+    intervals: dict[Coefficient, Limits] = Field(default_factory=dict)
+    no_interval: dict[Coefficient, str] = Field(default_factory=dict)
+
+
+def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
+    """Measure agreement label by label, over all benchmarks and, where there are several, in each.
+
+    The primary opinion comes first, the others in the order given. Empty where no trajectory has
+    two opinions.
+    """
+    opinions: dict[TrajectoryKey, list[Annotation]] = defaultdict(list)
+    for annotation in annotations:
+        opinions[annotation.key].append(annotation)
+    repeated = {key: _in_order(found) for key, found in opinions.items() if len(found) > 1}
+    present = {benchmark_of(key) for key in repeated}
+    known = [name for name in BENCHMARKS if name in present]
+    ordered = [*known, *sorted(present - set(known))]
+    return [
+        _agreement(label, group, repeated)
+        for label in SCALES
+        for group in (*(ordered if len(ordered) > 1 else ()), OVERALL)
+        if repeated
+    ]
+
+
+def _in_order(opinions: Sequence[Annotation]) -> list[Annotation]:
+    return sorted(opinions, key=lambda annotation: annotation.role is not Role.PRIMARY)
+
+
+def _agreement(
+    label: AnnotatedLabel, group: str, opinions: dict[TrajectoryKey, list[Annotation]]
+) -> LabelAgreement:
+    chosen = {k: found for k, found in opinions.items() if group in (OVERALL, benchmark_of(k))}
+    table = np.full((max(map(len, chosen.values())), len(chosen)), _NOTHING)
+    for unit, opinions_of in enumerate(chosen.values()):
+        for annotator, annotation in enumerate(opinions_of):
+            value = getattr(annotation, label)
+            table[annotator, unit] = _NOTHING if value is None else value
+    benchmarks = [benchmark_of(key) for key in chosen]
+    tasks = [f"{name}\0{key.task_id}" for name, key in zip(benchmarks, chosen, strict=True)]
+    found = annotator_agreement(table, tasks, benchmarks, SCALES[label])
+    estimates: dict[Coefficient, Interval] = {
+        "raw": found.raw,
+        "kappa": found.kappa,
+        "alpha": found.alpha,
+    }
+    with_limits = {name: i for name, i in estimates.items() if not np.isnan(i.low[0])}
+    return LabelAgreement(
+        label=label,
+        benchmark=group,
+        n=found.n,
+        tasks=found.clusters,
+        unsure=len(chosen) - found.n,
+        raw=_defined(found.raw),
+        kappa=_defined(found.kappa),
+        alpha=_defined(found.alpha),
+        intervals={name: (float(i.low[0]), float(i.high[0])) for name, i in with_limits.items()},
+        no_interval={
+            name: "; ".join(i.notes) for name, i in estimates.items() if name not in with_limits
+        },
+    )
+
+
+def _defined(interval: Interval) -> float | None:
+    return None if np.isnan(interval.estimate[0]) else float(interval.estimate[0])
+
+
+def agreement_tables(found: Sequence[LabelAgreement]) -> list[Table]:
+    """Lay out the agreements as one table; raw agreement in percent."""
+    head = ("label", "benchmark", "agreement [95 %]", "κ [95 %]", "α [95 %]", "n", "tasks")
+    rows = [
+        (
+            agreement.label.replace("_", " "),
+            benchmark_name(agreement.benchmark),
+            *(_cell(agreement, name) for name in COEFFICIENTS),
+            str(agreement.n),
+            str(agreement.tasks),
+        )
+        for agreement in found
+    ]
+    return [Table("Annotator agreement", head, rows)]
+
+
+def _cell(agreement: LabelAgreement, name: Coefficient) -> str:
+    value, limits = getattr(agreement, name), agreement.intervals.get(name)
+    if value is None:
+        return UNDEFINED
+    shown = [percent(x) if name == "raw" else f"{x:.3f}" for x in (value, *(limits or ()))]
+    return f"{shown[0]} [{shown[1]}, {shown[2]}]" if limits else shown[0]
