@@ -84,12 +84,23 @@ def neutralise(text: str, tags: frozenset[str]) -> str:
     """``text`` in which no tag of a judge and none of ``tags`` opens or closes, no chat template's
     mark is intact, and nothing is invisible. What cannot be sent at all is left to
     ``prompts.render.sendable``."""
+    if _is_plain_line(text):
+        return text
     if text.isascii() or not _has_unusual(text):
         return _broken(text, text, tags)
     text = _TAG_RUN.sub(_spelled_out, text)
     folds = _folds()
     folded = _UNUSUAL.sub(lambda match: folds[ord(match[0])], text)
     return _INVISIBLE.sub(_marked, _broken(text, folded, tags))
+
+
+def _is_plain_line(text: str) -> bool:
+    """Whether ``text`` is one ASCII line that nothing could be changed in, as most values are."""
+    if not (text.isascii() and text.isprintable()):  # a line break is not printable
+        return False
+    if "<" in text or "&" in text or "%" in text or "\\" in text or "[" in text:
+        return False
+    return ":" not in text or _FIRST_ROLE.match(text) is None
 
 
 def _has_unusual(text: str) -> bool:
@@ -105,7 +116,7 @@ def _broken(text: str, folded: str, tags: frozenset[str]) -> str:
     """``text`` with a bracket wherever ``folded``, of the same length, has structure."""
     if any(character in folded for character in _BREAKS):
         folded = _BREAK.sub("\n", folded)
-    places = list(_structure(folded, tags | _ALWAYS))
+    places = list(_structure(folded, tags))
     if not places:
         return text
     characters = list(text)
@@ -127,8 +138,15 @@ def _structure(folded: str, tags: frozenset[str]) -> Iterator[int]:
                 plain = _OPENINGS["<"].match("<" + match[1].translate(_folds()))
                 if plain and _names(plain[1], tags):
                     yield match.start()
-    for match in _IN_BRACKETS.finditer(folded):
-        yield match.start()
+    if "[" in folded:
+        for match in _IN_BRACKETS.finditer(folded):
+            yield match.start()
+    if ":" in folded or "\uff1a" in folded:
+        yield from _roles(folded)
+
+
+def _roles(folded: str) -> Iterator[int]:
+    """Where the colon after a role is."""
     first_line = _FIRST_ROLE.match(folded)
     if first_line:
         yield first_line.start(1)
@@ -142,8 +160,9 @@ def _names(found: str, tags: frozenset[str]) -> bool:
         return True
     name = found.lower()
     if name.isprintable():
-        return name in tags
-    return name.translate(_DROP_CONTROL) in tags or _BEFORE_CONTROL.split(name)[0] in tags
+        return name in _ALWAYS or name in tags
+    names = {name.translate(_DROP_CONTROL), _BEFORE_CONTROL.split(name)[0]}
+    return not names.isdisjoint(_ALWAYS) or not names.isdisjoint(tags)
 
 
 # Invisible characters

@@ -139,7 +139,7 @@ class Engine:
             if known is None:
                 return Answer(await fetch(), cached=False)
         finally:
-            self.cache.leases.release(bytes.fromhex(request.hash))
+            self.cache.release(request.hash)
         return self._known(known)
 
     async def _claim(self, cache: Cache, request_hash: str, *, refresh: bool) -> Outcome | None:

@@ -149,3 +149,9 @@ def test_a_long_page_of_one_thing_takes_no_longer_than_its_length(unit: str) -> 
 
     seconds(100)
     assert seconds(64_000) < 40 * seconds(8_000) + 0.05
+
+
+@given(st.lists(st.sampled_from([*PIECES, "[INST]", "\\u003c", "user"]), max_size=6).map("".join))
+def test_a_line_alone_is_changed_as_the_same_line_further_down(text: str) -> None:
+    line = text.replace("\n", " ")
+    assert neutralise("x\n" + line, TAGS) == "x\n" + neutralise(line, TAGS)

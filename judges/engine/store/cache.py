@@ -12,6 +12,7 @@ import asyncio
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from trajudge.trajectories.util.errors import UserError
 
 APPLICATION = 0x74726A63  # "trjc", in the file's header: whose file this is
 VERSION = 1
+RELEASE_DELAY = 0.05  # seconds for which a lease that nobody claims after may outlive its answer
 
 # The table grows at its end; only the small index is written in random order.
 SCHEMA = """
@@ -66,6 +68,7 @@ class Cache:
         self._log = ReplyLog(path)
         self._pending: list[tuple[Row, asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
+        self._releasing: asyncio.TimerHandle | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._reader = connect(path)
@@ -88,6 +91,18 @@ class Cache:
     def leases(self) -> Leases:
         """Who is asking what now. Raises UserError."""
         return Leases(self.path.with_name(self.path.name + ".leases"), self._lease)
+
+    def release(self, request_hash: str) -> None:
+        """Give the lease on a request back, together with others that end now."""
+        self.leases.release(bytes.fromhex(request_hash))
+        if self._releasing is None:
+            loop = asyncio.get_running_loop()
+            self._releasing = loop.call_later(RELEASE_DELAY, self._write_released)
+
+    def _write_released(self) -> None:
+        self._releasing = None
+        with suppress(UserError):  # the next claim tries again, and says what is wrong
+            self.leases.write_released()
 
     def created(self, request_hash: str) -> float:
         """When the answer was kept, in seconds since 1970; 0 without one. Raises UserError."""
@@ -150,6 +165,8 @@ class Cache:
             await self._writing
         self._thread.shutdown()
         self._log.close()
+        if self._releasing is not None:
+            self._releasing.cancel()
         if "leases" in self.__dict__:
             self.leases.close()
         self._reader.close()

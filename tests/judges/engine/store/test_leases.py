@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from trajudge.judges.engine import Cache
 from trajudge.judges.engine.store.leases import Claim, Leases
 from trajudge.trajectories.util.errors import UserError
 
@@ -46,11 +48,40 @@ def test_a_key_has_one_owner_until_it_is_given_back(tmp_path: Path) -> None:
     other.release(b"a")  # not its own: nothing happens
     assert other.is_held(b"a")
     one.release(b"a")
+    one.write_released()
     assert not other.is_held(b"a") and other.claim(b"a") is Claim.OWN
     other.close()
     assert one.claim(b"b") is Claim.OWN
     one.close()
     assert [path.name for path in tmp_path.iterdir()] == ["leases"]
+
+
+def test_a_release_is_written_with_the_next_claim(tmp_path: Path) -> None:
+    one, other = Leases(tmp_path / "leases"), Leases(tmp_path / "leases")
+    for key in (b"a", b"b"):
+        assert one.claim(key) is Claim.OWN
+        one.release(key)
+    assert other.claim(b"a") is Claim.OWN and other.claim(b"b") is Claim.HELD
+    assert one.claim(b"a") is Claim.HELD, "the release that comes with a claim is kept"
+    assert other.claim(b"b") is Claim.OWN
+    one.close()
+    other.close()
+
+
+def test_a_release_without_another_claim_is_written_soon(tmp_path: Path) -> None:
+    async def asked_once() -> bool:
+        cache, other = Cache(tmp_path / "cache"), Leases(tmp_path / "cache.leases")
+        assert cache.leases.claim(bytes(32)) is Claim.OWN
+        cache.release(bytes(32).hex())
+        deadline = time.monotonic() + 10
+        while other.is_held(bytes(32)) and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        freed = not other.is_held(bytes(32))
+        other.close()
+        await cache.close()
+        return freed
+
+    assert asyncio.run(asked_once())
 
 
 def test_a_heartbeat_keeps_a_lease_and_death_frees_it_at_once(tmp_path: Path) -> None:
