@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Sequence
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.options import parse
 from trajudge.trajectories.util.exits import DONE, INTERRUPTED, user_errors
+from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
     from trajudge.eval.runs.grid import PlannedRun
+    from trajudge.eval.runs.session import RunResult
     from trajudge.eval.runs.settings import RunRequest
 
 
@@ -26,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if request.calls.dry_run:
         from trajudge.eval.runs.pricing import dry_run  # noqa: PLC0415
 
-        return dry_run(runs)
+        return asyncio.run(dry_run(runs))
     if not _may_spend(request, runs):
         sys.stderr.write("not started: nothing was asked\n")
         return INTERRUPTED
@@ -43,23 +46,17 @@ def _may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
         return True
     from trajudge.eval.runs.pricing import confirm, predict  # noqa: PLC0415
 
-    return confirm(predict(runs))
+    return confirm(asyncio.run(predict(runs)))
 
 
 def _execute(runs: Sequence[PlannedRun]) -> int:
     """The runs one after the other, then one page of tables for all; the worst exit code."""
-    from trajudge.eval.data.call_log import spent_in  # noqa: PLC0415
     from trajudge.eval.runs.outputs import missing_policy, show  # noqa: PLC0415
-    from trajudge.eval.runs.session import RunSession  # noqa: PLC0415
+    from trajudge.eval.runs.workers import run_interruptible  # noqa: PLC0415
     from trajudge.eval.scoring.compute import score  # noqa: PLC0415
 
-    started, results = time.monotonic(), []
-    spent: dict[str, float] = {}
-    for planned in runs:
-        results.append(RunSession(planned, spent).execute())
-        spent |= spent_in(planned.plan.folder, results[-1].judgments)
-        if results[-1].code == INTERRUPTED:
-            break
+    started = time.monotonic()
+    results = run_interruptible(_run_until_interrupted(runs))
     done = [judgment for result in results for judgment in result.judgments]
     rewards = {key: reward for result in results for key, reward in result.rewards.items()}
     labels = {key: label for planned in runs for key, label in planned.plan.labels.items()}
@@ -68,8 +65,19 @@ def _execute(runs: Sequence[PlannedRun]) -> int:
     scores = score(done, labels, rewards=rewards, missing=missing, training=training)
     show(scores, time.monotonic() - started, has_labels=bool(labels))
     for result in results:
-        sys.stderr.write("".join(note + "\n" for note in result.notes))
+        notes = [*(f"warning: {one_line(warning)}" for warning in result.warnings), *result.notes]
+        sys.stderr.write("".join(f"{note}\n" for note in notes))
     return max((result.code for result in results), default=DONE)
+
+
+async def _run_until_interrupted(runs: Sequence[PlannedRun]) -> list[RunResult]:
+    """Execute the runs; Ctrl-C and SIGTERM end them early."""
+    from trajudge.eval.runs.session import run_all  # noqa: PLC0415
+    from trajudge.eval.runs.workers import StopSignal, graceful_interrupt  # noqa: PLC0415
+
+    stop = StopSignal()
+    with graceful_interrupt(stop):
+        return await run_all(runs, stop)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from trajudge.judges.model import Message, Reply
+from trajudge.trajectories.util.errors import UserError
 
 
 class Asked(NamedTuple):
@@ -40,3 +41,13 @@ class Asker(ABC):
 
     @abstractmethod
     async def answer(self, asked: Asked) -> Reply: ...
+
+
+class NoModel(Asker):
+    """The ``ask`` of a judge that needs no model."""
+
+    calls: tuple[()] = ()
+
+    async def answer(self, asked: Asked) -> Reply:
+        """Raises UserError: the run has no model to ask."""
+        raise UserError("the judge asks a model, and the run has none: name one with --model")

@@ -108,7 +108,7 @@ async def ask_all(audit: Audit, handle: ModelHandle, spent: float = 0.0) -> Aske
         found[pair[0]] = pair[1]
         tell("tasks asked", len(found), len(audit.tasks))
 
-    with graceful_interrupt(stop, engines.stop):
+    with graceful_interrupt(stop), stop.heard_by(engines.stop):
         try:
             width = handle.calls.concurrency
             await judge_all(iter(audit.tasks), one, width=width, record=record, stop=stop)

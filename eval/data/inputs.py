@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.annotations import Annotation, agentrewardbench, open_annotations
-from trajudge.trajectories.loaders import parse_source
+from trajudge.trajectories.loaders import open_source, parse_source
+from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.util.errors import UserError
 
 SAMPLE = "sample"
+MEMORY = "memory:"
 NO_SPLITS = (
     "the annotations have no splits, so the development split is judged too: they come with  "
     "pip install --no-deps agent-reward-bench"
@@ -17,18 +24,52 @@ NO_SPLITS = (
 FETCH_HINT = "python -m trajectories.fetch agentrewardbench [--benchmark ...]"
 
 
-class Source(NamedTuple):
-    """``spec`` opens the trajectories (``trajectories.loaders.open_source``); ``labels`` names
-    where the annotations came from, None if there are none; ``note`` is a sentence for the user
-    where the choice was ours."""
+class DataSource(NamedTuple):
+    """``spec`` names the trajectories; ``labels`` names where the annotations came from, None if
+    there are none; ``note`` is a sentence for the user where the choice was ours. ``trajectories``
+    are those in memory, whose ``spec`` is their digest; None: ``spec`` opens files."""
 
     spec: str
     labels: str | None
     annotations: tuple[Annotation, ...]
     note: str = ""
+    trajectories: tuple[Trajectory, ...] | None = None
+
+    def read(self, want: Want = accept_all, needs: Needs | None = None) -> Loaded:
+        """Read the wanted trajectories, in their order. Raises UserError as ``open_source``."""
+        if self.trajectories is not None:
+            return (one for one in self.trajectories if want(one.key))
+        return open_source(open_spec(self.spec), want, needs)
 
 
-def find_source(data: str | None, annotations: str | None) -> Source:
+def in_memory(trajectories: Iterable[Trajectory], annotations: str | None = None) -> DataSource:
+    """Make trajectories in memory the data of a run, labelled by ``KIND:PATH`` or not at all.
+
+    They are named by what they hold, so that a run's folder knows them again. Raises UserError.
+    """
+    kept = tuple(trajectories)
+    opened = open_annotations(annotations) if annotations else []
+    return DataSource(MEMORY + digest(kept), annotations, tuple(opened), trajectories=kept)
+
+
+def digest(trajectories: Iterable[Trajectory]) -> str:
+    """Return 16 hexadecimal digits over all that trajectories hold, whatever their order; of an
+    image in a file its name and size."""
+    whole = sha256()
+    for one in sorted(trajectories, key=lambda one: one.key.order):
+        whole.update(json.dumps(one.model_dump(), sort_keys=True, default=_shown).encode() + b"\n")
+    return whole.hexdigest()[:16]
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, bytes):
+        return sha256(value).hexdigest()
+    if isinstance(value, Path):
+        return [value.name, value.stat().st_size if value.is_file() else None]
+    raise TypeError(f"{type(value).__name__} is no part of a trajectory")
+
+
+def find_source(data: str | None, annotations: str | None) -> DataSource:
     """The data and labels of a run, chosen where the user named none.
 
     Without ``data``: the copy of AgentRewardBench on this machine, else the bundled sample.
@@ -48,7 +89,9 @@ def find_source(data: str | None, annotations: str | None) -> Source:
         opened = agentrewardbench.with_packaged_splits(opened)
         if not _has_splits(opened):
             note = "; ".join(filter(None, [note, NO_SPLITS]))
-    return Source(SAMPLE if sample else data, "sample" if sample else labels, tuple(opened), note)
+    return DataSource(
+        SAMPLE if sample else data, "sample" if sample else labels, tuple(opened), note
+    )
 
 
 def _has_splits(annotations: Iterable[Annotation]) -> bool:
@@ -56,7 +99,13 @@ def _has_splits(annotations: Iterable[Annotation]) -> bool:
 
 
 def open_spec(spec: str) -> str:
-    """What ``open_source`` takes for a Source's ``spec``: the sample lies where it is installed."""
+    """What ``open_source`` takes for a DataSource's ``spec``: the sample lies where it is
+    installed. Raises UserError for trajectories that were in memory."""
+    if spec.startswith(MEMORY):
+        raise UserError(
+            f"{spec}: the run judged trajectories in memory, which its folder does not keep: name "
+            "their files with --data KIND:PATH"
+        )
     if spec != SAMPLE:
         return spec
     from trajudge.trajectories.sample import sample_path  # noqa: PLC0415

@@ -7,10 +7,12 @@ is asked for once, and they share the budget of ``--max-cost``.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
+from trajudge.eval.data.inputs import DataSource, find_source
 from trajudge.eval.runs.judge_options import judge_options
 from trajudge.eval.runs.members import member_fields, models_of
 from trajudge.eval.runs.plan import RunPlan, make_plan
@@ -41,12 +43,18 @@ class PlannedRun:
     model: ModelHandle | None
 
 
-def plan_runs(request: RunRequest) -> list[PlannedRun]:
-    """Plan the runs that are asked for, in order. Raises UserError for any that cannot work, before
-    the first is begun."""
+def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[PlannedRun]:
+    """Plan the runs that are asked for, in order; ``source`` is their data in place of the
+    request's. Raises UserError for any that cannot work, before the first is begun."""
     wanted = list(_pairs(request))
+    data = request.data
+
+    @cache
+    def find() -> DataSource:
+        return source or find_source(data.data, data.annotations)
+
     runs = [
-        _planned(request, _for_one(request, judge, model), len(wanted) > 1)
+        _planned(request, _for_one(request, judge, model), find, len(wanted) > 1)
         for judge, model in wanted
     ]
     folders = [planned.plan.folder for planned in runs]
@@ -95,7 +103,12 @@ def _for_one(request: RunRequest, judge: str, model: str | None) -> JudgeConfig:
     return one.model_copy(update=mended)
 
 
-def _planned(request: RunRequest, config: JudgeConfig, is_one_of_many: bool) -> PlannedRun:
+def _planned(
+    request: RunRequest,
+    config: JudgeConfig,
+    find: Callable[[], DataSource],
+    is_one_of_many: bool,
+) -> PlannedRun:
     data, calls, run = request.data, request.calls, request.run
     model = None
     if config.model is not None:
@@ -106,6 +119,7 @@ def _planned(request: RunRequest, config: JudgeConfig, is_one_of_many: bool) -> 
         config,
         data,
         run,
+        find(),
         seed=calls.seed,
         judge_options=judge_options(config, model),
         calls=model.manifest if model else {},

@@ -6,11 +6,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trajudge.eval.data.inputs import open_spec
 from trajudge.eval.data.journal import JobId
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
 
@@ -48,7 +46,7 @@ def jobs_of(
     read: set[TrajectoryKey] = set()
     if not wanted:
         return
-    for item in open_source(open_spec(plan.source.spec), wanted.__contains__, plan.needs):
+    for item in plan.source.read(wanted.__contains__, plan.needs):
         if isinstance(item, Unreadable):
             if strict:
                 raise UserError(f"{item.source}: {item.reason} (--strict stops here)")

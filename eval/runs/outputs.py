@@ -54,14 +54,12 @@ def show(scores: Scores, seconds: float, *, has_labels: bool) -> None:
 
 def _export(planned: PlannedRun, folder: Path, judgments: Sequence[Judgment]) -> None:
     from trajudge.eval.data.export import ExportSettings, export  # noqa: PLC0415
-    from trajudge.eval.data.inputs import open_spec  # noqa: PLC0415
-    from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
     from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
     from trajudge.trajectories.needs import NOTHING  # noqa: PLC0415
 
     plan = planned.plan
     keys = set(plan.keys)
-    read = open_source(open_spec(plan.source.spec), keys.__contains__, NOTHING)
+    read = plan.source.read(keys.__contains__, NOTHING)
     representation = plan.manifest.options.get("representation")
     settings = ExportSettings(
         model=planned.config.model or planned.config.judge,

@@ -12,7 +12,7 @@ import numpy as np
 
 from trajudge.annotations import Annotation, Labels, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.data.inputs import Source, find_source, open_spec
+from trajudge.eval.data.inputs import DataSource
 from trajudge.eval.data.manifest import RunManifest, code_version, default_folder
 from trajudge.eval.runs.selection import Filters, select
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig
@@ -20,7 +20,6 @@ from trajudge.judges.model import Judge
 from trajudge.judges.registry import find_judge, make_judge, needs_of
 from trajudge.judges.training_set import key_hash, training_hashes
 from trajudge.trajectories.added import stable_dump
-from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.util.errors import UserError
@@ -31,7 +30,7 @@ class RunPlan:
     """``keys`` are judged, in this order; ``labels`` and ``annotations`` are theirs; ``needs`` is
     what the judge must see of each."""
 
-    source: Source
+    source: DataSource
     keys: tuple[TrajectoryKey, ...]
     labels: Labels
     judge_id: str
@@ -64,6 +63,7 @@ def make_plan(
     config: JudgeConfig,
     data: DataConfig,
     run: RunConfig,
+    source: DataSource,
     *,
     seed: int,
     judge_options: Mapping[str, Any],
@@ -71,7 +71,6 @@ def make_plan(
 ) -> RunPlan:
     """Settle everything. ``judge_options`` come from the model's capabilities, ``calls`` is what
     the manifest says of the model (model, endpoint, parameters). Raises UserError."""
-    source = find_source(data.data, data.annotations)
     labels = primary_labels(source.annotations)
     split = _split(data.split, labels)
     keys = _keys(data, source, labels, split, seed)
@@ -108,7 +107,7 @@ def _split(asked: str | None, labels: Labels) -> str:
 
 
 def _keys(
-    data: DataConfig, source: Source, labels: Labels, split: str, seed: int
+    data: DataConfig, source: DataSource, labels: Labels, split: str, seed: int
 ) -> list[TrajectoryKey]:
     """The selected keys, without reading a trajectory where its key is in its path."""
     found: list[TrajectoryKey] = []
@@ -117,7 +116,7 @@ def _keys(
         found.append(key)
         return False
 
-    for _ in open_source(open_spec(source.spec), note):
+    for _ in source.read(note):
         pass
     return select(
         found,

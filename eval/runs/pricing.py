@@ -3,7 +3,6 @@ sample of them."""
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -48,10 +47,10 @@ class CostEstimate(NamedTuple):
         )
 
 
-def dry_run(runs: Sequence[PlannedRun]) -> int:
+async def dry_run(runs: Sequence[PlannedRun]) -> int:
     """Price every judgment of every run, each prompt rendered and counted, and print it."""
     asked: set[str] = set()
-    rows = [(planned, _price_all(planned, asked)) for planned in runs]
+    rows = [(planned, await _price_all(planned, asked)) for planned in runs]
     for planned, found in rows:
         sys.stdout.write(described(planned.plan.judge_id, found, model=planned.config.model) + "\n")
     windows = {
@@ -63,32 +62,32 @@ def dry_run(runs: Sequence[PlannedRun]) -> int:
     return DONE
 
 
-def predict(runs: Sequence[PlannedRun]) -> float | None:
+async def predict(runs: Sequence[PlannedRun]) -> float | None:
     """The cost of all runs, extrapolated from a sample of each; None if a price is not known."""
     asked: set[str] = set()
-    return _total([_price_sample(planned, asked) for planned in runs])
+    return _total([await _price_sample(planned, asked) for planned in runs])
 
 
-def _price_all(planned: PlannedRun, asked: set[str]) -> CostEstimate:
+async def _price_all(planned: PlannedRun, asked: set[str]) -> CostEstimate:
     """``asked`` are the requests of the runs before, which the cache will answer; this run's are
     added."""
     if planned.model is None:
         return CostEstimate(len(planned.plan.keys), 0, 0, Usage(), 0.0)
     jobs = jobs_of(planned.plan, planned.run.samples, (), LoadReport(), strict=planned.data.strict)
-    return asyncio.run(_price(planned.model, planned.plan, jobs, asked))
+    return await _price(planned.model, planned.plan, jobs, asked)
 
 
-def _price_sample(planned: PlannedRun, asked: set[str]) -> CostEstimate:
+async def _price_sample(planned: PlannedRun, asked: set[str]) -> CostEstimate:
     """An extrapolation from at most ``SAMPLED`` trajectories, drawn with the run's seed."""
     plan = planned.plan
     if planned.model is None:
-        return _price_all(planned, asked)
+        return await _price_all(planned, asked)
     rng = np.random.default_rng(planned.calls.seed)
     count = min(SAMPLED, len(plan.keys))
     drawn = {plan.keys[i] for i in rng.choice(len(plan.keys), size=count, replace=False)}
     some = plan.with_keys([key for key in plan.keys if key in drawn])
     jobs = jobs_of(some, 1, (), LoadReport(), strict=False)
-    found = asyncio.run(_price(planned.model, some, islice(jobs, count), asked))
+    found = await _price(planned.model, some, islice(jobs, count), asked)
     return found.times(len(plan.keys) * planned.run.samples)
 
 

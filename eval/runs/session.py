@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from trajudge.eval.data.call_log import PAYMENTS, spent_in
@@ -18,21 +18,15 @@ from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import Job, LoadReport, jobs_of, skipped
 from trajudge.eval.runs.outputs import write_results
 from trajudge.eval.runs.progress import Progress, telling
-from trajudge.eval.runs.workers import (
-    Interrupted,
-    StopSignal,
-    graceful_interrupt,
-    judge_all,
-    run_interruptible,
-)
+from trajudge.eval.runs.workers import Interrupted, StopSignal, judge_all
 from trajudge.eval.windows import guesses
+from trajudge.judges.asked import NoModel
 from trajudge.judges.engine import Payments
 from trajudge.judges.judging import RecordingAsk, judge_trajectory
-from trajudge.judges.model import Judgment, Reply, Status
+from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.exits import DONE, FAILURES, INTERRUPTED
-from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
     from trajudge.eval.scoring.compute import Scores
@@ -42,31 +36,52 @@ log = logging.getLogger(__name__)
 
 
 class RunResult(NamedTuple):
-    """What a run has come to: its exit code, what it is scored from, what to tell the user."""
+    """What a run has come to: its exit code, what it is scored from, and what to tell the user:
+    ``warnings`` of the data and the judgments, ``notes`` on where the run stands."""
 
     code: int
     judgments: list[Judgment]
     rewards: dict[TrajectoryKey, float | None]
     scores: Scores
+    warnings: tuple[str, ...]
     notes: tuple[str, ...]
+
+
+async def run_all(runs: Sequence[PlannedRun], stop: StopSignal) -> list[RunResult]:
+    """Execute the runs one after the other, within one budget, until ``stop`` is interrupted.
+
+    Raises UserError as ``RunSession.execute``.
+    """
+    results: list[RunResult] = []
+    spent: dict[str, float] = {}
+    for planned in runs:
+        results.append(await RunSession(planned, spent, stop).execute())
+        spent |= spent_in(planned.plan.folder, results[-1].judgments)
+        if results[-1].code == INTERRUPTED:
+            break
+        stop.forget_budget()
+    return results
 
 
 class RunSession:
     """Judges what the run's folder does not hold yet, then scores all of it.
 
-    ``elsewhere`` is what other runs of the same command paid, by request (``eval.data.call_log``).
+    ``elsewhere`` is what other runs of the same command paid, by request (``eval.data.call_log``);
+    ``stop`` ends it early. Signals are the caller's: a loop may be in any thread.
     """
 
-    def __init__(self, planned: PlannedRun, elsewhere: Mapping[str, float]) -> None:
+    def __init__(
+        self, planned: PlannedRun, elsewhere: Mapping[str, float], stop: StopSignal
+    ) -> None:
         self.planned = planned
         self.plan = planned.plan
         self.model = planned.model
         self.elsewhere = elsewhere
-        self.stop = StopSignal()
+        self.stop = stop
         self.report = LoadReport()
         self.total = len(planned.plan.keys) * planned.run.samples
 
-    def execute(self) -> RunResult:
+    async def execute(self) -> RunResult:
         """Judge, score, write the results.
 
         Raises UserError for a folder of another run or one that another process is at work in, an
@@ -74,9 +89,9 @@ class RunSession:
         server, a full disk). The journal keeps whatever was judged until then.
         """
         with locked_folder(self.plan.folder), run_log(self.plan.folder):
-            return self._execute()
+            return await self._execute()
 
-    def _execute(self) -> RunResult:
+    async def _execute(self) -> RunResult:
         plan = self.plan
         sent = merged(earlier_sent(plan.folder))
         open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
@@ -85,14 +100,14 @@ class RunSession:
             self.report.rewards.update(read_rewards(plan.folder))
         with Journal(plan.folder) as journal:
             try:
-                run_interruptible(self._judge(journal))
+                await self._judge(journal)
             finally:
                 write_rewards(plan.folder, self.report.rewards)
             judgments = journal.finish(keys_in_order(plan.keys))
         rewards = self.report.rewards
-        scores = write_results(self.planned, judgments, rewards)
-        notes = tuple(self._notes(judgments))
-        return RunResult(self._code(judgments), judgments, rewards, scores, notes)
+        scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
+        warnings, notes = tuple(self._warnings(judgments)), tuple(self._notes(judgments))
+        return RunResult(self._code(judgments), judgments, rewards, scores, warnings, notes)
 
     async def _judge(self, journal: Journal) -> None:
         planned, plan = self.planned, self.plan
@@ -101,7 +116,7 @@ class RunSession:
         here = spent_in(plan.folder, journal.judgments.values())
         spent, payments = sum({**self.elsewhere, **here}.values()), Payments(plan.folder / PAYMENTS)
         engines = self.model.open_engines(spent, payments) if self.model else None
-        with self._graceful(engines):
+        with self.stop.heard_by(engines.stop if engines else None):
             try:
                 await self._judge_with(engines, journal, jobs, min(self.total, len(done)))
             finally:
@@ -147,15 +162,6 @@ class RunSession:
                 plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
             )
 
-    @contextmanager
-    def _graceful(self, engines: Engines | None) -> Iterator[None]:
-        def stop(reason: Interrupted) -> None:
-            if engines:
-                engines.stop(reason)
-
-        with graceful_interrupt(self.stop, stop):
-            yield
-
     def _failed(self, judgments: list[Judgment]) -> bool:
         """Whether more judgments failed than ``--max-failures`` allows."""
         failed = sum(judgment.status is not Status.OK for judgment in judgments)
@@ -168,9 +174,7 @@ class RunSession:
         return FAILURES if self._failed(judgments) else DONE
 
     def _notes(self, judgments: list[Judgment]) -> Iterator[str]:
-        """What deserves attention once the tables are shown."""
-        for warning in self._warnings(judgments):
-            yield f"warning: {one_line(warning)}"
+        """Where the run is, and why it is not whole."""
         yield f"the run is in {self.plan.folder}"
         if self.stop.reason is not None:
             yield (
@@ -214,12 +218,3 @@ def to_refresh(earlier: Judgment | None) -> frozenset[str]:
         return frozenset()
     culprits = {c.request for c in earlier.calls if c.finish == _CULPRITS[earlier.status]}
     return frozenset(culprits or {call.request for call in earlier.calls})
-
-
-class NoModel:
-    """The ``ask`` of a judge that needs no model."""
-
-    calls: tuple[()] = ()
-
-    async def __call__(self, *messages: object, **parameters: object) -> Reply:
-        raise AssertionError("a judge without a model asked one")

@@ -28,10 +28,34 @@ class Interrupted(Exception):
 
 
 class StopSignal:
-    """Why a run ends early; None as long as it goes on."""
+    """Why a run ends early; ``reason`` is None as long as it goes on."""
 
     def __init__(self) -> None:
         self.reason: BudgetSpent | Interrupted | None = None
+        self._listeners: list[Callable[[Interrupted], None]] = []
+
+    def interrupt(self) -> None:
+        """Begin nothing new, and tell whoever listens. Belongs into the thread of the loop."""
+        self.reason = interrupted = Interrupted("interrupted")
+        for tell in self._listeners:
+            tell(interrupted)
+
+    @contextmanager
+    def heard_by(self, listener: Callable[[Interrupted], None] | None) -> Iterator[None]:
+        """Call ``listener`` (None: nobody) at an interruption while the block runs."""
+        if listener is None:
+            yield
+            return
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+    def forget_budget(self) -> None:
+        """Go on after a run whose budget is spent: the next one may need no call."""
+        if isinstance(self.reason, BudgetSpent):
+            self.reason = None
 
 
 async def judge_all(
@@ -112,23 +136,19 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def graceful_interrupt(stop: StopSignal, told: Callable[[Interrupted], None]) -> Iterator[None]:
-    """Set ``stop`` and call ``told`` at the first Ctrl-C, cancel the task at the second, and end
-    the process at the third, which loses nothing that was answered. SIGTERM is a Ctrl-C."""
+def graceful_interrupt(stop: StopSignal) -> Iterator[None]:
+    """Interrupt ``stop`` at the first Ctrl-C, cancel the task at the second, and end the process
+    at the third, which loses nothing that was answered. SIGTERM is a Ctrl-C."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     if task is None:
         raise RuntimeError("graceful_interrupt belongs into a task")
     steps: Iterator[Callable[[], object]]
 
-    def first() -> None:
-        stop.reason = Interrupted("interrupted")
-        told(stop.reason)
-
     def come() -> None:
         next(steps, _end)()
 
-    steps = iter((first, task.cancel))
+    steps = iter((stop.interrupt, task.cancel))
     earlier = {number: signal.getsignal(number) for number in SIGNALS}
     for number in SIGNALS:
         loop.add_signal_handler(number, come)

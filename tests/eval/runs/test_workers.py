@@ -104,7 +104,7 @@ async def test_ctrl_c_finishes_what_is_under_way_and_begins_nothing() -> None:
         await asyncio.sleep(0.05)
         return judged(job)
 
-    with graceful_interrupt(stop, told.append):
+    with graceful_interrupt(stop), stop.heard_by(told.append):
         await judge_all(jobs(100), judge, width=3, record=recorded.append, stop=stop)
     assert isinstance(stop.reason, Interrupted)
     assert told == [stop.reason]
