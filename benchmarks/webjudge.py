@@ -28,7 +28,7 @@ from trajudge.eval.data.journal import Journal
 from trajudge.eval.runs.jobs import Job
 from trajudge.eval.runs.workers import StopSignal, judge_all
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.engine import Asking, Budget, Cache, Engines, Gate, Retry
+from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Gate, Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status, Usage
 from trajudge.judges.registry import make_judge, needs_of
@@ -88,7 +88,7 @@ async def judge(url: str, trajectories: list[Trajectory], concurrency: int, fold
 
     async def judge_one(job: Job) -> Judgment:
         assert isinstance(job.item, Trajectory)
-        ask = Asking(
+        ask = EngineClient(
             engines[MODEL],
             MODEL,
             {"temperature": 0, "max_tokens": 500},

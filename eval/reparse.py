@@ -13,7 +13,7 @@ from trajudge.trajectories.util.exits import DONE, Parser, user_errors
 
 if TYPE_CHECKING:
     from trajudge.judges.model import Judge, Judgment
-    from trajudge.judges.replies.replay import ReplyOf
+    from trajudge.judges.replies.replay_client import ReplyOf
     from trajudge.trajectories.model import Trajectory, TrajectoryKey
     from trajudge.trajectories.needs import Needs
 
@@ -143,14 +143,14 @@ async def _reparse(
 ) -> Reparsed:
     from trajudge.judges.judging import judge_trajectory  # noqa: PLC0415
     from trajudge.judges.model import Status  # noqa: PLC0415
-    from trajudge.judges.replies.replay import NotRecorded, Replay  # noqa: PLC0415
+    from trajudge.judges.replies.replay_client import NotRecorded, ReplayClient  # noqa: PLC0415
     from trajudge.trajectories.needs import NOTHING  # noqa: PLC0415
 
     if judgment.status in (Status.PROVIDER_ERROR, Status.SKIPPED):
         return Reparsed(judgment, f"no whole set of replies ({judgment.status})")
     if trajectory is None:
         return Reparsed(judgment, "the data no longer holds the trajectory")
-    replay = Replay(judgment, reply_of)
+    replay = ReplayClient(judgment, reply_of)
     try:
         # What was shown is told by the recorded requests, pictures by their hash.
         found = await judge_trajectory(

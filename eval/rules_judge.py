@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from trajudge.judges.model import Ask, Skipped, Verdict
+from trajudge.judges.model import ModelClient, Skipped, Verdict
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.util.errors import UserError
@@ -77,7 +77,7 @@ class Verified:
         self.prompt_hash = _digest(options.tasks)
         self._evaluator = VerifiedEvaluator(Mode(options.mode), _hosts(options.config))
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises Skipped."""
         from trajudge.rules.verified.runs.files import read_trace  # noqa: PLC0415
         from trajudge.rules.verified.state import run_states  # noqa: PLC0415
@@ -123,7 +123,7 @@ class WebArena:
         sites = {name: urls[0] for name, urls in _hosts(options.config).items() if urls}
         self._evaluator = WebArenaEvaluator(sites=sites)
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises Skipped."""
         from trajudge.rules.webarena import Trace  # noqa: PLC0415
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trajudge.judges.model import Call
-from trajudge.trajectories.ladder import Rung
+from trajudge.trajectories.truncation import TruncationLevel
 
-WHOLE = Rung.FULL.label
-RUNGS = (*(rung.label for rung in Rung), "fewer", "other")
+WHOLE = TruncationLevel.FULL.label
+RUNGS = (*(rung.label for rung in TruncationLevel), "fewer", "other")
 """From a prompt that shows everything downwards; ``fewer`` are screenshots, ``other`` is what a
 judge of the user's own calls it."""
 

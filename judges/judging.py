@@ -1,4 +1,4 @@
-"""One judge on one trajectory: whatever happens becomes a judgment with a status."""
+"""Run one judge on one trajectory: every outcome becomes a judgment with a status."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
-from trajudge.judges.model import Ask, Call, Judge, Judgment, Skipped, Status, Verdict
+from trajudge.judges.model import Call, Judge, Judgment, ModelClient, Skipped, Status, Verdict
 from trajudge.judges.replies.parsing import ParseFailure
-from trajudge.judges.replies.reading import Unread
+from trajudge.judges.replies.stage_replies import ReplyParseError
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import EVERYTHING, Needs, check_pictures, needed_pictures
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.util.errors import ImageUnreadable
 
 
-class RecordingAsk(Ask, Protocol):
-    """An Ask that keeps the calls it made, in order."""
+class RecordedClient(ModelClient, Protocol):
+    """A ModelClient that keeps the calls it made, in order."""
 
     @property
     def calls(self) -> Sequence[Call]: ...
@@ -27,17 +27,16 @@ async def judge_trajectory(
     judge_id: str,
     judge: Judge,
     trajectory: Trajectory,
-    ask: RecordingAsk,
+    ask: RecordedClient,
     sample: int = 0,
     *,
     needs: Needs = EVERYTHING,
 ) -> Judgment:
-    """The judgment, with the status of what went wrong and the calls that were made.
+    """Judge a trajectory and return the judgment, with the status of a failure and the calls made.
 
-    A run of which a picture that the judge ``needs`` cannot be read is skipped before anything is
-    asked. ``ask`` is fresh for this trajectory. Errors that are neither the model's, the
-    provider's nor the trajectory's (a mistake in the judge's code, the user's interruption) are
-    not caught.
+    A run of which a picture that the judge ``needs`` cannot be read is skipped before any call.
+    ``ask`` is fresh for this trajectory. Errors that are neither the model's, the provider's nor
+    the trajectory's (a bug in the judge's code, the user's interruption) are not caught.
     """
     calls: Sequence[Call] = ()
     try:
@@ -64,8 +63,9 @@ FAILURES = (ParseFailure, CallFailed, Skipped, ImageUnreadable, MissingObservati
 
 
 def _status(error: Exception) -> Status:
-    """A reply that could not be read because it ran out of output tokens is truncated."""
-    if isinstance(error, Unread) and error.reply.finish == "length":
+    """Map a failure to its status. A reply that cannot be parsed because it ran out of output
+    tokens is truncated."""
+    if isinstance(error, ReplyParseError) and error.reply.finish == "length":
         return Status.TRUNCATED
     if isinstance(error, ParseFailure):
         return Status.UNPARSABLE
@@ -77,8 +77,8 @@ def _status(error: Exception) -> Status:
 
 
 def _marked(calls: Sequence[Call], error: Exception) -> Sequence[Call]:
-    """The ledger in which the reply that could not be read ends as ``unparsable``."""
-    if not isinstance(error, Unread) or error.reply.finish != "stop":
+    """Mark the call whose reply could not be parsed as ``unparsable`` in the ledger."""
+    if not isinstance(error, ReplyParseError) or error.reply.finish != "stop":
         return calls
     return [
         call.model_copy(update={"finish": "unparsable"})

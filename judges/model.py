@@ -1,5 +1,8 @@
-"""The nouns of judging: Request -> Reply is one model call, Verdict what a judge read in it,
-Judgment the verdict on one trajectory with its status and what it cost."""
+"""Data model of judging.
+
+A Request gets a Reply (one model call); a judge reads a Verdict in the replies; a Judgment is the
+verdict on one trajectory with its status and its cost.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class Text(Record):
 
 
 class Picture(Record):
-    """An encoded image, as it will be sent. ``width`` and ``height`` in pixels."""
+    """An encoded image as it is sent. ``width`` and ``height`` in pixels."""
 
     kind: Literal["image"] = "image"
     sha256: str
@@ -80,9 +83,12 @@ class Request(Record):
 
 
 class Usage(Record):
-    """Tokens of one call. ``input`` are those billed in full: the prompt's tokens are
-    ``input + cache_read + cache_write``. ``reasoning`` is a part of ``output``, ``image`` a part
-    of ``input`` where the provider tells it apart."""
+    """Tokens of one call.
+
+    ``input`` are those billed in full: the prompt's tokens are ``input + cache_read +
+    cache_write``. ``reasoning`` is a part of ``output``, ``image`` a part of ``input`` where the
+    provider reports it.
+    """
 
     input: int = 0
     cache_read: int = 0
@@ -99,11 +105,11 @@ USAGE_FIELDS = tuple(Usage.model_fields)
 
 
 class Reply(Record):
-    """What the model answered.
+    """A model's answer.
 
     ``finish``: ``stop``, ``length`` (ran out of output tokens) or ``refused``. ``parameters`` are
-    the ones really sent. ``seconds`` is the latency of the call that was made, also when the
-    reply comes from the cache.
+    those that were sent. ``seconds`` is the latency of the original call, also when the reply comes
+    from the cache.
     """
 
     text: str
@@ -116,10 +122,10 @@ class Reply(Record):
 
 
 class Verdict(Record):
-    """What a judge says of a trajectory. None: not asked, or not answered.
+    """A judge's labels for a trajectory. None: not asked, or not answered.
 
     ``scores`` are numbers beside the ``score`` of success, by name; ``fallback`` says what had to
-    be mended to read the reply, "" if nothing.
+    be repaired to parse the reply, "" if nothing.
     """
 
     success: bool | None = None
@@ -133,9 +139,12 @@ class Verdict(Record):
 
 
 class Call(Record):
-    """One call of a judgment, as its ledger shows it. ``cost`` in US dollars, None if the price
-    is not known. ``seconds`` and ``cached`` tell of this run only and are kept out of
-    ``judgments.jsonl``, so that an interrupted run ends with the same bytes."""
+    """One model call of a judgment, as recorded in its ledger.
+
+    ``cost`` in US dollars, None if the price is not known. ``seconds`` and ``cached`` hold for this
+    run only and are left out of ``judgments.jsonl``, so that an interrupted run ends with the same
+    bytes.
+    """
 
     stage: str
     request: str
@@ -167,14 +176,15 @@ class Judgment(Record):
     calls: tuple[Call, ...] = ()
 
 
-class Ask(Protocol):
-    """How a judge reaches a model: messages in, reply out; everything else is hidden.
+class ModelClient(Protocol):
+    """Interface through which a judge calls a model: messages in, reply out; everything else is
+    hidden.
 
-    ``stage`` names the call in the ledger, ``rung`` the step of the truncation ladder that the
-    prompt was cut to. ``model`` names another model than the run's own, one that the judge's
-    options gave it (a captioner). ``assume`` is a reply of the kind that is expected: a dry run,
-    which gets none, goes on from it and takes its length. ``parameters`` override the run's
-    (``max_tokens``, ``temperature``, ...). Raises CallFailed (``judges.adapters.errors``).
+    ``stage`` names the call in the ledger, ``rung`` the truncation level of the prompt. ``model``
+    names another model than the run's own, one that the judge's options gave it (a captioner).
+    ``assume`` is a reply of the expected kind: a dry run, which gets none, continues with it and
+    takes its length. ``parameters`` override the run's (``max_tokens``, ``temperature``, ...).
+    Raises CallFailed (``judges.adapters.errors``).
     """
 
     def __call__(
@@ -189,6 +199,10 @@ class Ask(Protocol):
     ) -> Awaitable[Reply]: ...
 
 
+Ask = ModelClient
+"""The name of the first version, for judges that users wrote then."""
+
+
 class Judge(Protocol):
     """Reads a trajectory and gives a verdict.
 
@@ -197,8 +211,8 @@ class Judge(Protocol):
     CallFailed into a Judgment with the status.
     """
 
-    def __call__(self, trajectory: Trajectory, ask: Ask) -> Awaitable[Verdict]: ...
+    def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Awaitable[Verdict]: ...
 
 
 class Skipped(Exception):
-    """This judge cannot judge this trajectory; the message says what is missing."""
+    """The judge cannot judge this trajectory; the message says what is missing."""

@@ -14,7 +14,7 @@ from trajudge.judges.entry import Entry
 from trajudge.judges.model import Judge
 from trajudge.judges.options import read_options
 from trajudge.judges.plugins import check_needs
-from trajudge.judges.prompting.reader import Reader
+from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.trajectories.util.errors import UserError
@@ -231,6 +231,6 @@ def _id(name: str, entry: Entry, options: Record) -> str:
         default = type(options).model_fields[option].default
         if option in ("representation", "variant"):
             parts.append(f"{value}")
-        elif value.model if isinstance(value, Reader) else value != default:
+        elif value.model if isinstance(value, AuxiliaryModel) else value != default:
             parts.append(f"{option}-{value}")
     return "-".join(parts)

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from trajudge.judges.asked import Asked, Asker
 from trajudge.judges.cards import card_of
+from trajudge.judges.client import BaseClient, CallArgs
 from trajudge.judges.entry import Entry
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.model import Judge, Message, Picture, Reply
@@ -27,8 +27,8 @@ HEAD: Row = ("judge", "sees", "calls", "answers", "paper")
 
 
 def rows() -> list[Row]:
-    """A row for every judge, in the registry's order; after them those of installed packages, whose
-    code is not run to list it."""
+    """List a row per judge, in the registry's order; then those of installed packages, whose code
+    is not run to list it."""
     ours = [
         _row(name, entry, card)
         for name, entry in JUDGES.items()
@@ -41,8 +41,8 @@ def rows() -> list[Row]:
 
 
 def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> str:
-    """Card, options and prompts of a judge, as Markdown. Raises UserError for a judge or an
-    option that is not there."""
+    """Describe a judge as Markdown: card, options and prompts. Raises UserError for an unknown
+    judge or option."""
     entry = find_judge(name)
     # A judge without a prompt may not be complete without a trained model or its members.
     judge_id, judge = make_judge(name, options) if entry.needs_model else (name, None)
@@ -54,7 +54,7 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     lines += ["## Options", "", *_options(name, entry, options), ""]
     if judge is not None:
         lines += ["## Needs", "", *_needs(needs_of(name, options)), ""]
-        lines += [f"## Prompts for {trajectory.key}", "", *_asked(judge, trajectory)]
+        lines += [f"## Prompts for {trajectory.key}", "", *_prompt_lines(judge, trajectory)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -77,7 +77,7 @@ def _options(name: str, entry: Entry, given: Mapping[str, Any]) -> Iterator[str]
 
 
 def _needs(needs: Needs) -> Iterator[str]:
-    """What a run must show, and without what it is skipped."""
+    """Yield what a run must show; without it the run is skipped."""
     for name in ("screenshots", "trees"):
         yield f"{name}: {', '.join(map(str, getattr(needs, name))) or 'none'}"
     yield f"pictures of the goal: {'yes' if needs.goal_images else 'no'}"
@@ -86,20 +86,21 @@ def _needs(needs: Needs) -> Iterator[str]:
         yield f"skipped without: {', '.join(needs.requires)}"
 
 
-def _asked(judge: Judge, trajectory: Trajectory) -> list[str]:
-    """The first call of every stage, its pictures by their size, and how many follow like it."""
-    listener = _Listener()
+def _prompt_lines(judge: Judge, trajectory: Trajectory) -> list[str]:
+    """Render the first call of every stage, pictures by their size, and count the calls that
+    follow."""
+    client = _PreviewClient()
 
     async def judge_it() -> None:
         with suppress(*FAILURES):
-            await judge(trajectory, listener)
+            await judge(trajectory, client)
 
     asyncio.run(judge_it())
-    return listener.lines()
+    return client.lines()
 
 
-class _Listener(Asker):
-    """An ask that writes down what it is asked, and answers as the judge assumes."""
+class _PreviewClient(BaseClient):
+    """Model client that writes down the prompts, and answers with the assumed replies."""
 
     def __init__(self) -> None:
         self._first: dict[str, list[str]] = {}
@@ -113,11 +114,11 @@ class _Listener(Asker):
             written += [title, "", *lines]
         return written
 
-    async def answer(self, asked: Asked) -> Reply:
-        self._count[asked.stage] += 1
-        if asked.stage not in self._first:
-            self._first[asked.stage] = list(_lines(asked.messages))
-        return Reply(text=asked.assume)
+    async def answer(self, call_args: CallArgs) -> Reply:
+        self._count[call_args.stage] += 1
+        if call_args.stage not in self._first:
+            self._first[call_args.stage] = list(_lines(call_args.messages))
+        return Reply(text=call_args.assume)
 
 
 def _lines(messages: Sequence[Message]) -> Iterator[str]:

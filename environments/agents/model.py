@@ -17,15 +17,15 @@ from trajudge.environments.agents.protocol import GaveUp, Job, NotPlayed
 from trajudge.environments.chromium.action_syntax import SIGNATURES, BadAction, Parameter, parse
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.model import Message, Picture, Reply, Text
-from trajudge.judges.prompting.fitting import told_budget
 from trajudge.judges.prompting.pictures import picture, picture_tokens
+from trajudge.judges.prompting.truncated_prompts import budget_after_overflow
 from trajudge.judges.replies.parsing import without_thinking
 from trajudge.prompts.render import Prompt, load_prompt
-from trajudge.trajectories.ladder import View as Shown
-from trajudge.trajectories.ladder import views
 from trajudge.trajectories.model import Step, Trajectory
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
+from trajudge.trajectories.truncation import TruncatedView as Shown
+from trajudge.trajectories.truncation import views
 from trajudge.trajectories.util.errors import ImageUnreadable
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class ModelAgent:
                 )
             except ContextOverflow as error:
                 around = handle.max_prompt_tokens - budget
-                told = told_budget(error, cut.tokens + around)
+                told = budget_after_overflow(error, cut.tokens + around)
                 shorter.room = None if told is None else told - around
         raise NotPlayed(f"{handle.model}: the page does not fit its window however it is cut")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.environments.agents.protocol import Halted, NotPlayed
 from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
-from trajudge.judges.engine import Asking, BudgetSpent
+from trajudge.judges.engine import BudgetSpent, EngineClient
 from trajudge.judges.model import Message, Reply
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.errors import UserError
@@ -39,17 +39,17 @@ class AgentModelClient:
         self._engines = engines
         self._loop = loop
 
-    def start_run(self, attempt: int) -> Asking:
+    def start_run(self, attempt: int) -> EngineClient:
         """Return the ledger of one run, for ``ask``; replies of another attempt are others."""
         return self.handle.ask(self._engines, attempt, refresh=())
 
-    def ask(self, asking: Asking, messages: Sequence[Message], rung: str) -> Reply:
+    def ask(self, client: EngineClient, messages: Sequence[Message], rung: str) -> Reply:
         """Return the model's reply.
 
         Raises ContextOverflow and Refused, which say something of the prompt; NotPlayed where this
         call failed for good; Halted where no call can succeed (no key, the budget is spent).
         """
-        work = asking(messages, stage="action", rung=rung)
+        work = client(messages, stage="action", rung=rung)
         try:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except (ContextOverflow, Refused):

@@ -16,7 +16,7 @@ from trajudge.environments.stages.model import Plan, Proposal, Specification, Te
 from trajudge.environments.stages.wording import fault
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.engine.budget import BudgetSpent
-from trajudge.judges.model import Ask, Message, Reply, Text
+from trajudge.judges.model import Message, ModelClient, Reply, Text
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.util.errors import UserError
 
@@ -38,7 +38,7 @@ class _Reply(BaseModel):
 
 
 async def plan(
-    specification: Specification, rng: np.random.Generator, ask: Ask | None = None
+    specification: Specification, rng: np.random.Generator, ask: ModelClient | None = None
 ) -> Plan:
     """Return the scenarios in a drawn order, the applications in turn; with a model those that it
     chose (all where it chose none) and the wordings of its that keep to the rules. Raises UserError
@@ -79,7 +79,7 @@ def _known(apps: Sequence[str]) -> list[str]:
 
 
 async def _proposals(
-    specification: Specification, app: App, scenarios: Sequence[Scenario], ask: Ask
+    specification: Specification, app: App, scenarios: Sequence[Scenario], ask: ModelClient
 ) -> tuple[dict[str, tuple[str, ...]], list[Proposal]]:
     """Return the wordings by scenario that the model chose, and what of its reply was dropped."""
     try:

@@ -15,7 +15,7 @@ from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.runs.models import ModelHandle
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.engine.budget import BudgetSpent
-from trajudge.judges.model import Ask, Message, Text
+from trajudge.judges.model import Message, ModelClient, Text
 from trajudge.prompts.render import load_prompt
 
 KINDS = {
@@ -51,7 +51,7 @@ def explain(cases: Sequence[Mismatch], handle: ModelHandle) -> list[Mismatch]:
     return asyncio.run(run())
 
 
-async def explain_one(case: Mismatch, ask: Ask, model: str) -> Mismatch:
+async def explain_one(case: Mismatch, ask: ModelClient, model: str) -> Mismatch:
     """The case with its explanation; a failed call or an unreadable reply leaves the kind open."""
     try:
         reply = await ask(messages(case), stage="mismatch")

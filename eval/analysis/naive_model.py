@@ -10,7 +10,7 @@ from trajudge.eval.runs.models import ModelHandle
 from trajudge.eval.runs.pricing import CostEstimate, priced
 from trajudge.eval.runs.workers import StopSignal, graceful_interrupt, judge_all
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.model import Ask, Call, Message, Reply, Text
+from trajudge.judges.model import Call, Message, ModelClient, Reply, Text
 from trajudge.prompts.render import load_prompt
 from trajudge.rules.blind.agents import TASK_TYPES, AuditedTask, NaiveAgent, NoAnswer
 from trajudge.rules.output import progress_line
@@ -128,7 +128,7 @@ async def ask_all(audit: Audit, handle: ModelHandle, spent: float = 0.0) -> Aske
     return made
 
 
-async def _answered(ask: Ask, task: AuditedTask, kind: str) -> str | NoAnswer:
+async def _answered(ask: ModelClient, task: AuditedTask, kind: str) -> str | NoAnswer:
     try:
         return answer_of(await ask(messages(task, kind), stage="naive"), kind)
     except CallFailed as error:

@@ -20,22 +20,22 @@ from trajudge.judges.adapters.base import Adapter
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.adapters.windows import Window
 from trajudge.judges.engine import (
-    Asking,
     Budget,
     Cache,
-    DryLine,
-    DryRun,
+    DryRunClient,
+    DryRunRoute,
+    EngineClient,
     Engines,
     Gate,
-    Line,
+    ModelRoute,
     Payments,
     Retry,
 )
 from trajudge.judges.model import Picture, Request, Text, Usage
 from trajudge.judges.models.capabilities import Capability, capability
 from trajudge.judges.models.prices import Prices, load_prices
+from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.pictures import ImageLimits
-from trajudge.judges.prompting.reader import Reader
 from trajudge.trajectories.tokens import (
     ImagePricing,
     count_tokens,
@@ -115,10 +115,10 @@ class ModelHandle:
         reserved: int = self.calls.max_tokens
         return max(1, self.known.context - reserved)
 
-    def reader(self, role: str) -> Reader:
+    def reader(self, role: str) -> AuxiliaryModel:
         """The model of that role as a judge's options name it; the judge's own by default."""
         handle = self.others.get(role, self)
-        return Reader(
+        return AuxiliaryModel(
             model=None if handle is self else handle.model,
             max_prompt_tokens=handle.max_prompt_tokens,
             images=handle.images,
@@ -183,13 +183,13 @@ class ModelHandle:
             budget=budget,
         )
 
-    def ask(self, engines: Engines, sample: int, *, refresh: Container[str]) -> Asking:
+    def ask(self, engines: Engines, sample: int, *, refresh: Container[str]) -> EngineClient:
         """The ``ask`` of one judgment."""
         lines = [
-            Line(engines[model], model, handle.parameters, handle.estimate, handle.worst_case)
+            ModelRoute(engines[model], model, handle.parameters, handle.estimate, handle.worst_case)
             for model, handle in self.handles.items()
         ]
-        return Asking(
+        return EngineClient(
             engines[self.model],
             self.model,
             self.parameters,
@@ -200,13 +200,13 @@ class ModelHandle:
             others=lines[1:],
         )
 
-    def dry_ask(self, cache: Cache, sample: int) -> DryRun:
+    def dry_ask(self, cache: Cache, sample: int) -> DryRunClient:
         """An ``ask`` that only prices."""
         lines = [
-            DryLine(handle.adapter.endpoint, model, handle.parameters, handle.estimate)
+            DryRunRoute(handle.adapter.endpoint, model, handle.parameters, handle.estimate)
             for model, handle in self.handles.items()
         ]
-        return DryRun(
+        return DryRunClient(
             self.adapter.endpoint,
             self.model,
             self.parameters,

@@ -20,9 +20,9 @@ from trajudge.eval.runs.outputs import write_results
 from trajudge.eval.runs.progress import Progress, telling
 from trajudge.eval.runs.workers import Interrupted, StopSignal, judge_all
 from trajudge.eval.windows import guesses
-from trajudge.judges.asked import NoModel
+from trajudge.judges.client import NoModel
 from trajudge.judges.engine import Payments
-from trajudge.judges.judging import RecordingAsk, judge_trajectory
+from trajudge.judges.judging import RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
@@ -154,7 +154,7 @@ class RunSession:
         plan = self.plan
         if isinstance(job.item, Unreadable):
             return skipped(plan.judge_id, job.key, job.sample, job.item)
-        ask: RecordingAsk = NoModel()
+        ask: RecordedClient = NoModel()
         if self.model and engines:
             ask = self.model.ask(engines, job.sample, refresh=refresh)
         with counting_for(encoding_of(self.model.model) if self.model else None):

@@ -1,13 +1,13 @@
-"""How a run's requests reach a model: each one once, in turn, kept on the disk, within the limits.
+"""Requests on their way to a model: cached, deduplicated, rate limited, retried, within a budget.
 
-``Engine`` puts the parts together; ``Asking`` is what a judge sees of it. A judge knows no cache,
-no retry and no limit, and an adapter knows none either.
+``Engine`` puts the parts together; a judge reaches it through an ``EngineClient``. A judge knows no
+cache, no retry and no limit, and an adapter knows none either.
 """
 
 from __future__ import annotations
 
-from trajudge.judges.engine.asking import Asking, DryLine, DryRun, Line
 from trajudge.judges.engine.budget import Budget, BudgetSpent, Price
+from trajudge.judges.engine.clients import DryRunClient, DryRunRoute, EngineClient, ModelRoute
 from trajudge.judges.engine.engine import Answer, Engine, Estimate
 from trajudge.judges.engine.engines import Engines
 from trajudge.judges.engine.limiting.gate import Gate
@@ -17,17 +17,17 @@ from trajudge.judges.engine.store.payments import Payments
 
 __all__ = [
     "Answer",
-    "Asking",
     "Budget",
     "BudgetSpent",
     "Cache",
-    "DryLine",
-    "DryRun",
+    "DryRunClient",
+    "DryRunRoute",
     "Engine",
+    "EngineClient",
     "Engines",
     "Estimate",
     "Gate",
-    "Line",
+    "ModelRoute",
     "Payments",
     "Price",
     "Retry",

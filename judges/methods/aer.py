@@ -6,17 +6,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
-from trajudge.judges.prompting.fitting import ask_of_steps, conversation, words
+from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
+from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.pictures import ImageLimits, picture
-from trajudge.judges.prompting.reader import Reader
+from trajudge.judges.prompting.truncated_prompts import (
+    ask_about_steps,
+    conversation,
+    template_variables,
+)
 from trajudge.judges.replies.parsing import parse_status_line
-from trajudge.judges.replies.reading import about, read, read_whole, some_text
+from trajudge.judges.replies.stage_replies import (
+    error_context,
+    nonempty_text,
+    parse_complete_reply,
+    parse_reply,
+)
 from trajudge.prompts.render import Prompt, load_prompt
-from trajudge.trajectories.ladder import View
 from trajudge.trajectories.model import Observation, Record, Trajectory
 from trajudge.trajectories.needs import FINAL, Needs
 from trajudge.trajectories.represent import final_screenshot
+from trajudge.trajectories.truncation import TruncatedView
 
 ASSUMED_CAPTION = "The page shows a list of results, its filters and a confirmation. " * 12
 
@@ -44,7 +53,7 @@ class AerVOptions(AerOptions):
 class AerCOptions(AerOptions):
     """``captioner`` is shown the screenshot, the judge's own model is not."""
 
-    captioner: Reader = Reader()
+    captioner: AuxiliaryModel = AuxiliaryModel()
 
 
 class AerV:
@@ -55,7 +64,7 @@ class AerV:
         self._form = _Form(options, final="screenshot")
         self.prompt_hash = self._form.prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
         shown = picture(final_screenshot(trajectory), self._images)
         return await self._form.verdict(trajectory, ask, [shown], None, self._images)
@@ -70,21 +79,23 @@ class AerC:
         self._form = _Form(options, final="caption")
         self.prompt_hash = self._form.prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
         shown = picture(final_screenshot(trajectory), self._captioner.images)
         caption = await caption_of(shown, ask, self._captioner, self._form.prompt)
         return await self._form.verdict(trajectory, ask, [], caption, None)
 
 
-async def caption_of(shown: Picture, ask: Ask, captioner: Reader, prompt: Prompt) -> str:
+async def caption_of(
+    shown: Picture, ask: ModelClient, captioner: AuxiliaryModel, prompt: Prompt
+) -> str:
     """What the captioner says of a screenshot."""
     messages = conversation(
         prompt.render("caption"), [shown, Text(text=prompt.render("caption_user"))]
     )
-    with about("caption of the final screenshot"):
+    with error_context("caption of the final screenshot"):
         reply = await ask(messages, stage="caption", model=captioner.model, assume=ASSUMED_CAPTION)
-        return read_whole(reply, some_text)
+        return parse_complete_reply(reply, nonempty_text)
 
 
 class _Form:
@@ -98,7 +109,7 @@ class _Form:
     async def verdict(
         self,
         trajectory: Trajectory,
-        ask: Ask,
+        ask: ModelClient,
         pictures: Sequence[Picture],
         caption: str | None,
         images: ImageLimits | None,
@@ -106,13 +117,15 @@ class _Form:
         variant = self._options.variant
         kept = actions_only(trajectory) if variant == "original" else unanswered(trajectory)
 
-        def messages(view: View) -> list[Message]:
-            text = self.prompt.render("user", variant=variant, caption=caption, **words(view))
+        def messages(view: TruncatedView) -> list[Message]:
+            text = self.prompt.render(
+                "user", variant=variant, caption=caption, **template_variables(view)
+            )
             return conversation(self._system, [*pictures, Text(text=text)])
 
         limit = self._options.max_prompt_tokens
-        reply = await ask_of_steps(ask, kept, messages, limit=limit, images=images)
-        return read(reply, parse_status_line)
+        reply = await ask_about_steps(ask, kept, messages, limit=limit, images=images)
+        return parse_reply(reply, parse_status_line)
 
 
 def actions_only(trajectory: Trajectory) -> Trajectory:

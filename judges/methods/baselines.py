@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from trajudge.judges.model import Ask, Judge, Skipped, Verdict
+from trajudge.judges.model import Judge, ModelClient, Skipped, Verdict
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs
 
@@ -54,7 +54,7 @@ def rule_based(options: RuleBasedOptions) -> Judge:
     """Success is an official reward above 0.5 (AgentRewardBench section 5); the score is the
     reward. Skipped where the trajectory has none."""
 
-    async def judge(trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def judge(trajectory: Trajectory, ask: ModelClient) -> Verdict:
         reward = trajectory.official_reward
         if reward is None:
             raise Skipped(f"{trajectory.key}: no official reward is recorded")
@@ -76,7 +76,7 @@ def heuristic(options: HeuristicOptions) -> Judge:
     Skipped where the trajectory has no step.
     """
 
-    async def judge(trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def judge(trajectory: Trajectory, ask: ModelClient) -> Verdict:
         if not trajectory.steps:
             raise Skipped(f"{trajectory.key}: no step is recorded")
         cycle = cycle_repeats(_acted(trajectory), options.cycle_length) >= options.cycle_repeats

@@ -1,5 +1,5 @@
-"""Judges made of judges: a panel that votes, and a cascade whose second member is asked only
-where the first cannot settle it."""
+"""Judges made of judges: a panel that votes, and a cascade that asks its second member only where
+the first is unsure or positive."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pydantic import Field, JsonValue, field_validator
 
 from trajudge.judges import training_set
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.asked import Asked, Asker
+from trajudge.judges.client import BaseClient, CallArgs
 from trajudge.judges.judging import FAILURES
-from trajudge.judges.model import Ask, Judge, Reply, Verdict
+from trajudge.judges.model import Judge, ModelClient, Reply, Verdict
 from trajudge.judges.registry import make_judge, needs_of
 from trajudge.judges.replies.parsing import ParseFailure
-from trajudge.judges.replies.reading import about, together
+from trajudge.judges.replies.stage_replies import error_context, gather_bounded
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, union
 
@@ -26,9 +26,12 @@ SECOND_ASKED = "second_asked"
 
 
 class Member(Record):
-    """A judge by name, the model that it was named with, and its options: ``given`` on the command
-    line, and ``options`` that follow from the model and are left out of the run's manifest.
-    ``asks`` is the model to give to ``Ask``; None: the run's own."""
+    """A judge by name, its model and its options.
+
+    ``given`` are the options of the command line; ``options`` follow from the model and are left
+    out of the run's manifest. ``asks`` is the model to pass to the ``ModelClient``; None: the run's
+    own.
+    """
 
     name: str
     model: str | None = None
@@ -41,7 +44,7 @@ class Member(Record):
 
 
 class Members(Record):
-    """In the order of ``--of``."""
+    """Members in the order of ``--of``."""
 
     members: tuple[Member, ...] = ()
 
@@ -50,13 +53,13 @@ class Members(Record):
 
 
 class ComposedOptions(Record):
-    """``of``: two members or more, each of them once."""
+    """Options of a composed judge. ``of``: two members or more, each once."""
 
     of: Members = Members()
 
     @property
     def needs(self) -> Needs:
-        """What all members need. One that lacks what it requires is absent."""
+        """Needs of all members together. A member that lacks what it requires is absent."""
         return union(needs_of(member.name, member.given) for member in self.of.members)
 
     @field_validator("of")
@@ -69,9 +72,12 @@ class ComposedOptions(Record):
 
 
 class PanelOptions(ComposedOptions):
-    """``rule`` decides from the votes of the members that answered (a mean is that of their
-    scores, a vote without one counts 0 or 1); fewer than ``quorum`` of them (by default more than
-    half) are no verdict; ``tie`` is what half of the votes, or a mean of one half, means."""
+    """Options of a panel.
+
+    ``rule`` combines the votes of the members that answered (a mean is that of their scores; a vote
+    without a score counts 0 or 1). Fewer than ``quorum`` answers (default: more than half) give no
+    verdict. ``tie`` is the verdict of a tied vote, or of a mean of one half.
+    """
 
     rule: Literal["majority", "unanimous", "mean"] = "majority"
     quorum: int | None = Field(default=None, ge=1)
@@ -79,8 +85,8 @@ class PanelOptions(ComposedOptions):
 
 
 class CascadeOptions(ComposedOptions):
-    """The second member is asked unless the first says no: with a score below ``unsure``, or
-    without success where it gives no score."""
+    """Options of a cascade. The second member is asked unless the first says no: with a score below
+    ``unsure``, or without success where it gives no score."""
 
     unsure: float = Field(default=0.2, ge=0, le=1)
 
@@ -92,73 +98,77 @@ class CascadeOptions(ComposedOptions):
         return of
 
 
-class _Seat(NamedTuple):
-    """A member with the judge that it is."""
+class PanelMember(NamedTuple):
+    """A member with its judge."""
 
     label: str
     model: str | None
     judge: Judge
 
-    async def verdict(self, trajectory: Trajectory, ask: Ask) -> Verdict:
-        return await self.judge(trajectory, _MemberAsk(ask, self.label, self.model))
+    async def verdict(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+        return await self.judge(trajectory, _MemberClient(ask, self.label, self.model))
 
 
-class _MemberAsk(Asker):
-    """The ``ask`` of a member: its own model, its name before the stage in the ledger."""
+class _MemberClient(BaseClient):
+    """Model client of a member: calls the member's own model and prefixes the stage with its
+    name."""
 
-    def __init__(self, ask: Ask, label: str, model: str | None) -> None:
+    def __init__(self, ask: ModelClient, label: str, model: str | None) -> None:
         self._ask, self._label, self._model = ask, label, model
 
-    async def answer(self, asked: Asked) -> Reply:
+    async def answer(self, call_args: CallArgs) -> Reply:
         return await self._ask(
-            asked.messages,
-            stage=f"{self._label} {asked.stage}",
-            rung=asked.rung,
-            model=asked.model or self._model,
-            assume=asked.assume,
-            **asked.parameters,
+            call_args.messages,
+            stage=f"{self._label} {call_args.stage}",
+            rung=call_args.rung,
+            model=call_args.model or self._model,
+            assume=call_args.assume,
+            **call_args.parameters,
         )
 
 
-def _seats(of: Members) -> list[_Seat]:
-    """Raises UserError for a member that cannot be made."""
-    return [_Seat(str(m), m.asks, make_judge(m.name, m.options | m.given)[1]) for m in of.members]
+def panel_members(of: Members) -> list[PanelMember]:
+    """Make the members' judges. Raises UserError for a member that cannot be made."""
+    return [
+        PanelMember(str(m), m.asks, make_judge(m.name, m.options | m.given)[1]) for m in of.members
+    ]
 
 
-def _prompts(seats: Sequence[_Seat]) -> str:
-    """What a run of the composed judge is identified by: the prompts, or rules, of its members."""
-    hashes = (str(getattr(seat.judge, "prompt_hash", None)) for seat in seats)
+def _combined_hash(members: Sequence[PanelMember]) -> str:
+    """Hash the prompts, or rules, of all members: the identity of the composed judge."""
+    hashes = (str(getattr(member.judge, "prompt_hash", None)) for member in members)
     return sha256("\n".join(hashes).encode()).hexdigest()
 
 
 class Panel:
-    """All members at once; those that failed count as absent."""
+    """Asks all members at once; those that failed count as absent."""
 
     def __init__(self, options: PanelOptions) -> None:
         self._options = options
-        self._seats = _seats(options.of)
-        self.prompt_hash = _prompts(self._seats)
-        self.training_keys = training_set.together(seat.judge for seat in self._seats)
+        self._members = panel_members(options.of)
+        self.prompt_hash = _combined_hash(self._members)
+        self.training_keys = training_set.together(member.judge for member in self._members)
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
-        """Raises the first absent member's failure if the quorum is missed."""
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+        """Judge the trajectory. Raises the first absent member's failure if the quorum is
+        missed."""
 
-        async def one(seat: _Seat) -> tuple[Verdict, Exception | None]:
+        async def verdict_of(member: PanelMember) -> tuple[Verdict, Exception | None]:
             try:
-                return await seat.verdict(trajectory, ask), None
+                return await member.verdict(trajectory, ask), None
             except FAILURES as failure:
                 return Verdict(), failure
 
-        said = await together([partial(one, seat) for seat in self._seats])
+        results = await gather_bounded([partial(verdict_of, member) for member in self._members])
         present = {
-            seat.label: verdict
-            for seat, (verdict, _) in zip(self._seats, said, strict=True)
+            member.label: verdict
+            for member, (verdict, _) in zip(self._members, results, strict=True)
             if verdict.success is not None
         }
-        quorum = self._options.quorum or len(self._seats) // 2 + 1
+        quorum = self._options.quorum or len(self._members) // 2 + 1
         if len(present) < quorum:
-            failures = [failure for _, failure in said if failure is not None]
-            _fail(failures, f"{len(present)} of {len(said)} members answered, quorum {quorum}")
+            failures = [failure for _, failure in results if failure is not None]
+            _fail(failures, f"{len(present)} of {len(results)} members answered, quorum {quorum}")
         return self._merged(present)
 
     def _merged(self, present: dict[str, Verdict]) -> Verdict:
@@ -166,10 +176,10 @@ class Panel:
         scores = {name: _score(verdict) for name, verdict in present.items()}
         mean = sum(scores.values()) / len(scores)
         yes = sum(bool(verdict.success) for verdict in votes)
-        share = {"majority": yes / len(votes), "unanimous": float(yes == len(votes)), "mean": mean}
-        said = share[self._options.rule]
+        shares = {"majority": yes / len(votes), "unanimous": float(yes == len(votes)), "mean": mean}
+        share = shares[self._options.rule]
         return Verdict(
-            success=said > 0.5 or (said == 0.5 and self._options.tie == "success"),
+            success=share > 0.5 or (share == 0.5 and self._options.tie == "success"),
             side_effect=_majority([v.side_effect for v in votes]),
             repetition=_majority([v.repetition for v in votes]),
             score=mean,
@@ -179,16 +189,16 @@ class Panel:
 
 
 class Cascade:
-    """The first member, and the second where the first is unsure, positive or absent."""
+    """Asks the first member, then the second where the first is unsure, positive or absent."""
 
     def __init__(self, options: CascadeOptions) -> None:
         self._options = options
-        self._first, self._second = seats = _seats(options.of)
-        self.prompt_hash = _prompts(seats)
-        self.training_keys = training_set.together(seat.judge for seat in seats)
+        self._first, self._second = members = panel_members(options.of)
+        self.prompt_hash = _combined_hash(members)
+        self.training_keys = training_set.together(member.judge for member in members)
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
-        """Raises what the second member raises."""
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+        """Judge the trajectory. Raises what the second member raises."""
         try:
             first = await self._first.verdict(trajectory, ask)
         except FAILURES:
@@ -198,17 +208,19 @@ class Cascade:
             positive = first.score >= self._options.unsure
         if not positive:
             return first.model_copy(update={"scores": {**first.scores, SECOND_ASKED: 0.0}})
-        with about(self._second.label):
+        with error_context(self._second.label):
             second = await self._second.verdict(trajectory, ask)
         return second.model_copy(update={"scores": {**second.scores, SECOND_ASKED: 1.0}})
 
 
 def _fail(failures: Sequence[Exception], why: str) -> None:
-    """Raise a failure with ``why`` before its own sentence; its status is the panel's. One that
-    asking again may mend goes first."""
-    asked = (failure for failure in failures if isinstance(failure, CallFailed | ParseFailure))
-    with about(why):
-        raise next(asked, next(iter(failures), ParseFailure("the others say nothing of success")))
+    """Raise a failure with ``why`` before its message; its status becomes the panel's. Failures of
+    calls, which may succeed on a retry, go first."""
+    of_calls = (failure for failure in failures if isinstance(failure, CallFailed | ParseFailure))
+    with error_context(why):
+        raise next(
+            of_calls, next(iter(failures), ParseFailure("the others say nothing of success"))
+        )
 
 
 def _score(verdict: Verdict) -> float:
@@ -216,6 +228,6 @@ def _score(verdict: Verdict) -> float:
 
 
 def _majority(votes: Sequence[bool | None]) -> bool | None:
-    """Of those that answered; a tie is a no. None if nobody did."""
+    """Return the majority of those that answered; a tie is a no. None if nobody answered."""
     cast = [vote for vote in votes if vote is not None]
     return 2 * sum(cast) > len(cast) if cast else None

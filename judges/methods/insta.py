@@ -7,22 +7,22 @@ from functools import partial
 
 from pydantic import Field
 
-from trajudge.judges.model import Ask, Message, Text, Verdict
-from trajudge.judges.prompting.fitting import (
-    NOTHING,
-    Fitted,
-    ask_down,
+from trajudge.judges.model import Message, ModelClient, Text, Verdict
+from trajudge.judges.prompting.truncated_prompts import (
+    EMPTY_VIEW,
+    TruncatedPrompt,
+    ask_with_truncation,
     conversation,
     prompt_tokens,
-    words,
+    template_variables,
 )
 from trajudge.judges.replies.parsing import parse_grade_line
-from trajudge.judges.replies.reading import read
+from trajudge.judges.replies.stage_replies import parse_reply
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.ladder import Ladder, View, cut_middle
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.trajectories.represent import MissingObservation, Representation
+from trajudge.trajectories.truncation import PromptTruncator, TruncatedView, cut_middle
 
 _SCORES = ("success", "efficiency", "self-correction")
 _PAGE_OVERHEAD, _SMALLEST_PAGE = 40, 60
@@ -51,24 +51,24 @@ class Insta:
         self._system = self._prompt.render("system")
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises MissingObservation, CallFailed and ParseFailure."""
         pages = last_pages(trajectory, self._options.observations)
-        ladder = Ladder(trajectory, Representation.NONE)
+        truncator = PromptTruncator(trajectory, Representation.NONE)
 
-        def messages(view: View, trees: Sequence[str]) -> list[Message]:
+        def messages(view: TruncatedView, trees: Sequence[str]) -> list[Message]:
             shown = [
                 {"number": number, "axtree": tree}
                 for (number, _), tree in zip(pages, trees, strict=False)
             ]
-            text = self._prompt.render("user", pages=shown, **words(view))
+            text = self._prompt.render("user", pages=shown, **template_variables(view))
             return conversation(self._system, [Text(text=text)])
 
-        around = prompt_tokens(messages(NOTHING, ())) + _PAGE_OVERHEAD * len(pages)
+        around = prompt_tokens(messages(EMPTY_VIEW, ())) + _PAGE_OVERHEAD * len(pages)
 
-        def make(budget: int) -> Fitted | None:
+        def make(budget: int) -> TruncatedPrompt | None:
             """At most half of the room for the steps, the rest for the pages."""
-            view = ladder.first((budget - around) // 2)
+            view = truncator.first((budget - around) // 2)
             if view is None:
                 return None
             room = budget - prompt_tokens(messages(view, ())) - _PAGE_OVERHEAD * len(pages)
@@ -78,9 +78,12 @@ class Insta:
             trees = [cut_middle(tree, share) for _, tree in pages]
             whole = trees == [tree for _, tree in pages]
             rung = view.rung.label if view.rung.label != "full" or whole else "cut"
-            return Fitted(rung, messages(view, trees))
+            return TruncatedPrompt(rung, messages(view, trees))
 
-        return read(await ask_down(ask, make, limit=self._options.max_prompt_tokens), self._verdict)
+        return parse_reply(
+            await ask_with_truncation(ask, make, limit=self._options.max_prompt_tokens),
+            self._verdict,
+        )
 
     def _verdict(self, text: str) -> Verdict:
         grade = partial(parse_grade_line, text, low=0, high=1)

@@ -9,21 +9,21 @@ from typing import Any
 from pydantic import Field
 
 from trajudge.judges.adapters.errors import BadRequest, ContextOverflow, Refused
-from trajudge.judges.model import Ask, Message, Picture, Reply, Text, Verdict
-from trajudge.judges.prompting.fitting import (
-    NOTHING,
+from trajudge.judges.model import Message, ModelClient, Picture, Reply, Text, Verdict
+from trajudge.judges.prompting.pictures import ImageLimits, picture
+from trajudge.judges.prompting.truncated_prompts import (
+    EMPTY_VIEW,
+    budget_after_overflow,
     conversation,
     prompt_tokens,
-    told_budget,
-    words,
+    template_variables,
 )
-from trajudge.judges.prompting.pictures import ImageLimits, picture
 from trajudge.judges.replies.parsing import ParseFailure, normalise
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.ladder import View, views
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, page_needs
 from trajudge.trajectories.represent import Representation, final_screenshot
+from trajudge.trajectories.truncation import TruncatedView, views
 
 # The most that OpenAI gives; a quote or a blank may come before the word.
 _ALTERNATIVES, _REPLY_TOKENS = 20, 4
@@ -52,13 +52,13 @@ class Logprob:
         self._system = self._prompt.render("system", representation=shows.value)
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises MissingObservation, ImageUnreadable, CallFailed (BadRequest where no token
         probabilities come) and ParseFailure."""
         options, pictures = self._options, list[Picture]()
         if options.representation.shows_screenshot:
             pictures = [picture(final_screenshot(trajectory), options.images)]
-        around = prompt_tokens(self._messages(NOTHING, pictures), options.images)
+        around = prompt_tokens(self._messages(EMPTY_VIEW, pictures), options.images)
         overflow = ContextOverflow("the prompt does not fit however it is cut")
         budget = options.max_prompt_tokens - around
         shorter = views(trajectory, options.representation, budget)
@@ -74,16 +74,16 @@ class Logprob:
                 )
             except ContextOverflow as error:
                 overflow = error
-                told = told_budget(error, view.tokens + around)
+                told = budget_after_overflow(error, view.tokens + around)
                 shorter.room = None if told is None else told - around
                 continue
             score = probability_of_yes(reply)
             return Verdict(success=score >= options.threshold, score=score)
         raise overflow
 
-    def _messages(self, view: View, pictures: list[Picture]) -> list[Message]:
+    def _messages(self, view: TruncatedView, pictures: list[Picture]) -> list[Message]:
         text = self._prompt.render(
-            "user", axtree=view.axtree, screenshot=bool(pictures), **words(view)
+            "user", axtree=view.axtree, screenshot=bool(pictures), **template_variables(view)
         )
         return conversation(self._system, [*pictures, Text(text=text)])
 

@@ -7,24 +7,30 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from trajudge.judges.model import Ask, Message, Text, Verdict
-from trajudge.judges.prompting.fitting import (
-    Fitted,
-    ask_down,
-    ask_of_steps,
+from trajudge.judges.model import Message, ModelClient, Text, Verdict
+from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
+from trajudge.judges.prompting.trees import check_trees, two_trees
+from trajudge.judges.prompting.truncated_prompts import (
+    TruncatedPrompt,
+    ask_about_steps,
+    ask_with_truncation,
     conversation,
     cut_or_full,
     prompt_tokens,
-    words,
+    template_variables,
 )
-from trajudge.judges.prompting.reader import Reader
-from trajudge.judges.prompting.trees import check_trees, two_trees
 from trajudge.judges.replies.parsing import parse_grade_line
-from trajudge.judges.replies.reading import about, read, read_whole, some_text, together
+from trajudge.judges.replies.stage_replies import (
+    error_context,
+    gather_bounded,
+    nonempty_text,
+    parse_complete_reply,
+    parse_reply,
+)
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.ladder import Rung, View, cut_middle
 from trajudge.trajectories.model import Record, Step, Trajectory
 from trajudge.trajectories.needs import ALL, Needs
+from trajudge.trajectories.truncation import TruncatedView, TruncationLevel, cut_middle
 
 SUCCESS = 4
 ACTION_TOKENS = 400
@@ -34,7 +40,7 @@ ASSUMED_CHANGE = "The page of results opened and shows twelve products; the filt
 class NnetnavOptions(Record):
     """``describer`` reads the trees; ``max_prompt_tokens`` is the judge's own model's."""
 
-    describer: Reader = Reader()
+    describer: AuxiliaryModel = AuxiliaryModel()
     max_prompt_tokens: int = 120_000
 
     @property
@@ -52,26 +58,28 @@ class Nnetnav:
         self._system = self._prompt.render("system")
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises MissingObservation, CallFailed and ParseFailure."""
         check_trees(trajectory)
-        changes = await together(
+        changes = await gather_bounded(
             [
                 partial(self._change, ask, number, *pair)
                 for number, pair in enumerate(pairwise(trajectory.steps), start=1)
             ]
         )
 
-        def messages(view: View) -> list[Message]:
-            text = self._prompt.render("user", **words(view))
+        def messages(view: TruncatedView) -> list[Message]:
+            text = self._prompt.render("user", **template_variables(view))
             return conversation(self._system, [Text(text=text)])
 
         limit = self._options.max_prompt_tokens
-        reply = await ask_of_steps(ask, _told_as(trajectory, changes), messages, limit=limit)
-        rating, thoughts = read(reply, partial(parse_grade_line, name="rating", low=1, high=5))
+        reply = await ask_about_steps(ask, _told_as(trajectory, changes), messages, limit=limit)
+        rating, thoughts = parse_reply(
+            reply, partial(parse_grade_line, name="rating", low=1, high=5)
+        )
         return Verdict(success=rating >= SUCCESS, score=(rating - 1) / 4, reasoning=thoughts)
 
-    async def _change(self, ask: Ask, number: int, before: Step, after: Step) -> str:
+    async def _change(self, ask: ModelClient, number: int, before: Step, after: Step) -> str:
         action = before.action and cut_middle(before.action, ACTION_TOKENS)
 
         def messages(first: str, second: str) -> list[Message]:
@@ -80,21 +88,21 @@ class Nnetnav:
 
         around = prompt_tokens(messages("", ""))
 
-        def make(budget: int) -> Fitted | None:
+        def make(budget: int) -> TruncatedPrompt | None:
             pair = two_trees(before.observation, after.observation, budget - around)
             if pair is None:
                 return None
             rung = pair.rung.label
-            if pair.rung is Rung.FULL:
+            if pair.rung is TruncationLevel.FULL:
                 rung = cut_or_full(before.action, action)
-            return Fitted(rung, messages(pair.before, pair.after))
+            return TruncatedPrompt(rung, messages(pair.before, pair.after))
 
         model, limit = self._options.describer.model, self._options.describer.max_prompt_tokens
-        with about(f"change of step {number}"):
-            reply = await ask_down(
+        with error_context(f"change of step {number}"):
+            reply = await ask_with_truncation(
                 ask, make, limit=limit, stage="describe", model=model, assume=ASSUMED_CHANGE
             )
-            return read_whole(reply, some_text)
+            return parse_complete_reply(reply, nonempty_text)
 
 
 def _told_as(trajectory: Trajectory, changes: Sequence[str]) -> Trajectory:

@@ -17,24 +17,29 @@ from trajudge.judges.methods.rubric_replies import (
     parse_findings,
     parse_relevance,
 )
-from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
-from trajudge.judges.prompting.fitting import (
-    NOTHING,
-    Fitted,
-    ask_down,
+from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
+from trajudge.judges.prompting.pictures import ImageLimits, picture
+from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
+from trajudge.judges.prompting.truncated_prompts import (
+    EMPTY_VIEW,
+    TruncatedPrompt,
+    ask_with_truncation,
     conversation,
     cut_or_full,
     prompt_tokens,
-    words,
+    template_variables,
 )
-from trajudge.judges.prompting.pictures import ImageLimits, picture
-from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
-from trajudge.judges.replies.reading import about, read, read_whole, together
+from trajudge.judges.replies.stage_replies import (
+    error_context,
+    gather_bounded,
+    parse_complete_reply,
+    parse_reply,
+)
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.ladder import Ladder, View, cut_middle
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import ALL, Needs
 from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.truncation import PromptTruncator, TruncatedView, cut_middle
 
 _PICTURES_SHARE = 0.75
 
@@ -65,64 +70,72 @@ class Rubric:
         self._system = self._prompt.render("system", screenshots=shows)
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
         seen = self._options.representation == "screenshot"
         shots = recorded(trajectory) if seen else []
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
         criteria = await self._criteria(goal, ask, cut_or_full(trajectory.goal, goal))
-        grades = await together([partial(self._grades, goal, criteria, s, ask) for s in shots])
+        grades = await gather_bounded(
+            [partial(self._grades, goal, criteria, s, ask) for s in shots]
+        )
         best = most_relevant(shots, grades, self._options.per_criterion)
         return await self._verdict(trajectory, criteria, best, ask)
 
-    async def _criteria(self, goal: str, ask: Ask, rung: str) -> list[Criterion]:
+    async def _criteria(self, goal: str, ask: ModelClient, rung: str) -> list[Criterion]:
         """From the goal alone, so that one call serves all runs of a task."""
         user = Text(text=self._prompt.render("criteria_user", goal=goal))
         messages = conversation(self._prompt.render("criteria"), [user])
-        with about("criteria"):
+        with error_context("criteria"):
             reply = await ask(messages, stage="criteria", rung=rung, assume=ASSUMED_CRITERIA)
-            return read_whole(reply, parse_criteria)
+            return parse_complete_reply(reply, parse_criteria)
 
     async def _grades(
-        self, goal: str, criteria: Sequence[Criterion], shot: Shot, ask: Ask
+        self, goal: str, criteria: Sequence[Criterion], shot: Shot, ask: ModelClient
     ) -> list[float]:
         text = self._prompt.render("relevance_user", goal=goal, criteria=criteria)
         shown = picture(shot.image, self._options.images)
         messages = conversation(self._prompt.render("relevance"), [Text(text=text), shown])
-        with about(f"screenshot of step {shot.number}"):
+        with error_context(f"screenshot of step {shot.number}"):
             assumed = assumed_relevance(len(criteria))
             reply = await ask(messages, stage="relevance", assume=assumed)
-            return read(reply, partial(parse_relevance, count=len(criteria)))
+            return parse_reply(reply, partial(parse_relevance, count=len(criteria)))
 
     async def _verdict(
-        self, trajectory: Trajectory, criteria: Sequence[Criterion], best: Sequence[Shot], ask: Ask
+        self,
+        trajectory: Trajectory,
+        criteria: Sequence[Criterion],
+        best: Sequence[Shot],
+        ask: ModelClient,
     ) -> Verdict:
-        ladder, limits = Ladder(trajectory, Representation.NONE), self._options.images
+        truncator, limits = PromptTruncator(trajectory, Representation.NONE), self._options.images
 
         def messages(
-            view: View, shown: Sequence[Shot], pictures: Sequence[Picture]
+            view: TruncatedView, shown: Sequence[Shot], pictures: Sequence[Picture]
         ) -> list[Message]:
             values: dict[str, Any] = {"criteria": criteria, "shots": [s.number for s in shown]}
-            text = self._prompt.render("user", **values, **words(view))
+            text = self._prompt.render("user", **values, **template_variables(view))
             return conversation(self._system, [*pictures, Text(text=text)])
 
-        bare = prompt_tokens(messages(NOTHING, (), ()))
+        bare = prompt_tokens(messages(EMPTY_VIEW, (), ()))
 
-        def make(budget: int) -> Fitted | None:
+        def make(budget: int) -> TruncatedPrompt | None:
             share = int((budget - bare) * _PICTURES_SHARE)
             loaded = first_that_fit([shot.image for shot in best], share, limits)
             kept = sorted(zip(best, loaded, strict=False), key=lambda pair: pair[0].number)
             shots, pictures = [shot for shot, _ in kept], [one for _, one in kept]
-            around = prompt_tokens(messages(NOTHING, shots, pictures), limits)
-            view = ladder.first(budget - around)
+            around = prompt_tokens(messages(EMPTY_VIEW, shots, pictures), limits)
+            view = truncator.first(budget - around)
             if view is None:
                 return None
             rung = view.rung.label if len(kept) == len(best) else "fewer"
-            return Fitted(rung, messages(view, shots, pictures))
+            return TruncatedPrompt(rung, messages(view, shots, pictures))
 
-        reply = await ask_down(ask, make, limit=self._options.max_prompt_tokens, images=limits)
+        reply = await ask_with_truncation(
+            ask, make, limit=self._options.max_prompt_tokens, images=limits
+        )
         parse = partial(parse_findings, criteria=criteria, steps=len(trajectory.steps))
-        return read(reply, parse)
+        return parse_reply(reply, parse)
 
 
 def most_relevant(

@@ -7,18 +7,18 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from trajudge.judges.adapters.errors import ContextOverflow
-from trajudge.judges.methods.forms import Form, OwnForm, PublishedForm
-from trajudge.judges.model import Ask, Verdict
-from trajudge.judges.prompting.fitting import told_budget
+from trajudge.judges.methods.prompt_formats import BuiltinPrompt, PaperPrompt, PromptFormat
+from trajudge.judges.model import ModelClient, Verdict
 from trajudge.judges.prompting.pictures import ImageLimits, picture, picture_tokens
 from trajudge.judges.prompting.screenshots import Shot, evenly_spaced
+from trajudge.judges.prompting.truncated_prompts import budget_after_overflow
 from trajudge.judges.replies.json_replies import answer_schema, flag, parse_json, whole_number_in
 from trajudge.judges.replies.parsing import parse_tags
-from trajudge.judges.replies.reading import read
-from trajudge.trajectories.ladder import views
+from trajudge.judges.replies.stage_replies import parse_reply
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, Shown, page_needs
 from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.truncation import views
 
 
 class SimplifiedOptions(Record):
@@ -66,7 +66,7 @@ class Simplified:
         if options.answer == "schema":
             self._parameters["response_format"] = verdict_schema(options.success)
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
         limits, form = self.options.images, self._form
         frames: list[Shot] = []
@@ -89,17 +89,17 @@ class Simplified:
                 reply = await ask(messages, rung=view.rung.label, **self._parameters)
             except ContextOverflow as error:
                 overflow = error
-                told = told_budget(error, view.tokens + around)
+                told = budget_after_overflow(error, view.tokens + around)
                 shorter.room = None if told is None else told - around
                 continue
-            return read(reply, self._parse)
+            return parse_reply(reply, self._parse)
         raise overflow
 
 
-def _form(options: SimplifiedOptions) -> Form:
+def _form(options: SimplifiedOptions) -> PromptFormat:
     if options.prompts == "agentrewardbench":
-        return PublishedForm(options.representation, options.success)
-    return OwnForm(
+        return PaperPrompt(options.representation, options.success)
+    return BuiltinPrompt(
         options.representation, options.success, answer=options.answer, frames=options.frames
     )
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError, model_validator
 
-from trajudge.judges.model import Ask, Skipped, Verdict
+from trajudge.judges.model import ModelClient, Skipped, Verdict
 from trajudge.trajectories.actions import message_to_user
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
@@ -164,7 +164,7 @@ class Telemetry:
         self.prompt_hash = sha256(content.encode()).hexdigest()
         self.training_keys = frozenset(self._model.training_keys) or None
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises Skipped where no action is recorded."""
         if not any(step.action for step in trajectory.steps):
             raise Skipped(f"{trajectory.key}: no action is recorded")

@@ -9,26 +9,32 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
-from trajudge.judges.prompting.fitting import (
-    NOTHING,
-    Fitted,
-    ask_down,
+from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
+from trajudge.judges.prompting.pictures import ImageLimits, picture
+from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
+from trajudge.judges.prompting.truncated_prompts import (
+    EMPTY_VIEW,
+    TruncatedPrompt,
+    ask_with_truncation,
     conversation,
     cut_or_full,
     prompt_tokens,
-    words,
+    template_variables,
 )
-from trajudge.judges.prompting.pictures import ImageLimits, picture
-from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
 from trajudge.judges.replies.parsing import parse_grade_line, parse_status_line
-from trajudge.judges.replies.reading import about, read, read_whole, some_text, together
+from trajudge.judges.replies.stage_replies import (
+    error_context,
+    gather_bounded,
+    nonempty_text,
+    parse_complete_reply,
+    parse_reply,
+)
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.ladder import Ladder, View, cut_middle
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import ALL, Needs
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
+from trajudge.trajectories.truncation import PromptTruncator, TruncatedView, cut_middle
 
 # Of the verdict's prompt: what pictures with their notes may take; the rest is for the history.
 PICTURES_SHARE = 0.6
@@ -71,66 +77,70 @@ class WebJudge:
         self._system = self._prompt.render("system", variant=options.variant)
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
         shots = recorded(trajectory)
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
         rung = cut_or_full(trajectory.goal, goal)
         points = await self._key_points(goal, ask, rung)
-        notes = await together([partial(self._note, goal, points, shot, ask) for shot in shots])
+        notes = await gather_bounded(
+            [partial(self._note, goal, points, shot, ask) for shot in shots]
+        )
         passed = sorted(
             (note for note in notes if note.score >= self._options.threshold),
             key=lambda note: (-note.score, -note.shot.number),
         )
         return await self._verdict(trajectory, points, passed[: self._options.screenshots], ask)
 
-    async def _key_points(self, goal: str, ask: Ask, rung: str) -> str:
+    async def _key_points(self, goal: str, ask: ModelClient, rung: str) -> str:
         user = Text(text=self._prompt.render("key_points_user", goal=goal))
         messages = conversation(self._prompt.render("key_points"), [user])
-        with about("key points"):
+        with error_context("key points"):
             reply = await ask(messages, stage="key_points", rung=rung, assume=ASSUMED_POINTS)
-            return read_whole(reply, some_text)
+            return parse_complete_reply(reply, nonempty_text)
 
-    async def _note(self, goal: str, points: str, shot: Shot, ask: Ask) -> Note:
+    async def _note(self, goal: str, points: str, shot: Shot, ask: ModelClient) -> Note:
         """The text comes before the picture: it is the same for all screenshots of a run."""
         text = self._prompt.render("screenshot_user", goal=goal, key_points=points)
         shown = picture(shot.image, self._options.images)
         messages = conversation(self._prompt.render("screenshot"), [Text(text=text), shown])
-        with about(f"screenshot of step {shot.number}"):
+        with error_context(f"screenshot of step {shot.number}"):
             reply = await ask(messages, stage="screenshot", assume=ASSUMED_SCORE)
-            grade = read(reply, partial(parse_grade_line, name="score", low=1, high=5))
+            grade = parse_reply(reply, partial(parse_grade_line, name="score", low=1, high=5))
             return Note(shot, grade.value, cut_middle(grade.reasoning, NOTE_TOKENS))
 
     async def _verdict(
-        self, trajectory: Trajectory, points: str, best: Sequence[Note], ask: Ask
+        self, trajectory: Trajectory, points: str, best: Sequence[Note], ask: ModelClient
     ) -> Verdict:
         """``best`` are the notes to show, the best first."""
-        ladder = Ladder(trajectory, Representation.NONE)
+        truncator = PromptTruncator(trajectory, Representation.NONE)
         limits, variant = self._options.images, self._options.variant
 
         def messages(
-            view: View, notes: Sequence[Note], pictures: Sequence[Picture]
+            view: TruncatedView, notes: Sequence[Note], pictures: Sequence[Picture]
         ) -> list[Message]:
             told = [{"number": note.shot.number, "text": note.text} for note in notes]
             text = self._prompt.render(
-                "user", variant=variant, key_points=points, notes=told, **words(view)
+                "user", variant=variant, key_points=points, notes=told, **template_variables(view)
             )
             return conversation(self._system, [*pictures, Text(text=text)])
 
-        bare = prompt_tokens(messages(NOTHING, (), ()))
+        bare = prompt_tokens(messages(EMPTY_VIEW, (), ()))
         beside = [NOTE_OVERHEAD + count_tokens(note.text) for note in best]
 
-        def make(budget: int) -> Fitted | None:
+        def make(budget: int) -> TruncatedPrompt | None:
             share = int((budget - bare) * PICTURES_SHARE)
             shown = first_that_fit([note.shot.image for note in best], share, limits, beside)
             kept = sorted(zip(best, shown, strict=False), key=lambda pair: pair[0].shot.number)
             notes, pictures = [note for note, _ in kept], [shown for _, shown in kept]
-            around = prompt_tokens(messages(NOTHING, notes, pictures), limits)
-            view = ladder.first(budget - around)
+            around = prompt_tokens(messages(EMPTY_VIEW, notes, pictures), limits)
+            view = truncator.first(budget - around)
             if view is None:
                 return None
             rung = view.rung.label if len(kept) == len(best) else "fewer"
-            return Fitted(rung, messages(view, notes, pictures))
+            return TruncatedPrompt(rung, messages(view, notes, pictures))
 
         limit = self._options.max_prompt_tokens
-        return read(await ask_down(ask, make, limit=limit, images=limits), parse_status_line)
+        return parse_reply(
+            await ask_with_truncation(ask, make, limit=limit, images=limits), parse_status_line
+        )

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from trajudge.judges.model import Ask, Message, Picture, Text, Verdict
-from trajudge.judges.prompting.fitting import (
-    Fitted,
-    ask_down,
+from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
+from trajudge.judges.prompting.pictures import ImageLimits
+from trajudge.judges.prompting.screenshots import first_that_fit, recorded
+from trajudge.judges.prompting.truncated_prompts import (
+    TruncatedPrompt,
+    ask_with_truncation,
     conversation,
     cut_or_full,
     prompt_tokens,
 )
-from trajudge.judges.prompting.pictures import ImageLimits
-from trajudge.judges.prompting.screenshots import first_that_fit, recorded
 from trajudge.judges.replies.parsing import parse_status_line
-from trajudge.judges.replies.reading import read
+from trajudge.judges.replies.stage_replies import parse_reply
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.ladder import cut_middle
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, last
+from trajudge.trajectories.truncation import cut_middle
 
 
 class WebVoyagerOptions(Record):
@@ -44,7 +44,7 @@ class WebVoyager:
         self._system = self._prompt.render("system")
         self.prompt_hash = self._prompt.hash
 
-    async def __call__(self, trajectory: Trajectory, ask: Ask) -> Verdict:
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
         limit, limits = self._options.max_prompt_tokens, self._options.images
         shots = recorded(trajectory)
@@ -60,7 +60,7 @@ class WebVoyager:
             )
             return conversation(self._system, [*pictures, Text(text=text)])
 
-        def make(budget: int) -> Fitted | None:
+        def make(budget: int) -> TruncatedPrompt | None:
             answer = trajectory.answer and cut_middle(trajectory.answer, budget // 4)
             around = prompt_tokens(messages([], answer))
             shown = first_that_fit(latest, budget - around, limits)
@@ -69,6 +69,8 @@ class WebVoyager:
             rung = cut_or_full(trajectory.answer, answer)
             if len(shown) < len(latest):
                 rung = "fewer"
-            return Fitted(rung, messages(shown[::-1], answer))
+            return TruncatedPrompt(rung, messages(shown[::-1], answer))
 
-        return read(await ask_down(ask, make, limit=limit, images=limits), parse_status_line)
+        return parse_reply(
+            await ask_with_truncation(ask, make, limit=limit, images=limits), parse_status_line
+        )

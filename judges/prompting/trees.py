@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trajudge.trajectories.ladder import MARKER_TOKENS, Rung, cut_middle
 from trajudge.trajectories.model import Observation, Trajectory
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.tokens import count_tokens, most_tokens
+from trajudge.trajectories.truncation import MARKER_TOKENS, TruncationLevel, cut_middle
 
 
 class TwoTrees(NamedTuple):
     """Two accessibility trees, and how far down the ladder they stand."""
 
-    rung: Rung
+    rung: TruncationLevel
     before: str
     after: str
 
@@ -22,8 +22,8 @@ def two_trees(before: Observation, after: Observation, budget: int) -> TwoTrees 
     """Both trees in ``budget`` tokens: full, pruned, or cut in the middle; None if even marks
     of what was cut do not fit."""
     first, second = before.axtree or "", after.axtree or ""
-    for rung in (Rung.FULL, Rung.PRUNED):
-        if rung is Rung.PRUNED or not (first and second):
+    for rung in (TruncationLevel.FULL, TruncationLevel.PRUNED):
+        if rung is TruncationLevel.PRUNED or not (first and second):
             first, second = before.axtree_pruned or first, after.axtree_pruned or second
         if _fit(first, second, budget):
             return TwoTrees(rung, first, second)
@@ -31,7 +31,7 @@ def two_trees(before: Observation, after: Observation, budget: int) -> TwoTrees 
         return None
     first = cut_middle(first, max(budget // 2, budget - count_tokens(second)))
     second = cut_middle(second, budget - count_tokens(first))
-    return TwoTrees(Rung.CUT, first, second)
+    return TwoTrees(TruncationLevel.CUT, first, second)
 
 
 def _fit(first: str, second: str, budget: int) -> bool:

@@ -8,7 +8,7 @@ from io import BytesIO
 from PIL import Image
 
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.asked import Asked, Asker
+from trajudge.judges.client import BaseClient, CallArgs
 from trajudge.judges.model import Call, Message, Picture, Reply, Text, Usage
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 
@@ -65,7 +65,7 @@ def mug_run(**changes: object) -> Trajectory:
     return run.model_copy(update=changes)
 
 
-class ScriptedAsk(Asker):
+class ScriptedAsk(BaseClient):
     """Answers with what it is given, in order; keeps the messages and the calls."""
 
     def __init__(self, *answers: str | Reply | CallFailed) -> None:
@@ -73,7 +73,7 @@ class ScriptedAsk(Asker):
         self.calls: list[Call] = []
         self.asked: list[Sequence[Message]] = []
 
-    async def answer(self, asked: Asked) -> Reply:
+    async def answer(self, asked: CallArgs) -> Reply:
         self.asked.append(asked.messages)
         answer = self._answers.pop(0)
         reply = Reply(text=answer) if isinstance(answer, str) else answer
@@ -95,7 +95,7 @@ class ScriptedAsk(Asker):
         return reply
 
 
-class StagedAsk(Asker):
+class StagedAsk(BaseClient):
     """Answers by stage: always the same, or one after the other; what a dry run would assume
     where a stage has none. Keeps what was asked."""
 
@@ -103,9 +103,9 @@ class StagedAsk(Asker):
 
     def __init__(self, **answers: str | CallFailed | Sequence[str | CallFailed]) -> None:
         self._answers = answers
-        self.asked: list[Asked] = []
+        self.asked: list[CallArgs] = []
 
-    async def answer(self, asked: Asked) -> Reply:
+    async def answer(self, asked: CallArgs) -> Reply:
         before = len(self.stage(asked.stage))
         self.asked.append(asked)
         answer = self._answers.get(asked.stage, asked.assume)
@@ -115,7 +115,7 @@ class StagedAsk(Asker):
             raise answer
         return Reply(text=answer)
 
-    def stage(self, name: str) -> list[Asked]:
+    def stage(self, name: str) -> list[CallArgs]:
         return [asked for asked in self.asked if asked.stage == name]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.judges.runs import StagedAsk, seen_run
 from trajudge.judges.adapters.errors import BadRequest
-from trajudge.judges.asked import Asked
+from trajudge.judges.client import CallArgs
 from trajudge.judges.model import Judge, Picture, Verdict
 from trajudge.judges.registry import make_judge
 from trajudge.judges.replies.parsing import ParseFailure
@@ -38,7 +38,7 @@ JUDGES: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-def written(asked: Asked) -> str:
+def written(asked: CallArgs) -> str:
     """One call as text, its pictures as their width."""
     lines = [f"##### {asked.stage}"]
     for message in asked.messages:

@@ -9,9 +9,9 @@ import pytest
 from tests.judges.runs import StagedAsk, pictures, seen_run, texts
 from trajudge.judges.adapters.errors import ContextOverflow
 from trajudge.judges.model import Verdict
-from trajudge.judges.prompting.fitting import prompt_tokens
-from trajudge.judges.prompting.reader import Reader
+from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.trees import two_trees
+from trajudge.judges.prompting.truncated_prompts import prompt_tokens
 from trajudge.judges.registry import make_judge
 from trajudge.judges.replies.parsing import ParseFailure
 from trajudge.trajectories.model import Observation, Trajectory
@@ -54,7 +54,7 @@ def long_run(steps: int = 40) -> Trajectory:
 @pytest.mark.parametrize("limit", [6_000, 30_000])
 def test_every_prompt_keeps_within_its_models_window(name: str, limit: int) -> None:
     ask = StagedAsk(verdict=STATUS)
-    small = Reader(max_prompt_tokens=limit // 2)
+    small = AuxiliaryModel(max_prompt_tokens=limit // 2)
     others = {"aer-c": {"captioner": small}, "nnetnav": {"describer": small}}.get(name, {})
     assert judged(name, long_run(), ask, max_prompt_tokens=limit, **others).success
     for asked in ask.asked:

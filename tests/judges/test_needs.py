@@ -21,7 +21,7 @@ from benchmarks import agentrewardbench_like as like
 from tests.judges.methods.test_insta import REPLY as INSTA
 from tests.judges.methods.test_logprob import logprobs
 from tests.judges.runs import GOOD, pictures, texts
-from trajudge.judges.asked import Asked, Asker
+from trajudge.judges.client import BaseClient, CallArgs
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Call, Judgment, Reply, Status
 from trajudge.judges.registry import JUDGES, make_judge, needs_of
@@ -64,15 +64,15 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
 DAMAGES = ("whole", "whole", "whole", "gone", "empty", "cut", "garbled", "pointer", "unnamed")
 
 
-class Answering(Asker):
+class Answering(BaseClient):
     """A model that understands every prompt, and keeps what it was shown."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.asked: list[Asked] = []
+        self.asked: list[CallArgs] = []
         self.calls: list[Call] = []
 
-    async def answer(self, asked: Asked) -> Reply:
+    async def answer(self, asked: CallArgs) -> Reply:
         self.asked.append(asked)
         if not asked.stage.endswith("verdict"):
             return Reply(text=asked.assume)
@@ -80,7 +80,7 @@ class Answering(Asker):
             return Reply(text="Yes", logprobs=logprobs(("Yes", {"Yes": 0.8, "No": 0.2})))
         return Reply(text=self._verdict(asked))
 
-    def _verdict(self, asked: Asked) -> str:
+    def _verdict(self, asked: CallArgs) -> str:
         if self.name == "rubric":
             prompt = "\n".join(texts(asked.messages))
             count = max(n for n in range(1, 20) if f"\n{n}. " in f"\n{prompt}")

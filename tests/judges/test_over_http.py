@@ -18,18 +18,18 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.eval.runs.session import to_refresh
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.engine import Asking, Budget, Cache, Engines, Gate, Line, Retry
+from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Gate, ModelRoute, Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status, Usage
-from trajudge.judges.prompting.reader import Reader
+from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.registry import make_judge
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory
 
 CAPTIONER = "gpt-4o-mini"
 OPTIONS: dict[str, dict[str, object]] = {
-    "aer-c": {"captioner": Reader(model=CAPTIONER)},
-    "nnetnav": {"describer": Reader(model=CAPTIONER)},
+    "aer-c": {"captioner": AuxiliaryModel(model=CAPTIONER)},
+    "nnetnav": {"describer": AuxiliaryModel(model=CAPTIONER)},
 }
 STAGES = {
     ("aer", "caption"): "caption",
@@ -131,10 +131,14 @@ def judged(
             budget=Budget(lambda model, usage: usage.input * (1.0 if model == "gpt-4o" else 0.1)),
         )
         own, other = (
-            Line(engines[model], model, {"max_tokens": 200}, lambda _: Usage(input=9, output=9))
+            ModelRoute(
+                engines[model], model, {"max_tokens": 200}, lambda _: Usage(input=9, output=9)
+            )
             for model in adapters
         )
-        ask = Asking(*own[:3], estimate=own.estimate, others=[other], refresh=to_refresh(earlier))
+        ask = EngineClient(
+            *own[:3], estimate=own.estimate, others=[other], refresh=to_refresh(earlier)
+        )
         judge_id, judge = make_judge(name, OPTIONS.get(name, {}) | (options or {}))
         try:
             return await judge_trajectory(judge_id, judge, trajectory, ask)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.judges.prompting.reader import Reader
+from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.registry import (
     JUDGES,
     check_representation,
@@ -75,8 +75,8 @@ def test_a_judge_and_its_model_are_told_apart(text: str, judge: str, model: str)
     ("name", "options", "judge_id"),
     [
         ("aer-c", {}, "aer-c-agentrewardbench"),
-        ("aer-c", {"captioner": Reader(max_prompt_tokens=9)}, "aer-c-agentrewardbench"),
-        ("aer-c", {"captioner": Reader(model="m")}, "aer-c-agentrewardbench-captioner-m"),
+        ("aer-c", {"captioner": AuxiliaryModel(max_prompt_tokens=9)}, "aer-c-agentrewardbench"),
+        ("aer-c", {"captioner": AuxiliaryModel(model="m")}, "aer-c-agentrewardbench-captioner-m"),
         ("aer-v", {"variant": "original"}, "aer-v-original"),
         ("nnetnav", {}, "nnetnav"),
         ("webvoyager", {"screenshots": "3"}, "webvoyager-screenshots-3"),

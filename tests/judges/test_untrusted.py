@@ -16,14 +16,14 @@ from tests.judges.test_golden import JUDGES
 from tests.prompts.hostile import HOSTILE
 from trajudge.eval.analysis.naive_model import messages as naive_messages
 from trajudge.judges.adapters.errors import BadRequest
-from trajudge.judges.asked import Asked
-from trajudge.judges.methods.forms import PublishedForm
+from trajudge.judges.client import CallArgs
+from trajudge.judges.methods.prompt_formats import PaperPrompt
 from trajudge.judges.model import Message
 from trajudge.judges.registry import make_judge
 from trajudge.judges.replies.parsing import ParseFailure
-from trajudge.trajectories.ladder import Ladder, Rung
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.truncation import PromptTruncator, TruncationLevel
 
 ALL = "\n- ".join(["", *HOSTILE, "\n"])
 KINDS: dict[str, tuple[str, dict[str, object]]] = {
@@ -54,7 +54,7 @@ def planted(field: str, text: str) -> Trajectory:
     return run.model_copy(update={"steps": steps})
 
 
-def prompts(kind: str, run: Trajectory, ask: StagedAsk) -> list[Asked]:
+def prompts(kind: str, run: Trajectory, ask: StagedAsk) -> list[CallArgs]:
     """Everything that the judge asks of the model about the run."""
     name, options = KINDS[kind]
     _, judge = make_judge(name, options)
@@ -111,10 +111,12 @@ def test_no_note_and_no_criterion_does(text: str) -> None:
 def test_the_published_prompts_hold_none_of_it(field: str) -> None:
     if find_spec("agent_reward_bench") is None:
         pytest.skip("agent-reward-bench is not installed")
-    form = PublishedForm(Representation.AXTREE, "first")
+    form = PaperPrompt(Representation.AXTREE, "first")
 
     def written(text: str) -> Counter[str]:
-        view = Ladder(planted(field, text), Representation.AXTREE).at(Rung.FULL, 10**6)
+        view = PromptTruncator(planted(field, text), Representation.AXTREE).at(
+            TruncationLevel.FULL, 10**6
+        )
         assert view is not None
         return found([form.messages(view, ())])
 

@@ -17,7 +17,7 @@ from trajudge.environments.serving.noise import noise
 from trajudge.environments.stages import Plan, Specification, Valid, plan, produce
 from trajudge.environments.stages.refine import refine
 from trajudge.judges.adapters.errors import Refused
-from trajudge.judges.model import Ask, Reply
+from trajudge.judges.model import ModelClient, Reply
 from trajudge.trajectories.util.errors import UserError
 
 SHOP = load_app("shop")
@@ -25,18 +25,18 @@ WANTED = Specification(apps=("shop",), count=24)
 FURTHER = "Please look up what the {product[name]} costs."
 
 
-def planned(specification: Specification, ask: Ask | None = None) -> Plan:
+def planned(specification: Specification, ask: ModelClient | None = None) -> Plan:
     return asyncio.run(plan(specification, generator("plan", specification.seed), ask))
 
 
-def saying(text: str) -> Ask:
+def saying(text: str) -> ModelClient:
     async def ask(*_: object, **__: object) -> Reply:
         return Reply(text=text)
 
     return ask
 
 
-def proposing(*scenarios: tuple[str, list[str]]) -> Ask:
+def proposing(*scenarios: tuple[str, list[str]]) -> ModelClient:
     return saying(json.dumps({"scenarios": [{"id": s, "goals": goals} for s, goals in scenarios]}))
 
 

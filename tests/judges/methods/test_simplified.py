@@ -10,14 +10,14 @@ import pytest
 
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run, pictures, png, shown, texts
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
-from trajudge.judges.methods.forms import OwnForm
+from trajudge.judges.methods.prompt_formats import BuiltinPrompt
 from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
 from trajudge.judges.model import Reply, Verdict
 from trajudge.judges.replies.parsing import ParseFailure
-from trajudge.trajectories.ladder import views
 from trajudge.trajectories.model import ImageRef, Step, Trajectory
 from trajudge.trajectories.represent import MissingObservation, Representation
 from trajudge.trajectories.tokens import count_tokens
+from trajudge.trajectories.truncation import views
 from trajudge.trajectories.util.errors import ImageUnreadable
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -152,7 +152,7 @@ def test_the_prompt_keeps_its_budget_whatever_the_page_holds() -> None:
 def test_the_words_around_the_steps_are_counted() -> None:
     steps = tuple(Step(index=index) for index in range(500))
     for success in ("first", "last"):
-        form = OwnForm(Representation.NONE, success)
+        form = BuiltinPrompt(Representation.NONE, success)
         view = next(views(mug_run(steps=steps), Representation.NONE, 10**6))
         assert shown(form.messages(view, ()), count_tokens) <= view.tokens + form.tokens
 

@@ -1,4 +1,4 @@
-"""How the simplified judge's messages are written: by our own prompts, or by the published ones."""
+"""Message formats of the simplified judge: the built-in prompt, and the paper's published one."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trajudge.judges.model import Message, Part, Picture, Text
-from trajudge.judges.prompting.fitting import NOTHING, conversation, prompt_tokens
+from trajudge.judges.prompting.truncated_prompts import EMPTY_VIEW, conversation, prompt_tokens
 from trajudge.prompts.published import load_published
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.ladder import View
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
+from trajudge.trajectories.truncation import TruncatedView
 
 
-class Form(Protocol):
+class PromptFormat(Protocol):
     """Turns a view and its pictures into messages.
 
-    ``tokens`` is what the form itself takes, the view and the pictures apart;
-    ``shows_goal_images`` whether the pictures that belong to the goal come first.
+    ``tokens`` is what the format itself takes, without the view and the pictures;
+    ``shows_goal_images``: the goal's own pictures come first.
     """
 
     prompt_hash: str
@@ -26,13 +26,14 @@ class Form(Protocol):
     shows_goal_images: bool
 
     def messages(
-        self, view: View, pictures: Sequence[Picture], frames: Sequence[int] = ()
+        self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
     ) -> list[Message]:
-        """``frames`` are the numbers of the steps that the last pictures show."""
+        """Build the messages; ``frames`` are the numbers of the steps that the last pictures
+        show."""
         ...
 
 
-class OwnForm:
+class BuiltinPrompt:
     """``prompts/simplified``: the pictures, then one text."""
 
     shows_goal_images = True
@@ -49,10 +50,10 @@ class OwnForm:
             answer=answer,
             frames=frames,
         )
-        self.tokens = prompt_tokens(self.messages(NOTHING, ()))
+        self.tokens = prompt_tokens(self.messages(EMPTY_VIEW, ()))
 
     def messages(
-        self, view: View, pictures: Sequence[Picture], frames: Sequence[int] = ()
+        self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
     ) -> list[Message]:
         text = self._prompt.render(
             "user",
@@ -68,26 +69,27 @@ class OwnForm:
         return conversation(self._system, [*pictures, Text(text=text)])
 
 
-class PublishedForm:
-    """The reference's messages: goal, steps, tree, picture and closing words, one part each.
+class PaperPrompt:
+    """Messages of the published reference: goal, steps, tree, picture and closing words, one part
+    each.
 
-    What the reference cannot do is marked as ours is: steps left out. The agent's answer and the
-    goal's pictures are not shown, as there.
+    Left out steps, which the reference cannot express, are marked as in the built-in prompt. The
+    agent's answer and the goal's pictures are not shown, as in the reference.
     """
 
     shows_goal_images = False
 
     def __init__(self, representation: Representation, success: str) -> None:
-        """Raises UserError if the package with the prompts is not installed."""
+        """Load the prompts. Raises UserError if the package that holds them is not installed."""
         self._prompt = load_published()
         self.prompt_hash = self._prompt.hash
         self._system = self._prompt.system(success)
-        self.tokens = prompt_tokens(self.messages(NOTHING, ()))
+        self.tokens = prompt_tokens(self.messages(EMPTY_VIEW, ()))
         if representation.shows_screenshot:
             self.tokens += count_tokens(self._prompt.screenshot_text)
 
     def messages(
-        self, view: View, pictures: Sequence[Picture], frames: Sequence[int] = ()
+        self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
     ) -> list[Message]:
         steps = [
             self._prompt.step(step.number, step.url, step.action, step.reasoning)

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trajudge.trajectories.ladder import (
-    MARKER_TOKENS,
-    MAX_OVERFLOWS,
-    STEP_OVERHEAD,
-    Rung,
-    View,
-    cut_middle,
-    views,
-)
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.represent import MissingObservation, Representation
 from trajudge.trajectories.tokens import count_tokens
+from trajudge.trajectories.truncation import (
+    MARKER_TOKENS,
+    MAX_OVERFLOWS,
+    STEP_OVERHEAD,
+    TruncatedView,
+    TruncationLevel,
+    cut_middle,
+    views,
+)
 
 LINE = "\t[12] button 'Add to cart', clickable\n"
 TEXT = st.one_of(
@@ -50,7 +50,7 @@ def run(
     return Trajectory(key=key, raw_task_id="t", goal="a goal", steps=tuple(made), answer=answer)
 
 
-def counted(view: View) -> int:
+def counted(view: TruncatedView) -> int:
     """The tokens of a view, by the counter."""
     texts = [view.goal, view.answer, view.axtree]
     texts += [text for step in view.steps for text in (step.url, step.action, step.reasoning)]
@@ -105,7 +105,7 @@ def test_without_a_tree_only_the_steps_shrink() -> None:
     trajectory = run([("u", "because " * 900, "a")] * 30, LINE, LINE)
     for representation in (Representation.NONE, Representation.SCREENSHOT):
         found = list(views(trajectory, representation, 10**6))
-        assert [view.rung for view in found[:2]] == [Rung.FULL, Rung.ELIDED]
+        assert [view.rung for view in found[:2]] == [TruncationLevel.FULL, TruncationLevel.ELIDED]
         assert all(view.axtree is None for view in found)
 
 

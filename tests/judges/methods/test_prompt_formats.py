@@ -7,13 +7,13 @@ from importlib.util import find_spec
 import pytest
 
 from tests.judges.runs import mug_run, png, shown
-from trajudge.judges.methods.forms import PublishedForm
+from trajudge.judges.methods.prompt_formats import PaperPrompt
 from trajudge.judges.model import Picture, Text
 from trajudge.judges.prompting.pictures import ImageLimits, picture
 from trajudge.prompts.published import load_published
-from trajudge.trajectories.ladder import views
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
+from trajudge.trajectories.truncation import views
 
 pytestmark = pytest.mark.skipif(
     find_spec("agent_reward_bench") is None, reason="agent-reward-bench is not installed"
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 def test_the_parts_come_in_the_references_order(representation: Representation) -> None:
     texts = load_published()
     view = next(views(mug_run(), representation, 100_000))
-    form = PublishedForm(representation, "last")
+    form = PaperPrompt(representation, "last")
     images = [picture(png(), ImageLimits())] if representation.shows_screenshot else []
     system, user = form.messages(view, images)
     assert system.parts == (Text(text=texts.system("last")),)
@@ -45,7 +45,7 @@ def test_the_parts_come_in_the_references_order(representation: Representation) 
 
 def test_the_forms_own_words_are_counted() -> None:
     for representation in Representation:
-        form = PublishedForm(representation, "first")
+        form = PaperPrompt(representation, "first")
         view = next(views(mug_run(answer=None), representation, 100_000))
         assert shown(form.messages(view, ()), count_tokens) <= view.tokens + form.tokens
 
@@ -56,7 +56,7 @@ def test_steps_that_were_left_out_are_said() -> None:
     view = next(views(long, Representation.NONE, 2_000))
     text = " ".join(
         p.text
-        for p in PublishedForm(Representation.NONE, "first").messages(view, ())[1].parts
+        for p in PaperPrompt(Representation.NONE, "first").messages(view, ())[1].parts
         if isinstance(p, Text)
     )
     assert f"[... {view.elided} steps left out ...]" in text

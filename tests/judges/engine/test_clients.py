@@ -8,8 +8,8 @@ import pytest
 
 from tests.judges.engine.parts import Scripted, echo, engine, run
 from trajudge.judges.adapters.errors import ContextOverflow, Overloaded
-from trajudge.judges.engine import Asking, Budget, Cache, DryRun
-from trajudge.judges.model import Ask, Message, Reply, Request, Text, Usage
+from trajudge.judges.engine import Budget, Cache, DryRunClient, EngineClient
+from trajudge.judges.model import Message, ModelClient, Reply, Request, Text, Usage
 
 MESSAGES = [Message(role="user", parts=(Text(text="Did it succeed?"),))]
 
@@ -22,13 +22,15 @@ def estimate(request: Request) -> Usage:
     return Usage(input=50, output=20)
 
 
-def asking(server: Scripted, cache: Path | None = None, model: str = "m") -> Asking:
+def client(server: Scripted, cache: Path | None = None, model: str = "m") -> EngineClient:
     judging = engine(server, cache=cache, budget=Budget(price))
-    return Asking(judging, model, {"temperature": 0, "max_tokens": 9}, estimate=estimate, sample=2)
+    return EngineClient(
+        judging, model, {"temperature": 0, "max_tokens": 9}, estimate=estimate, sample=2
+    )
 
 
 def test_a_call_is_recorded_with_its_usage_and_cost() -> None:
-    ask = asking(Scripted())
+    ask = client(Scripted())
     reply = run(ask(MESSAGES, stage="verdict", rung="pruned"))
     [call] = ask.calls
     assert (call.stage, call.rung, call.finish, call.cached) == ("verdict", "pruned", "stop", False)
@@ -44,24 +46,24 @@ def test_parameters_of_the_call_override_the_runs() -> None:
         seen.append(request)
         return echo(request, nth)
 
-    run(asking(Scripted(script))(MESSAGES, max_tokens=500))
+    run(client(Scripted(script))(MESSAGES, max_tokens=500))
     assert seen[0].parameters == {"temperature": 0, "max_tokens": 500}
     assert (seen[0].sample, seen[0].endpoint) == (2, "test")
 
 
 def test_an_unknown_price_is_no_price_and_not_zero() -> None:
-    ask = asking(Scripted(), model="unknown")
+    ask = client(Scripted(), model="unknown")
     run(ask(MESSAGES))
     assert ask.calls[0].cost is None
 
 
 def test_an_overflow_is_in_the_ledger_and_a_failure_is_not() -> None:
-    ask = asking(Scripted(lambda request, nth: ContextOverflow("too long")))
+    ask = client(Scripted(lambda request, nth: ContextOverflow("too long")))
     with pytest.raises(ContextOverflow):
         run(ask(MESSAGES))
     assert [call.finish for call in ask.calls] == ["context_overflow"]
 
-    ask = asking(Scripted(lambda request, nth: Overloaded("busy")))
+    ask = client(Scripted(lambda request, nth: Overloaded("busy")))
     with pytest.raises(Overloaded):
         run(ask(MESSAGES))
     assert not ask.calls
@@ -71,9 +73,9 @@ def test_a_dry_run_prices_what_is_not_in_the_cache(tmp_path: Path) -> None:
     path = tmp_path / "cache.db"
 
     async def main() -> None:
-        ask = asking(Scripted(), path)
+        ask = client(Scripted(), path)
         await ask(MESSAGES)
-        bound: Ask = DryRun(
+        bound: ModelClient = DryRunClient(
             "test",
             "m",
             {"temperature": 0, "max_tokens": 9},
@@ -82,7 +84,7 @@ def test_a_dry_run_prices_what_is_not_in_the_cache(tmp_path: Path) -> None:
             cache=Cache(path),
             sample=2,
         )
-        assert isinstance(bound, DryRun)
+        assert isinstance(bound, DryRunClient)
         assert (await bound(MESSAGES)).text == "judged Did it succeed?"
         assert (await bound(MESSAGES, max_tokens=10)).text == ""
         assert [call.cost for call in bound.calls] == [0.0, pytest.approx(2.5)]

@@ -38,7 +38,7 @@ _FIELD_LIMIT = 400
 _SMALLEST_FIELD = 60
 
 
-class Rung(IntEnum):
+class TruncationLevel(IntEnum):
     """How far down the ladder a view stands."""
 
     FULL = 0
@@ -51,7 +51,7 @@ class Rung(IntEnum):
         return self.name.lower()
 
 
-class Kept(NamedTuple):
+class KeptSteps(NamedTuple):
     """Steps that stay: the first ``head`` ones, then ``elided`` left out, then the others."""
 
     steps: tuple[StepLine, ...]
@@ -64,11 +64,11 @@ class Kept(NamedTuple):
         return marker + sum(_step_tokens(step) for step in self.steps)
 
 
-class View(NamedTuple):
+class TruncatedView(NamedTuple):
     """What of a trajectory a prompt shows; ``elided`` steps are left out after the first ``head``
     ones."""
 
-    rung: Rung
+    rung: TruncationLevel
     goal: str
     steps: tuple[StepLine, ...]
     head: int
@@ -80,7 +80,7 @@ class View(NamedTuple):
     def tokens(self) -> int:
         """The estimate for goal, steps, answer and tree together, with their overhead, without
         the template's own words."""
-        steps = Kept(self.steps, self.head, self.elided).tokens
+        steps = KeptSteps(self.steps, self.head, self.elided).tokens
         return steps + _tokens(self.goal) + _tokens(self.answer) + _tokens(self.axtree)
 
 
@@ -140,7 +140,7 @@ def _shortened(step: StepLine, reasoning: int, field: int) -> StepLine:
     )
 
 
-def _elide(steps: Sequence[StepLine], allowance: int) -> Kept | None:
+def _elide(steps: Sequence[StepLine], allowance: int) -> KeptSteps | None:
     """As many steps as fit, at least the last one; None if not even that fits."""
     sums = [0, *accumulate(_step_tokens(step) for step in steps)]
 
@@ -151,24 +151,24 @@ def _elide(steps: Sequence[StepLine], allowance: int) -> Kept | None:
 
     count = _largest(len(steps), lambda number: size(number) <= allowance)
     if count == len(steps):
-        return Kept(tuple(steps), count, 0) if size(count) <= allowance else None
+        return KeptSteps(tuple(steps), count, 0) if size(count) <= allowance else None
     head = count // 3
     tail = len(steps) - (count - head)
-    return Kept((*steps[:head], *steps[tail:]), head, tail - head) if count else None
+    return KeptSteps((*steps[:head], *steps[tail:]), head, tail - head) if count else None
 
 
-def _fewer_steps(steps: Sequence[StepLine], allowance: int) -> Kept | None:
+def _fewer_steps(steps: Sequence[StepLine], allowance: int) -> KeptSteps | None:
     """Steps in at most ``allowance`` tokens: shorter reasoning, then fewer steps, then as little
     of the last steps as still makes sense."""
     for reasoning in _REASONING_LIMITS:
         short = [_shortened(step, reasoning, _FIELD_LIMIT) for step in steps]
         if sum(_step_tokens(step) for step in short) <= allowance:
-            return Kept(tuple(short), len(short), 0)
+            return KeptSteps(tuple(short), len(short), 0)
     least = [_shortened(step, _SMALLEST_FIELD, _SMALLEST_FIELD) for step in short]
     return _elide(short, allowance) or _elide(least, allowance)
 
 
-class Ladder:
+class PromptTruncator:
     """The views of one trajectory. Counts no text before a view hangs on it, and none twice;
     ``at`` builds the view of a rung."""
 
@@ -176,7 +176,7 @@ class Ladder:
         """Raises MissingObservation if the representation needs a tree and there is none."""
         self._goal, self._answer = trajectory.goal, trajectory.answer
         self._steps = step_lines(trajectory)
-        self._all_steps = Kept(self._steps, len(self._steps), 0)
+        self._all_steps = KeptSteps(self._steps, len(self._steps), 0)
         self._tree: str | None = None
         self._given_pruned: str | None = None
         if representation.shows_axtree:
@@ -208,20 +208,22 @@ class Ladder:
         """The tree that is cut, and its tokens."""
         return self._pruned or (self._tree, self._tree_tokens)
 
-    def at(self, rung: Rung, budget: int) -> View | None:
+    def at(self, rung: TruncationLevel, budget: int) -> TruncatedView | None:
         """The view of this rung in at most ``budget`` tokens, or None if it has none."""
-        if rung is Rung.FULL:
+        if rung is TruncationLevel.FULL:
             is_full = self._fits_for_certain(budget) or self._fits(self._tree_tokens, budget)
             return self._view(rung, self._all_steps, self._answer, self._tree) if is_full else None
-        if rung is Rung.PRUNED:
+        if rung is TruncationLevel.PRUNED:
             if self._pruned is None or not self._fits(self._pruned[1], budget):
                 return None
             return self._view(rung, self._all_steps, self._answer, self._pruned[0])
-        return self._cut(budget) if rung is Rung.CUT else self._elided(budget)
+        return self._cut(budget) if rung is TruncationLevel.CUT else self._elided(budget)
 
-    def first(self, budget: int, start: Rung = Rung.FULL) -> View | None:
+    def first(
+        self, budget: int, start: TruncationLevel = TruncationLevel.FULL
+    ) -> TruncatedView | None:
         """The first view from ``start`` downwards that fits; None if nothing does."""
-        views = (self.at(rung, budget) for rung in Rung if rung >= start)
+        views = (self.at(rung, budget) for rung in TruncationLevel if rung >= start)
         return next((view for view in views if view is not None), None)
 
     def _fits_for_certain(self, budget: int) -> bool:
@@ -234,7 +236,7 @@ class Ladder:
     def _fits(self, tree_tokens: int, budget: int) -> bool:
         return self._rest_tokens + tree_tokens <= budget
 
-    def _cut(self, budget: int) -> View | None:
+    def _cut(self, budget: int) -> TruncatedView | None:
         """Every step, and at least a third of the budget for the tree."""
         tree, tokens = self._smallest
         share = budget - self._rest_tokens
@@ -243,9 +245,9 @@ class Ladder:
         tree = cut_middle(tree, share)
         if not self._fits(count_tokens(tree), budget):
             return None
-        return self._view(Rung.CUT, self._all_steps, self._answer, tree)
+        return self._view(TruncationLevel.CUT, self._all_steps, self._answer, tree)
 
-    def _elided(self, budget: int) -> View | None:
+    def _elided(self, budget: int) -> TruncatedView | None:
         tree, tokens = self._smallest
         answer = self._answer and cut_middle(self._answer, max(_FIELD_LIMIT, budget // 6))
         rest = budget - self._goal_tokens - _tokens(answer)
@@ -255,10 +257,12 @@ class Ladder:
         rest -= kept.tokens
         tree = tree and cut_middle(tree, rest)
         rest -= _tokens(tree)
-        return self._view(Rung.ELIDED, kept, answer, tree) if rest >= 0 else None
+        return self._view(TruncationLevel.ELIDED, kept, answer, tree) if rest >= 0 else None
 
-    def _view(self, rung: Rung, kept: Kept, answer: str | None, axtree: str | None) -> View:
-        return View(
+    def _view(
+        self, rung: TruncationLevel, kept: KeptSteps, answer: str | None, axtree: str | None
+    ) -> TruncatedView:
+        return TruncatedView(
             rung=rung,
             goal=self._goal,
             steps=kept.steps,
@@ -269,7 +273,7 @@ class Ladder:
         )
 
 
-class Views(Iterator[View]):
+class Views(Iterator[TruncatedView]):
     """Ever shorter views: the first that fits ``budget`` (tokens), then one for every overflow.
 
     Ask for the next one only after the provider refused the last as too long; ``room`` are the
@@ -279,16 +283,16 @@ class Views(Iterator[View]):
     """
 
     def __init__(self, trajectory: Trajectory, representation: Representation, budget: int) -> None:
-        self._ladder = Ladder(trajectory, representation)
+        self._truncator = PromptTruncator(trajectory, representation)
         self._budget = budget
         self.room: int | None = None
         self._made = self._descend()
 
-    def __next__(self) -> View:
+    def __next__(self) -> TruncatedView:
         return next(self._made)
 
-    def _descend(self) -> Iterator[View]:
-        view = self._ladder.first(self._budget)
+    def _descend(self) -> Iterator[TruncatedView]:
+        view = self._truncator.first(self._budget)
         for _ in range(MAX_OVERFLOWS + 1):
             if view is None:
                 return
@@ -296,17 +300,21 @@ class Views(Iterator[View]):
             yield view
             view = self._below(view)
 
-    def _below(self, view: View) -> View | None:
+    def _below(self, view: TruncatedView) -> TruncatedView | None:
         """What fits into the room; where none is told, the pruned tree in place of the full one,
         else what fits into a share of what did not."""
         if self.room is not None:
-            start = Rung.PRUNED if view.rung is Rung.FULL else max(Rung.CUT, view.rung)
-            return self._ladder.first(min(self.room, view.tokens - 1), start)
-        if view.rung is Rung.FULL:
-            pruned = self._ladder.at(Rung.PRUNED, view.tokens)
+            start = (
+                TruncationLevel.PRUNED
+                if view.rung is TruncationLevel.FULL
+                else max(TruncationLevel.CUT, view.rung)
+            )
+            return self._truncator.first(min(self.room, view.tokens - 1), start)
+        if view.rung is TruncationLevel.FULL:
+            pruned = self._truncator.at(TruncationLevel.PRUNED, view.tokens)
             if pruned is not None:
                 return pruned
-        return self._ladder.first(int(SHRINK * view.tokens), max(Rung.CUT, view.rung))
+        return self._truncator.first(int(SHRINK * view.tokens), max(TruncationLevel.CUT, view.rung))
 
 
 def views(trajectory: Trajectory, representation: Representation, budget: int) -> Views:

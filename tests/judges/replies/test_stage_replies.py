@@ -11,11 +11,20 @@ from trajudge.judges.adapters.errors import RateLimited, Refused
 from trajudge.judges.engine import BudgetSpent
 from trajudge.judges.model import Reply
 from trajudge.judges.replies.parsing import ParseFailure
-from trajudge.judges.replies.reading import Unread, about, read, read_whole, some_text, together
+from trajudge.judges.replies.stage_replies import (
+    ReplyParseError,
+    error_context,
+    gather_bounded,
+    nonempty_text,
+    parse_complete_reply,
+    parse_reply,
+)
 
 
 def test_a_text_is_taken_without_its_thinking() -> None:
-    assert read_whole(Reply(text="<think>hm</think> A cart. "), some_text) == "A cart."
+    assert (
+        parse_complete_reply(Reply(text="<think>hm</think> A cart. "), nonempty_text) == "A cart."
+    )
 
 
 @pytest.mark.parametrize(
@@ -27,22 +36,25 @@ def test_a_text_is_taken_without_its_thinking() -> None:
     ],
 )
 def test_half_a_text_and_none_are_failures(reply: Reply, said: str) -> None:
-    with pytest.raises(Unread, match=said) as failure:
-        read_whole(reply, some_text)
+    with pytest.raises(ReplyParseError, match=said) as failure:
+        parse_complete_reply(reply, nonempty_text)
     assert failure.value.reply is reply
 
 
 def test_a_refusal_is_not_read() -> None:
     with pytest.raises(Refused):
-        read(Reply(text="A cart.", finish="refused"), some_text)
+        parse_reply(Reply(text="A cart.", finish="refused"), nonempty_text)
 
 
 @pytest.mark.parametrize(
     "failure",
-    [RateLimited("busy"), Refused("no"), ParseFailure("no"), Unread("no", Reply(text=""))],
+    [RateLimited("busy"), Refused("no"), ParseFailure("no"), ReplyParseError("no", Reply(text=""))],
 )
 def test_a_failure_names_its_part_and_keeps_its_kind(failure: Exception) -> None:
-    with pytest.raises(type(failure), match=f"^screenshot 3: {failure}$"), about("screenshot 3"):
+    with (
+        pytest.raises(type(failure), match=f"^screenshot 3: {failure}$"),
+        error_context("screenshot 3"),
+    ):
         raise failure
 
 
@@ -62,7 +74,7 @@ def work(
 def test_results_come_in_the_order_of_the_works() -> None:
     ended: list[object] = []
     works = [work(n, 0.03 - n / 100, ended) for n in range(3)]
-    assert asyncio.run(together(works)) == [0, 1, 2]
+    assert asyncio.run(gather_bounded(works)) == [0, 1, 2]
     assert ended == [2, 1, 0]
 
 
@@ -70,14 +82,16 @@ def test_the_first_failure_in_order_is_raised_after_all_have_ended() -> None:
     ended: list[object] = []
     slow, fast = RateLimited("slow"), Refused("fast")
     with pytest.raises(RateLimited, match="slow"):
-        asyncio.run(together([work(slow, 0.02, ended), work(fast, 0, ended), work(1, 0.03, ended)]))
+        asyncio.run(
+            gather_bounded([work(slow, 0.02, ended), work(fast, 0, ended), work(1, 0.03, ended)])
+        )
     assert ended == [fast, slow, 1]
 
 
 def test_what_ends_the_run_goes_before_the_failure_of_a_call() -> None:
     works = [work(Refused("no"), 0, []), work(BudgetSpent("spent"), 0, [])]
     with pytest.raises(BudgetSpent):
-        asyncio.run(together(works))
+        asyncio.run(gather_bounded(works))
 
 
 def test_so_many_at_once_and_no_more() -> None:
@@ -90,5 +104,5 @@ def test_so_many_at_once_and_no_more() -> None:
         await asyncio.sleep(0)
         now -= 1
 
-    asyncio.run(together([one] * 9, at_once=4))
+    asyncio.run(gather_bounded([one] * 9, at_once=4))
     assert most == 4

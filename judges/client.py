@@ -1,4 +1,4 @@
-"""A call as one value, for whatever stands between a judge and a model."""
+"""Model clients that take a call as one value, for whatever stands between a judge and a model."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from trajudge.judges.model import Message, Reply
 from trajudge.trajectories.util.errors import UserError
 
 
-class Asked(NamedTuple):
-    """What a judge gave to its ``ask``; the fields are those of ``judges.model.Ask``."""
+class CallArgs(NamedTuple):
+    """Arguments of one call of a ``judges.model.ModelClient``."""
 
     messages: Sequence[Message]
     stage: str
@@ -23,8 +23,8 @@ class Asked(NamedTuple):
     parameters: Mapping[str, JsonValue]
 
 
-class Asker(ABC):
-    """A ``judges.model.Ask`` that takes the call as one value."""
+class BaseClient(ABC):
+    """A ``judges.model.ModelClient`` that takes the call as one value."""
 
     async def __call__(
         self,
@@ -36,18 +36,18 @@ class Asker(ABC):
         assume: str = "",
         **parameters: JsonValue,
     ) -> Reply:
-        """Raises what ``answer`` raises."""
-        return await self.answer(Asked(messages, stage, rung, model, assume, parameters))
+        """Answer the call. Raises what ``answer`` raises."""
+        return await self.answer(CallArgs(messages, stage, rung, model, assume, parameters))
 
     @abstractmethod
-    async def answer(self, asked: Asked) -> Reply: ...
+    async def answer(self, call_args: CallArgs) -> Reply: ...
 
 
-class NoModel(Asker):
-    """The ``ask`` of a judge that needs no model."""
+class NoModel(BaseClient):
+    """Model client of a judge that needs no model."""
 
     calls: tuple[()] = ()
 
-    async def answer(self, asked: Asked) -> Reply:
-        """Raises UserError: the run has no model to ask."""
+    async def answer(self, call_args: CallArgs) -> Reply:
+        """Raise UserError: the run has no model to ask."""
         raise UserError("the judge asks a model, and the run has none: name one with --model")

@@ -1,4 +1,4 @@
-"""Prompts that fit: ever shorter ones, until the model takes one."""
+"""Prompts truncated until the model accepts one."""
 
 from __future__ import annotations
 
@@ -9,32 +9,40 @@ from pydantic import JsonValue
 
 from trajudge.judges.adapters.errors import ContextOverflow
 from trajudge.judges.adapters.overflow import too_long
-from trajudge.judges.model import Ask, Message, Part, Picture, Reply, Text
+from trajudge.judges.model import Message, ModelClient, Part, Picture, Reply, Text
 from trajudge.judges.prompting.pictures import ImageLimits, picture_tokens
-from trajudge.trajectories.ladder import MAX_OVERFLOWS, SHRINK, Ladder, Rung, View
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
+from trajudge.trajectories.truncation import (
+    MAX_OVERFLOWS,
+    SHRINK,
+    PromptTruncator,
+    TruncatedView,
+    TruncationLevel,
+)
 
 # Below what a server says that it takes: the share of texts that our count gets wrong differs.
 CLOSE = 0.92
 # Of the window, for the reply: what a run asks for by default.
 REPLY_ROOM = 1024
 
-NOTHING = View(rung=Rung.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree="")
+EMPTY_VIEW = TruncatedView(
+    rung=TruncationLevel.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree=""
+)
 """A view without a word: what a template takes by itself."""
 
 
-class Fitted(NamedTuple):
-    """Messages that fit; ``rung`` says what was left out of them."""
+class TruncatedPrompt(NamedTuple):
+    """Messages that fit; ``rung`` names the truncation level."""
 
     rung: str
     messages: Sequence[Message]
 
 
-async def ask_down(
-    ask: Ask,
-    make: Callable[[int], Fitted | None],
+async def ask_with_truncation(
+    ask: ModelClient,
+    make: Callable[[int], TruncatedPrompt | None],
     *,
     limit: int,
     images: ImageLimits | None = None,
@@ -43,11 +51,11 @@ async def ask_down(
     assume: str = "",
     **parameters: JsonValue,
 ) -> Reply:
-    """The reply to the first prompt that the model does not find too long.
+    """Ask with ever shorter prompts and return the reply to the first that is not too long.
 
-    ``make`` gives the longest prompt within so many tokens, None if nothing sensible fits; it
-    begins with ``limit`` and goes on with what the server says would fit, or else with a share of
-    what was too long. Raises ContextOverflow, and whatever else ``ask`` raises.
+    ``make`` gives the longest prompt within a number of tokens, None if nothing sensible fits; the
+    first budget is ``limit``, the next ones follow from the server's error message or are a share
+    of the prompt that was too long. Raises ContextOverflow, and whatever else ``ask`` raises.
     """
     overflow = ContextOverflow(f"the prompt does not fit {limit} tokens however it is cut")
     budget = limit
@@ -67,14 +75,17 @@ async def ask_down(
         except ContextOverflow as error:
             overflow = error
         counted = prompt_tokens(prompt.messages, images)
-        told = told_budget(overflow, counted)
+        told = budget_after_overflow(overflow, counted)
         budget = int(SHRINK * counted) if told is None else told
     raise overflow
 
 
-def told_budget(overflow: ContextOverflow, counted: int) -> int | None:
-    """The tokens, by our count, of the prompt to try after one of ``counted`` tokens: what the
-    server says of its window, and of its own count of the prompt; None where it says nothing."""
+def budget_after_overflow(overflow: ContextOverflow, counted: int) -> int | None:
+    """Compute the token budget, by our count, of the prompt to try after one of ``counted`` tokens.
+
+    Uses the window and the prompt length that the server's message states; None where it states
+    none.
+    """
     told = too_long(str(overflow))
     if told.window is None:
         return None
@@ -84,34 +95,34 @@ def told_budget(overflow: ContextOverflow, counted: int) -> int | None:
     return int(min(CLOSE * counted, CLOSE * room * counted / told.prompt))
 
 
-async def ask_of_steps(
-    ask: Ask,
+async def ask_about_steps(
+    ask: ModelClient,
     trajectory: Trajectory,
-    messages: Callable[[View], Sequence[Message]],
+    messages: Callable[[TruncatedView], Sequence[Message]],
     *,
     limit: int,
     images: ImageLimits | None = None,
 ) -> Reply:
-    """The reply to a prompt that lists the steps of a run and shows no tree."""
-    ladder = Ladder(trajectory, Representation.NONE)
-    around = prompt_tokens(messages(NOTHING), images)
+    """Ask with a prompt that lists the steps of a run and shows no tree, and return the reply."""
+    truncator = PromptTruncator(trajectory, Representation.NONE)
+    around = prompt_tokens(messages(EMPTY_VIEW), images)
 
-    def make(budget: int) -> Fitted | None:
-        view = ladder.first(budget - around)
+    def make(budget: int) -> TruncatedPrompt | None:
+        view = truncator.first(budget - around)
         if view is None:
             return None
-        return Fitted(view.rung.label, messages(view))
+        return TruncatedPrompt(view.rung.label, messages(view))
 
-    return await ask_down(ask, make, limit=limit, images=images)
+    return await ask_with_truncation(ask, make, limit=limit, images=images)
 
 
 def cut_or_full(recorded: str | None, shown: str | None) -> str:
-    """The rung of a text that is cut apart from the ladder."""
-    return (Rung.FULL if shown == recorded else Rung.CUT).label
+    """Return the truncation level of a text that is cut on its own: ``full`` or ``cut``."""
+    return (TruncationLevel.FULL if shown == recorded else TruncationLevel.CUT).label
 
 
-def words(view: View) -> dict[str, object]:
-    """A view as a template's variables: goal, steps, head, elided and answer."""
+def template_variables(view: TruncatedView) -> dict[str, object]:
+    """Return a view as a template's variables: goal, steps, head, elided and answer."""
     return {
         "goal": view.goal,
         "steps": view.steps,
@@ -122,7 +133,8 @@ def words(view: View) -> dict[str, object]:
 
 
 def conversation(system: str, parts: Sequence[Part]) -> list[Message]:
-    """What is the same for every trajectory first, so that providers can cache it."""
+    """Build the messages: the system prompt first, which is the same for every trajectory and can
+    be cached."""
     return [
         Message(role="system", parts=(Text(text=system),)),
         Message(role="user", parts=tuple(parts)),
@@ -130,7 +142,7 @@ def conversation(system: str, parts: Sequence[Part]) -> list[Message]:
 
 
 def prompt_tokens(messages: Sequence[Message], images: ImageLimits | None = None) -> int:
-    """Tokens of all texts and pictures, estimated."""
+    """Estimate the tokens of all texts and pictures."""
     images = images or ImageLimits()
     return sum(
         picture_tokens(part, images) if isinstance(part, Picture) else count_tokens(part.text)

@@ -1,4 +1,5 @@
-"""Answers a judge from the calls of an earlier judgment, so that its replies are read again."""
+"""Model client that replays the calls of an earlier judgment, so that its replies are parsed
+again."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
-from trajudge.judges.asked import Asked, Asker
+from trajudge.judges.client import BaseClient, CallArgs
 from trajudge.judges.model import Call, Judgment, Reply
 
 ReplyOf = Callable[[str], Reply | None]
@@ -14,14 +15,14 @@ ReplyOf = Callable[[str], Reply | None]
 
 
 class NotRecorded(Exception):
-    """The judge asks for something that the earlier judgment did not."""
+    """The judge made a call that the earlier judgment did not make."""
 
 
-class Replay(Asker):
-    """The ``ask`` of a judgment that is read again; a stage's replies come in recorded order.
+class ReplayClient(BaseClient):
+    """Model client of a judgment that is parsed again; a stage's replies come in recorded order.
 
-    A call's record holds the reply's text alone; ``reply_of`` adds what judges of token
-    probabilities need. What was asked is not compared: prompts may have changed since.
+    A recorded call holds the text of its reply alone; ``reply_of`` adds what judges of token
+    probabilities need. Prompts are not compared: they may have changed since.
     """
 
     def __init__(self, judgment: Judgment, reply_of: ReplyOf) -> None:
@@ -34,14 +35,14 @@ class Replay(Asker):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every recorded call was asked for."""
+        """Whether every recorded call was made again."""
         return not any(self._left.values())
 
-    async def answer(self, asked: Asked) -> Reply:
-        """Give the recorded reply. Raises the recorded failure, or NotRecorded."""
-        if not self._left[asked.stage]:
-            raise NotRecorded(f"no further reply of stage {asked.stage!r} was recorded")
-        call = self._left[asked.stage].popleft()
+    async def answer(self, call_args: CallArgs) -> Reply:
+        """Return the recorded reply. Raises the recorded failure, or NotRecorded."""
+        if not self._left[call_args.stage]:
+            raise NotRecorded(f"no further reply of stage {call_args.stage!r} was recorded")
+        call = self._left[call_args.stage].popleft()
         if call.finish == "context_overflow":
             raise ContextOverflow(self._detail or "the prompt was too long")
         if call.finish == "refused" and not call.text:
