@@ -40,13 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
-    if request.yes or request.calls.max_cost is not None:
-        return True
-    if all(planned.model is None for planned in runs):
-        return True
-    from trajudge.eval.runs.pricing import confirm, predict  # noqa: PLC0415
+    from trajudge.eval.runs.pricing import confirm, is_unlimited, predict  # noqa: PLC0415
 
-    return confirm(asyncio.run(predict(runs)))
+    return not is_unlimited(request, runs) or confirm(asyncio.run(predict(runs)))
 
 
 def _execute(runs: Sequence[PlannedRun]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 
+from trajudge.judges.model import Judge
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.needs import Needs
 
@@ -24,7 +25,7 @@ class Entry:
     ``logprobs``: the model's endpoint must give token probabilities.
     ``prompt`` is the folder under ``prompts/``, where it is not named as the judge is.
     ``needs`` is what a user's judge must see of a run; ours say so in their options' class
-    (``needs_of``).
+    (``needs_of``). ``function`` is a judge that was handed over as it is (``judges.functions``).
     """
 
     module: str
@@ -42,6 +43,7 @@ class Entry:
     label: str = ""
     digest: str = ""
     needs: Needs | None = None
+    function: Judge | None = None
 
     @property
     def options_class(self) -> type[Record]:

@@ -13,7 +13,7 @@ from trajudge.judges.replies.stage_replies import ReplyParseError
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import EVERYTHING, Needs, check_pictures, needed_pictures
 from trajudge.trajectories.represent import MissingObservation
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.trajectories.util.errors import ImageUnreadable, UserError
 
 
 class RecordedClient(ModelClient, Protocol):
@@ -42,7 +42,7 @@ async def judge_trajectory(
     try:
         if needed_pictures(trajectory, needs):
             await asyncio.to_thread(check_pictures, trajectory, needs)
-        verdict, status, detail = await judge(trajectory, ask), Status.OK, ""
+        verdict, status, detail = _checked(judge_id, await judge(trajectory, ask)), Status.OK, ""
         calls = ask.calls
     except FAILURES as error:
         verdict, status, detail = Verdict(), _status(error), str(error)
@@ -60,6 +60,16 @@ async def judge_trajectory(
 
 FAILURES = (ParseFailure, CallFailed, Skipped, ImageUnreadable, MissingObservation)
 """What becomes a status: the model's, the provider's and the trajectory's failures."""
+
+
+def _checked(judge_id: str, said: object) -> Verdict:
+    """Return what the judge said. Raises UserError if it is no verdict: a user wrote that judge."""
+    if not isinstance(said, Verdict):
+        raise UserError(
+            f"judge {judge_id} gave {type(said).__name__} where a Verdict belongs: end it with  "
+            "return Verdict(success=...)"
+        )
+    return said
 
 
 def _status(error: Exception) -> Status:

@@ -11,6 +11,7 @@ from typing import Any
 
 from trajudge.judges import plugins
 from trajudge.judges.entry import Entry
+from trajudge.judges.functions import given_entry
 from trajudge.judges.model import Judge
 from trajudge.judges.options import read_options
 from trajudge.judges.plugins import check_needs
@@ -169,10 +170,13 @@ JUDGES: Mapping[str, Entry] = {
 
 
 def find_judge(name: str) -> Entry:
-    """The entry of a judge: one of ours, of an installed package, or in a file (``path.py``).
+    """The entry of a judge: one of ours, a caller's function, of an installed package, or in a file
+    (``path.py``).
     Raises UserError for a name that is not there."""
     if name in JUDGES:
         return JUDGES[name]
+    if given := given_entry(name):
+        return given
     module = plugins.module_of(name)
     if module is None:
         known = [*JUDGES, *(name for name, _ in plugins.installed())]
@@ -207,9 +211,15 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
     """
     entry = find_judge(name)
     made = read_options(name, entry.options_class, options or {})
+    return _id(entry.label or name, entry, made), _made(entry, made)
+
+
+def _made(entry: Entry, options: Record) -> Judge:
+    if entry.function is not None:
+        return entry.function
     factory = getattr(import_module(entry.module), entry.judge)
-    judge: Judge = factory(made) if entry.options else factory
-    return _id(entry.label or name, entry, made), judge
+    judge: Judge = factory(options) if entry.options else factory
+    return judge
 
 
 def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:

@@ -11,20 +11,35 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trajudge.annotations.model import Annotation
-    from trajudge.face import labels, load
-    from trajudge.judges.model import Judgment, Message, Picture, Reply, Status, Text, Verdict
+    from trajudge.face.data import labels, load
+    from trajudge.face.judging import ajudge, judge, panel
+    from trajudge.face.judgments import Judgments, compare, read_run, score
+    from trajudge.face.scores import Scores
+    from trajudge.judges.model import (
+        Ask,
+        Judgment,
+        Message,
+        Picture,
+        Reply,
+        Status,
+        Text,
+        Verdict,
+    )
     from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
     from trajudge.trajectories.needs import Needs
     from trajudge.trajectories.util.errors import UserError
 
 _HOMES = {
     "Annotation": "annotations.model",
+    "Ask": "judges.model",
     "Judgment": "judges.model",
+    "Judgments": "face.judgments",
     "Message": "judges.model",
     "Needs": "trajectories.needs",
     "Observation": "trajectories.model",
     "Picture": "judges.model",
     "Reply": "judges.model",
+    "Scores": "face.scores",
     "Status": "judges.model",
     "Step": "trajectories.model",
     "Text": "judges.model",
@@ -32,18 +47,27 @@ _HOMES = {
     "TrajectoryKey": "trajectories.model",
     "UserError": "trajectories.util.errors",
     "Verdict": "judges.model",
-    "labels": "face",
-    "load": "face",
+    "ajudge": "face.judging",
+    "compare": "face.judgments",
+    "judge": "face.judging",
+    "labels": "face.data",
+    "load": "face.data",
+    "panel": "face.judging",
+    "read_run": "face.judgments",
+    "score": "face.judgments",
 }
 
 __all__ = [
     "Annotation",
+    "Ask",
     "Judgment",
+    "Judgments",
     "Message",
     "Needs",
     "Observation",
     "Picture",
     "Reply",
+    "Scores",
     "Status",
     "Step",
     "Text",
@@ -51,8 +75,14 @@ __all__ = [
     "TrajectoryKey",
     "UserError",
     "Verdict",
+    "ajudge",
+    "compare",
+    "judge",
     "labels",
     "load",
+    "panel",
+    "read_run",
+    "score",
 ]
 
 

@@ -38,9 +38,13 @@ def results_csv(scores: Scores) -> str:
     text = StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for found in scores.scores:
-        writer.writerow(_row(found) | {"missing_policy": scores.missing})
+    writer.writerows(result_rows(scores))
     return text.getvalue()
+
+
+def result_rows(scores: Scores) -> list[dict[str, object]]:
+    """Return a row per judge (and baseline), benchmark, agent and label, of some of ``COLUMNS``."""
+    return [_row(found) | {"missing_policy": scores.missing} for found in scores.scores]
 
 
 def _row(found: Score) -> dict[str, object]:

@@ -28,21 +28,8 @@ def report(config: ScoreConfig) -> int:
 
 def _report(config: ScoreConfig) -> int:
     source = read_sources(config)
-    missing = _policy(config, source.protocols)
-    if config.training_set == "include":
-        sys.stderr.write("".join(f"{line}\n" for line in included(source.training)))
-        source.training = {}
-    bootstrap = Bootstrap(config.resamples, config.seed)
-    scores = score(
-        source.judgments,
-        source.labels,
-        rewards=source.rewards,
-        missing=missing,
-        by_agent=config.by == "agent",
-        bootstrap=bootstrap,
-        compare_by_benchmark=config.compare == "benchmark",
-        training=source.training,
-    )
+    scores = score_source(source, config)
+    missing = scores.missing
     if config.submission:
         from trajudge.eval.data.submission import write_submission  # noqa: PLC0415 - only where it is asked for
 
@@ -52,6 +39,24 @@ def _report(config: ScoreConfig) -> int:
     more = _mismatches(config, config.mismatches, source) if config.mismatches else []
     _print(config, scores, source, [*_calibration(config, source, missing), *more])
     return DONE
+
+
+def score_source(source: Source, config: ScoreConfig) -> Scores:
+    """Score what was read, as ``config`` says. Raises UserError where it leaves the protocol of
+    several runs open."""
+    if config.training_set == "include":
+        sys.stderr.write("".join(f"{line}\n" for line in included(source.training)))
+        source.training = {}
+    return score(
+        source.judgments,
+        source.labels,
+        rewards=source.rewards,
+        missing=_policy(config, source.protocols),
+        by_agent=config.by == "agent",
+        bootstrap=Bootstrap(config.resamples, config.seed),
+        compare_by_benchmark=config.compare == "benchmark",
+        training=source.training,
+    )
 
 
 def read_sources(config: ScoreConfig) -> Source:

@@ -14,6 +14,7 @@ from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import Job, LoadReport, jobs_of
 from trajudge.eval.runs.models import ModelHandle
 from trajudge.eval.runs.plan import RunPlan
+from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.windows import guesses
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Call, Usage
@@ -60,6 +61,12 @@ async def dry_run(runs: Sequence[PlannedRun]) -> int:
     if len(rows) > 1:
         sys.stdout.write(f"total          {_money(_total([found for _, found in rows]))}\n")
     return DONE
+
+
+def is_unlimited(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
+    """Whether the runs may cost what nobody has agreed to: they ask models, without a limit."""
+    agreed = request.yes or request.calls.max_cost is not None
+    return not agreed and any(planned.model is not None for planned in runs)
 
 
 async def predict(runs: Sequence[PlannedRun]) -> float | None:

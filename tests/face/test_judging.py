@@ -1,0 +1,191 @@
+"""``judge`` and ``ajudge``: the command's run from Python, in any loop and any thread."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+import trajudge as tj
+from tests.llm_server import LlmServer, always
+from trajudge.eval.runs.settings import CallConfig, DataConfig, JudgeConfig, RunConfig, RunRequest
+from trajudge.face.judging import JudgeSettings
+from trajudge.trajectories.util.exits import DONE
+
+MODEL = "gpt-4o-mini"
+
+
+def url(server: LlmServer) -> str:
+    return f"{server.url}/v1"
+
+
+async def lenient(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    """Believes the agent."""
+    return tj.Verdict(success=bool(trajectory.answer))
+
+
+async def asking(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    """Asks for one word."""
+    reply = await ask([tj.Message(role="user", parts=(tj.Text(text=trajectory.goal),))])
+    return tj.Verdict(success=len(reply.text) > 3)
+
+
+def test_a_run_from_python_is_the_commands_run(folder: Path) -> None:
+    from trajudge.eval.judge import main
+
+    ours = tj.judge("sample", "heuristic", out="ours", limit=9)
+    words = ["--judge", "heuristic", "--data", "sample", "--limit", "9", "--out", "theirs"]
+    assert main(words) == DONE
+    for name in ("judgments.jsonl", "labels.jsonl", "rewards.jsonl", "results.csv"):
+        assert Path("ours", name).read_bytes() == Path("theirs", name).read_bytes()
+    assert ours.folder == Path("ours")
+    assert len(ours) == 9
+    assert set(ours.labels) == {judgment.key for judgment in ours}
+
+
+def test_it_judges_inside_a_running_loop(runs: list[tj.Trajectory], server: LlmServer) -> None:
+    async def cell() -> tj.Judgments:
+        return tj.judge(
+            runs, "simplified", MODEL, base_url=url(server), prices="prices.toml", max_cost=5
+        )
+
+    found = asyncio.run(cell())
+    assert [judgment.status for judgment in found] == ["ok"] * len(runs)
+    assert server.stats.answered == len({j.calls[0].request for j in found})
+
+
+def test_the_same_call_asks_nothing_again(runs: list[tj.Trajectory], server: LlmServer) -> None:
+    first = tj.judge(
+        runs, "simplified", MODEL, base_url=url(server), prices="prices.toml", max_cost=5
+    )
+    asked = server.stats.requests
+    again = tj.judge(
+        list(reversed(runs)),
+        "simplified",
+        MODEL,
+        base_url=url(server),
+        prices="prices.toml",
+        max_cost=5,
+    )
+    assert again.folder == first.folder
+    assert server.stats.requests == asked
+    assert {j.key: j.success for j in again} == {j.key: j.success for j in first}
+
+
+def test_a_folder_of_other_trajectories_is_refused(runs: list[tj.Trajectory]) -> None:
+    tj.judge(runs, "heuristic", out="run")
+    changed = runs[0].model_copy(update={"answer": "something else"})
+    with pytest.raises(tj.UserError, match="holds a run with data"):
+        tj.judge([changed, *runs[1:]], "heuristic", out="run")
+
+
+def test_ajudge_runs_in_the_callers_loop(runs: list[tj.Trajectory], server: LlmServer) -> None:
+    async def both() -> list[tj.Judgments]:
+        handlers = signal.getsignal(signal.SIGINT)
+        calls = [
+            tj.ajudge(
+                runs, "simplified", MODEL, base_url=url(server), prices="prices.toml", max_cost=5
+            ),
+            tj.ajudge(runs, lenient),
+        ]
+        found = await asyncio.gather(*calls)
+        assert signal.getsignal(signal.SIGINT) is handlers
+        return list(found)
+
+    ours, mine = asyncio.run(both())
+    assert {j.judge for j in [*ours, *mine]} == {f"simplified-axtree:{MODEL}", "lenient"}
+
+
+def test_an_interrupt_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
+    main = threading.main_thread()
+
+    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+        assert threading.current_thread() is not main
+        if trajectory.key == runs[5].key:
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(0.2)
+        return tj.Verdict(success=True)
+
+    with pytest.raises(KeyboardInterrupt, match="the same command goes on"):
+        tj.judge(runs, slow, out="run", concurrency=1)
+    kept = tj.read_run("run")
+    assert runs[5].key in {judgment.key for judgment in kept}
+    assert 5 < len(kept) < len(runs)
+
+
+def test_a_dear_run_needs_a_limit_or_consent(runs: list[tj.Trajectory], server: LlmServer) -> None:
+    with pytest.raises(tj.UserError, match=r"predicted to cost .* max_cost=DOLLARS"):
+        tj.judge(runs, "simplified", "dear", base_url=url(server), prices="prices.toml")
+    assert server.stats.requests == 0
+
+
+def test_a_spent_budget_is_a_warning_and_a_shorter_result(
+    runs: list[tj.Trajectory], server: LlmServer
+) -> None:
+    with pytest.warns(UserWarning, match="judged; the same command goes on"):
+        found = tj.judge(
+            runs,
+            "simplified",
+            MODEL,
+            base_url=url(server),
+            max_cost=0.002,
+            prices="prices.toml",
+            concurrency=1,
+        )
+    assert len(found) < len(runs)
+
+
+def test_failed_judgments_are_a_warning(runs: list[tj.Trajectory]) -> None:
+    with (
+        LlmServer(script=always("refusal")) as server,
+        pytest.warns(UserWarning, match="judgments failed"),
+    ):
+        found = tj.judge(
+            runs[:2], "simplified", MODEL, base_url=url(server), prices="prices.toml", max_cost=5
+        )
+    assert all(judgment.status is not tj.Status.OK for judgment in found)
+
+
+def test_a_panel_may_hold_a_function(runs: list[tj.Trajectory], server: LlmServer) -> None:
+    jury = tj.panel("heuristic", asking, lenient, rule="majority")
+    found = tj.judge(runs, jury, MODEL, base_url=url(server), prices="prices.toml", max_cost=5)
+    assert {len(judgment.scores) for judgment in found} == {3}
+    assert "asking" in found[0].judge
+
+
+def test_what_cannot_work_is_one_sentence(runs: list[tj.Trajectory]) -> None:
+    def plain(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+        return tj.Verdict()
+
+    async def heuristic(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+        return tj.Verdict()
+
+    async def silent(trajectory: tj.Trajectory, ask: tj.Ask) -> None:
+        return None
+
+    with pytest.raises(tj.UserError, match="write  async def plain"):
+        tj.judge(runs, plain)  # type: ignore[arg-type]
+    with pytest.raises(tj.UserError, match="rename it"):
+        tj.judge(runs, heuristic)
+    with pytest.raises(tj.UserError, match="judge silent gave NoneType"):
+        tj.judge(runs, silent)  # type: ignore[arg-type]
+    with pytest.raises(tj.UserError, match="the run has none: name one with"):
+        tj.judge(runs, asking)
+    with pytest.raises(tj.UserError, match="samples is 0"):
+        tj.judge(runs, "heuristic", samples=0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'modle'"):
+        tj.judge(runs, "heuristic", modle="gpt-4o")  # type: ignore[call-arg]
+
+
+def test_every_setting_of_a_run_is_a_keyword() -> None:
+    """What the records gain, the keywords gain, but for what a caller gives otherwise."""
+    own = {"judge", "model", "data", "annotations", "out", "max_cost"}
+    elsewhere = {"of", "rule", "quorum", "tie", "dry_run"}
+    kinds = (JudgeConfig, DataConfig, CallConfig, RunConfig)
+    fields = {name for kind in kinds for name in kind.model_fields}
+    assert set(JudgeSettings.__annotations__) == fields - own - elsewhere | {"yes"}
+    assert "yes" in RunRequest.model_fields

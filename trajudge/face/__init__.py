@@ -1,0 +1,4 @@
+"""The public functions, a module for each of: data, judging, scores, decisions.
+
+``trajudge`` gives their names; the commands and these functions call the same code.
+"""

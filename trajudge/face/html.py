@@ -1,0 +1,51 @@
+"""Tables as HTML for notebooks; every cell is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from trajudge.eval.reporting.rendering import Table, shown
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_TEMPLATE = """\
+<div class="trajudge">
+{%- for table in tables %}
+<table>
+<caption style="text-align: left; font-weight: bold">{{ table.title }}</caption>
+<thead><tr>
+{%- for name in table.head %}
+<th style="text-align: {{ 'left' if loop.index0 < table.names else 'right' }}">{{ name }}</th>
+{%- endfor %}
+</tr></thead>
+<tbody>
+{%- for row in table.rows %}
+<tr>
+{%- for cell in row -%}
+<td style="text-align: {{ 'left' if loop.index0 < table.names else 'right' }}">{{ cell }}</td>
+{%- endfor -%}
+</tr>
+{%- endfor %}
+</tbody>
+</table>
+{%- endfor %}
+{%- for note in notes %}
+<p>{{ note }}</p>
+{%- endfor %}
+</div>
+"""
+
+
+def tables_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
+    """Return the tables below each other, then the notes, a paragraph each."""
+    return _template().render(tables=[shown(table) for table in tables], notes=notes)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - only notebooks need it
+
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(_TEMPLATE)

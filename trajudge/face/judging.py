@@ -1,0 +1,266 @@
+"""``judge`` and ``ajudge``: what ``trajudge judge`` does, from Python."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
+
+from pydantic import JsonValue, ValidationError
+
+from trajudge.eval.data.inputs import in_memory
+from trajudge.eval.data.sources import read_run
+from trajudge.eval.runs.grid import plan_runs, say_sources
+from trajudge.eval.runs.pricing import ASK_ABOVE, is_unlimited, predict
+from trajudge.eval.runs.session import RunResult, run_all
+from trajudge.eval.runs.settings import (
+    CallConfig,
+    DataConfig,
+    JudgeConfig,
+    RepresentationName,
+    RunConfig,
+    RunRequest,
+    Split,
+)
+from trajudge.eval.runs.workers import StopSignal
+from trajudge.face.judgments import Judgments
+from trajudge.face.threads import run_in_thread
+from trajudge.judges.functions import given_judges
+from trajudge.judges.model import Judge
+from trajudge.judges.registry import JUDGES
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import INTERRUPTED
+from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.validation import first_mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class JudgeSettings(TypedDict, total=False):
+    """The keywords of ``judge`` beside its own: the options of ``trajudge judge`` by their names,
+    with the same defaults (``trajudge.eval.runs.settings``).
+
+    ``options`` are the judge's own, ``export`` a folder for the judgments in AgentRewardBench's
+    published layout, ``yes`` agrees to a predicted cost without a limit.
+    """
+
+    options: Mapping[str, JsonValue]
+    representation: RepresentationName
+    captioner_model: str
+    describer_model: str
+    success_last: bool
+    prompts: Literal["trajudge", "agentrewardbench"]
+    split: Split
+    benchmark: str | Sequence[str]
+    agent: str | Sequence[str]
+    task: str | Sequence[str]
+    limit: int
+    stratified: bool
+    strict: bool
+    adapter: str
+    script: str | Path
+    base_url: str
+    temperature: float
+    max_tokens: int
+    seed: int
+    concurrency: int
+    rpm: float
+    tpm: float
+    context: int
+    timeout: float
+    prices: str | Path
+    cache: str | Path
+    samples: int
+    retry_failed: bool
+    max_failures: int | float
+    protocol: Literal["default", "agentrewardbench"]
+    export: str | Path
+    yes: bool
+
+
+class PanelSpec(NamedTuple):
+    """A panel of judges that vote, made by ``panel``."""
+
+    members: tuple[str | Judge, ...]
+    rule: Literal["majority", "unanimous", "mean"]
+    quorum: int | None
+    tie: Literal["success", "failure"]
+
+
+def panel(
+    *members: str | Judge,
+    rule: Literal["majority", "unanimous", "mean"] = "majority",
+    quorum: int | None = None,
+    tie: Literal["success", "failure"] = "failure",
+) -> PanelSpec:
+    """Name a panel for ``judge``: members are judges, with a model of their own as
+    ``"NAME:MODEL"``, or functions.
+
+    ``rule`` decides from the votes, ``quorum`` is how many members must answer (None: most of
+    them), ``tie`` what half of the votes means.
+    """
+    return PanelSpec(members, rule, quorum, tie)
+
+
+def judge(
+    runs: str | Iterable[Trajectory],
+    judge: str | Judge | PanelSpec = "simplified",
+    model: str | None = None,
+    *,
+    annotations: str | None = None,
+    out: str | Path | None = None,
+    max_cost: float | None = None,
+    **settings: Unpack[JudgeSettings],
+) -> Judgments:
+    """Judge trajectories, or the data that a string names, and return the judgments.
+
+    ``judge`` is a judge's name, a path to a file that defines one, ``panel(...)``, or an ``async
+    def`` that takes a trajectory and ``ask`` and returns a Verdict; ``model`` is the one that it
+    asks. ``annotations`` names the experts' labels, KIND:PATH, where they do not lie beside the
+    data. The run is kept in the folder ``out`` (None: ``runs/``, named by its settings), from which
+    the same call goes on; ``max_cost`` limits what it spends, in US dollars.
+
+    Works inside a running event loop too. Raises UserError as the command ends with exit code 2,
+    and KeyboardInterrupt at Ctrl-C, once what was under way is judged and kept. What weakens the
+    result is a warning.
+    """
+    call = _Call(runs, judge, model, _given(annotations, out, max_cost, settings))
+    done = run_in_thread(lambda stop: _judge(call, stop))
+    if done.result.code == INTERRUPTED:
+        raise KeyboardInterrupt("; ".join(done.result.notes))
+    return _judgments(done)
+
+
+async def ajudge(
+    runs: str | Iterable[Trajectory],
+    judge: str | Judge | PanelSpec = "simplified",
+    model: str | None = None,
+    *,
+    annotations: str | None = None,
+    out: str | Path | None = None,
+    max_cost: float | None = None,
+    **settings: Unpack[JudgeSettings],
+) -> Judgments:
+    """Do what ``judge`` does, in the caller's event loop; signals are the caller's.
+
+    A task that is cancelled keeps what was judged.
+    """
+    call = _Call(runs, judge, model, _given(annotations, out, max_cost, settings))
+    return _judgments(await _judge(call, StopSignal()))
+
+
+class _Call(NamedTuple):
+    """What ``judge`` was called with; ``settings`` by the names of the settings records."""
+
+    runs: str | Iterable[Trajectory]
+    judge: str | Judge | PanelSpec
+    model: str | None
+    settings: Mapping[str, Any]
+
+
+class _Done(NamedTuple):
+    """A run that came to its end; ``warnings`` say what weakens it."""
+
+    folder: Path
+    result: RunResult
+    warnings: Sequence[str]
+
+
+def _given(
+    annotations: str | None,
+    out: str | Path | None,
+    max_cost: float | None,
+    settings: JudgeSettings,
+) -> dict[str, Any]:
+    """The keywords that were given, as the settings records take them. Raises TypeError for an
+    unknown one, as Python does."""
+    unknown = settings.keys() - JudgeSettings.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"judge() got an unexpected keyword argument {min(unknown)!r}")
+    found: dict[str, Any] = {**settings, "annotations": annotations, "max_cost": max_cost}
+    found["out"] = None if out is None else Path(out)
+    for name in ("benchmark", "agent", "task"):
+        if isinstance(found.get(name), str):
+            found[name] = (found[name],)
+    for name in ("script", "prices", "cache"):
+        if name in found:
+            found[name] = str(found[name])
+    if "export" in found:
+        found["export"] = ("agentrewardbench", Path(found["export"]))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+async def _judge(call: _Call, stop: StopSignal) -> _Done:
+    """Plan the run, see that its cost is agreed to, execute it. Raises UserError."""
+    with _named(call) as settings:
+        request = _request(call, settings)
+        data = (
+            None if isinstance(call.runs, str) else in_memory(call.runs, request.data.annotations)
+        )
+        [planned] = runs = await asyncio.to_thread(plan_runs, request, data)
+        say_sources(runs)
+        weakened = []
+        if is_unlimited(request, runs):
+            weakened += _check_cost(await predict(runs))
+        [result] = await run_all(runs, stop)
+    # The first note names the folder, the others say why the run is not whole.
+    return _Done(planned.plan.folder, result, [*weakened, *result.warnings, *result.notes[1:]])
+
+
+@contextmanager
+def _named(call: _Call) -> Iterator[dict[str, Any]]:
+    """Give the judge's settings by name; functions have theirs inside the block only."""
+    what = call.judge
+    members = what.members if isinstance(what, PanelSpec) else (what,)
+    functions = [one for one in members if not isinstance(one, str)]
+    with given_judges(functions, needs_model=call.model is not None, taken=JUDGES) as names:
+        given = iter(names)
+        named = [one if isinstance(one, str) else next(given) for one in members]
+        if not isinstance(what, PanelSpec):
+            yield {"judge": named[0]}
+            return
+        votes = {"rule": what.rule, "quorum": what.quorum, "tie": what.tie}
+        yield {"judge": "panel", "of": ",".join(named), **votes}
+
+
+def _request(call: _Call, judge: Mapping[str, Any]) -> RunRequest:
+    given = {**call.settings, **judge}
+    if isinstance(call.runs, str):
+        given["data"] = call.runs
+
+    def part(kind: type[Any]) -> dict[str, Any]:
+        return {name: given[name] for name in kind.model_fields if name in given}
+
+    try:
+        return RunRequest(
+            judges=(given["judge"],),
+            models=() if call.model is None else (call.model,),
+            judge=JudgeConfig(**part(JudgeConfig)),
+            data=DataConfig(**part(DataConfig)),
+            calls=CallConfig(**part(CallConfig)),
+            run=RunConfig(**part(RunConfig)),
+            yes=given.get("yes", False),
+        )
+    except ValidationError as error:
+        raise UserError(f"judge: {first_mistake(error, 'the call')}") from error
+
+
+def _check_cost(cost: float | None) -> list[str]:
+    """Return a warning where the cost is not known. Raises UserError for a dear run."""
+    if cost is None:
+        return ["the price of a model is not known: its cost is not counted"]
+    if cost > ASK_ABOVE:
+        raise UserError(f"predicted to cost ${cost:.2f}: give max_cost=DOLLARS or yes=True")
+    return []
+
+
+def _judgments(done: _Done) -> Judgments:
+    """What the run's folder holds now, with a warning for everything that weakens it."""
+    for warning in done.warnings:
+        warnings.warn(one_line(warning), stacklevel=3)
+    return Judgments(read_run(done.folder), [done.folder])

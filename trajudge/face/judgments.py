@@ -1,0 +1,196 @@
+"""Judgments as one value: with their run's folder, and what they are scored with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, overload
+
+from trajudge.annotations.model import Labels
+from trajudge.eval.data import sources
+from trajudge.eval.reporting.rendering import Table
+from trajudge.eval.reporting.score_report import score_source
+from trajudge.eval.runs.settings import ScoreConfig, Split
+from trajudge.eval.scoring.records import Missing
+from trajudge.face.data import labels as read_labels
+from trajudge.face.data import load
+from trajudge.face.html import tables_html
+from trajudge.face.scores import JudgeComparison, Scores
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_SHOWN = 10  # judgments in a notebook
+_HEAD = ("judge", "trajectory", "status", "success", "score", "reasoning")
+
+
+class Judgments(Sequence[Judgment]):
+    """The judgments of one run or several, in the order of the trajectories.
+
+    ``folders`` are those of the runs, ``labels`` and ``rewards`` what belongs to them there;
+    ``notes`` what the user should know of them. ``a + b`` brings several judges together.
+    """
+
+    def __init__(self, source: sources.Source, folders: Sequence[Path] = ()) -> None:
+        self._source = source
+        self.folders = tuple(folders)
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder. Raises ValueError unless the judgments are those of one run."""
+        (only,) = self.folders
+        return only
+
+    @property
+    def labels(self) -> Labels:
+        """The experts' labels that belong to the runs."""
+        return dict(self._source.labels)
+
+    @property
+    def rewards(self) -> dict[TrajectoryKey, float | None]:
+        """The official reward of every trajectory of the runs, None where it is unknown."""
+        return dict(self._source.rewards)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know of the runs, a sentence each."""
+        return tuple(self._source.notes)
+
+    @overload
+    def __getitem__(self, place: int) -> Judgment: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Judgment]: ...
+    def __getitem__(self, place: int | slice) -> Judgment | list[Judgment]:
+        return self._source.judgments[place]
+
+    def __len__(self) -> int:
+        return len(self._source.judgments)
+
+    def __add__(self, other: Judgments) -> Judgments:
+        """Return both; a judge that both have is told apart by its folder."""
+        both = sources.combine([self._source, other._source])
+        return Judgments(both, [*self.folders, *other.folders])
+
+    def __repr__(self) -> str:
+        judges = sorted({judgment.judge for judgment in self})
+        where = ", ".join(map(str, self.folders))
+        return f"<{len(self)} judgments by {', '.join(judges) or 'nobody'} in {where}>"
+
+    def scores(self, labels: Labels | str | None = None) -> Scores:
+        """Score them, as ``trajudge.score`` does."""
+        return score(self, labels)
+
+    def to_frame(self) -> DataFrame:
+        """Return a row per judgment: its trajectory, status and verdict, its calls, what they cost
+        in US dollars (None: a price is not known) and took in seconds."""
+        from pandas import DataFrame  # noqa: PLC0415 - slow to import
+
+        return DataFrame([_row(judgment) for judgment in self])
+
+    def _repr_html_(self) -> str:
+        endings = Counter((judgment.judge, judgment.status) for judgment in self)
+        rows = [(judge, status.value, str(n)) for (judge, status), n in sorted(endings.items())]
+        some = [tuple(map(str, _cells(judgment))) for judgment in self[:_SHOWN]]
+        title = f"The first {len(some)} of {len(self)} judgments"
+        tables = [
+            Table("Judgments", ("judge", "status", "judgments"), rows),
+            Table(title, _HEAD, some, names=len(_HEAD)),
+        ]
+        return tables_html(tables, [*self.notes, *(f"run: {folder}" for folder in self.folders)])
+
+
+def read_run(folder: str | Path) -> Judgments:
+    """Read the judgments of a run's folder, with the labels and rewards that it keeps.
+
+    Raises UserError if it is no such folder.
+    """
+    return Judgments(sources.read_run(Path(folder)), [Path(folder)])
+
+
+def score(
+    judgments: Iterable[Judgment | Judgments],
+    labels: Labels | str | None = None,
+    runs: Iterable[Trajectory] | str | None = None,
+    *,
+    missing: Missing | None = None,
+    protocol: Literal["default", "agentrewardbench"] | None = None,
+    by: Literal["agent"] | None = None,
+    split: Split = "all",
+    training_set: Literal["exclude", "include"] = "exclude",
+) -> Scores:
+    """Score judgments against experts' labels, and the rule-based baseline beside them.
+
+    ``labels`` are a mapping, or data whose labels are read (None: those of the judgments' runs);
+    ``runs`` the trajectories whose official rewards make the baseline (None: likewise).
+    ``missing`` is what a failed judgment counts as (None: by the protocol), ``split`` the part of
+    the annotations that is scored. Raises UserError.
+    """
+    config = ScoreConfig(
+        missing=missing, protocol=protocol, by=by, split=split, training_set=training_set
+    )
+    return Scores.of(score_source(_source(judgments, labels, runs, split), config))
+
+
+def compare(
+    judgments: Iterable[Judgment | Judgments],
+    labels: Labels | str | None = None,
+    *,
+    by: Literal["overall", "benchmark"] = "overall",
+    missing: Missing | None = None,
+    split: Split = "all",
+) -> JudgeComparison:
+    """Compare every pair of judges on the trajectories that both judged, over all benchmarks or
+    also in each. The other parameters are those of ``score``. Raises UserError."""
+    config = ScoreConfig(compare=by, missing=missing, split=split)
+    found = score_source(_source(judgments, labels, None, split), config)
+    return JudgeComparison.model_construct(**dict(found.comparison))
+
+
+def _source(
+    judgments: Iterable[Judgment | Judgments],
+    labels: Labels | str | None,
+    runs: Iterable[Trajectory] | str | None,
+    split: Split,
+) -> sources.Source:
+    """Bring everything together that is scored."""
+    if isinstance(judgments, Judgments):
+        judgments = [judgments]
+    given = list(judgments)
+    single = [one for one in given if isinstance(one, Judgment)]
+    whole = sources.combine(
+        [
+            *(one._source for one in given if isinstance(one, Judgments)),
+            *([sources.Source("", single, {})] if single else []),
+        ]
+    )
+    if labels is not None:
+        whole.labels = read_labels(labels) if isinstance(labels, str) else labels
+    if runs is not None:
+        read = load(runs) if isinstance(runs, str) else runs
+        whole.rewards |= {one.key: one.official_reward for one in read}
+    if split != "all":
+        whole.restrict(split)
+    return whole
+
+
+def _row(judgment: Judgment) -> dict[str, object]:
+    costs = [call.cost for call in judgment.calls]
+    fields = judgment.model_dump(exclude={"key", "calls", "scores"})
+    return {
+        **judgment.key.model_dump(),
+        **fields,
+        "status": judgment.status.value,
+        "calls": len(costs),
+        "cost": None if None in costs else sum(cost or 0.0 for cost in costs),
+        "seconds": sum(call.seconds for call in judgment.calls),
+    }
+
+
+def _cells(judgment: Judgment) -> tuple[object, ...]:
+    """The cells of ``_HEAD``; a failed judgment shows why in place of its reasoning."""
+    said = judgment.reasoning if judgment.status is Status.OK else judgment.detail
+    shown = ["–" if one is None else one for one in (judgment.success, judgment.score)]
+    return (judgment.judge, judgment.key, judgment.status.value, *shown, said[:200])

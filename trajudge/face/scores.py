@@ -1,0 +1,79 @@
+"""Scores and comparisons as data: frames, tables in a notebook, plots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from trajudge.eval.reporting.caveats import notes
+from trajudge.eval.reporting.comparison_tables import comparison_tables
+from trajudge.eval.reporting.results import COLUMNS, result_rows
+from trajudge.eval.reporting.tables import plain, tables
+from trajudge.eval.scoring import records
+from trajudge.face.html import tables_html
+from trajudge.trajectories.util.errors import MissingExtra, UserError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+
+class Scores(records.Scores):
+    """What judges are worth against experts, the rule-based baseline beside them.
+
+    ``scores`` holds a record per judge, benchmark and label; ``to_frame`` the same as a table.
+    """
+
+    @classmethod
+    def of(cls, scores: records.Scores) -> Scores:
+        """Return the same scores with what a notebook needs."""
+        return cls.model_construct(**dict(scores))
+
+    def to_frame(self) -> DataFrame:
+        """Return a row per judge (``evaluator`` tells the baseline), benchmark, agent and label:
+        rates as fractions with the limits of their 95 % intervals (``_low``, ``_high``)."""
+        from pandas import DataFrame  # noqa: PLC0415 - slow to import
+
+        return DataFrame(result_rows(self), columns=list(COLUMNS))
+
+    def plot(
+        self, kind: Literal["precision", "success_rate"] = "precision", axes: Axes | None = None
+    ) -> Axes:
+        """Draw precision per benchmark, or every agent's success rate, with intervals.
+
+        ``axes`` are those to draw into (None: new ones). Raises MissingExtra without matplotlib,
+        UserError if the scores hold nothing to draw.
+        """
+        try:
+            from matplotlib import pyplot  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise MissingExtra("matplotlib", "plots", "Scores.plot") from error
+        from trajudge.eval.reporting.plots import draw_precision, draw_success_rates  # noqa: PLC0415
+
+        if axes is None:
+            axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")[1]
+        draw = {"precision": draw_precision, "success_rate": draw_success_rates}[kind]
+        if not draw(axes, self):
+            raise UserError(f"plot {kind!r}: nothing is scored: give score the experts' labels")
+        return axes
+
+    def __str__(self) -> str:
+        """Return all tables as text."""
+        return plain(self)
+
+    def _repr_html_(self) -> str:
+        return tables_html(tables(self), list(notes(self)))
+
+
+class JudgeComparison(records.Comparison):
+    """Judges against each other: every pair's differences with intervals and corrected p-values."""
+
+    def to_frame(self) -> DataFrame:
+        """Return a row per pair of judges, benchmark, label and metric: ``difference`` is that of
+        ``first`` minus ``second``, with its 95 % limits and ``p_holm``."""
+        from pandas import DataFrame  # noqa: PLC0415 - slow to import
+
+        columns = list(records.Difference.model_fields)
+        return DataFrame([one.model_dump() for one in self.differences], columns=columns)
+
+    def _repr_html_(self) -> str:
+        return tables_html(comparison_tables(self))
