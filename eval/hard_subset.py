@@ -102,9 +102,17 @@ def fitter(options: argparse.Namespace) -> Callable[[Attempts], HazardFit]:
         return fit_hazard
     import numpy as np  # noqa: PLC0415
 
-    from trajudge.eval.stats.difficulty.hazard_nuts import Sampling, fit_hazard_nuts  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.stats.difficulty.hazard_nuts import (  # noqa: PLC0415
+        Sampling,
+        fit_hazard_nuts,
+        sampler_packages,
+    )
+    from trajudge.trajectories.util.errors import MissingExtra, UserError  # noqa: PLC0415
 
+    try:
+        sampler_packages()
+    except ImportError as error:
+        raise MissingExtra("numpyro", "bayes", "sampling the hazard model with NUTS") from error
     try:
         sampling = Sampling(options.chains, options.draws, warmup=options.draws)
     except ValueError as error:

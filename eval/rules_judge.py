@@ -17,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from trajudge.judges.entry import Entry
 from trajudge.judges.model import ModelClient, Skipped, Verdict
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import Needs
@@ -130,6 +131,25 @@ class WebArena:
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
         trace = Trace(url=trajectory.final.url)
         return _verdict(self._evaluator.evaluate(task, trajectory.answer, trace))
+
+
+ENTRIES = {
+    "rules:verified": Entry(
+        module=__name__,
+        judge="Verified",
+        options="VerifiedOptions",
+        needs_model=False,
+        summary="WebArena Verified's rules on the answer and the network trace",
+        id_options=("mode",),
+    ),
+    "rules:webarena": Entry(
+        module=__name__,
+        judge="WebArena",
+        options="WebArenaOptions",
+        needs_model=False,
+        summary="WebArena's original rules on the answer and the last page's address",
+    ),
+}
 
 
 def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:

@@ -1,12 +1,15 @@
-"""The judges by name: the one place where they are listed.
+"""The judges by name: those of ``judges.toml``, and those that other rooms register.
 
 A judge's module is imported when the judge is made, so that ``--help`` needs none of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 from trajudge.judges import plugins
@@ -16,157 +19,42 @@ from trajudge.judges.model import Judge
 from trajudge.judges.options import read_options
 from trajudge.judges.plugins import check_needs
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
+from trajudge.judges.providers import PROVIDERS
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.trajectories.util.errors import UserError
 
-JUDGES: Mapping[str, Entry] = {
-    "simplified": Entry(
-        module="trajudge.judges.methods.simplified",
-        judge="Simplified",
-        options="SimplifiedOptions",
-        needs_model=True,
-        summary="one call: success, side effect, optimality, repetition (AgentRewardBench)",
-        id_options=("representation", "success", "answer", "frames", "prompts"),
-        representations=("axtree", "screenshot", "both", "none"),
-    ),
-    "aer-c": Entry(
-        module="trajudge.judges.methods.aer",
-        judge="AerC",
-        options="AerCOptions",
-        needs_model=True,
-        summary="steps and a caption of the final screenshot (Agent Eval and Refine)",
-        prompt="aer",
-        id_options=("variant", "captioner"),
-        representations=("screenshot",),
-        models=("captioner",),
-        pictures="captioner",
-    ),
-    "aer-v": Entry(
-        module="trajudge.judges.methods.aer",
-        judge="AerV",
-        options="AerVOptions",
-        needs_model=True,
-        summary="steps and the final screenshot (Agent Eval and Refine)",
-        prompt="aer",
-        id_options=("variant",),
-        representations=("screenshot",),
-        pictures="judge",
-    ),
-    "nnetnav": Entry(
-        module="trajudge.judges.methods.nnetnav",
-        judge="Nnetnav",
-        options="NnetnavOptions",
-        needs_model=True,
-        summary="a description of every change between accessibility trees, rated 1 to 5 (NNetNav)",
-        id_options=("describer",),
-        representations=("axtree",),
-        models=("describer",),
-    ),
-    "webvoyager": Entry(
-        module="trajudge.judges.methods.webvoyager",
-        judge="WebVoyager",
-        options="WebVoyagerOptions",
-        needs_model=True,
-        summary="the task, the answer and the last screenshots (WebVoyager)",
-        id_options=("screenshots",),
-        representations=("screenshot",),
-        pictures="judge",
-    ),
-    "webjudge": Entry(
-        module="trajudge.judges.methods.webjudge",
-        judge="WebJudge",
-        options="WebJudgeOptions",
-        needs_model=True,
-        summary="key points, every screenshot scored, a verdict on those that matter (WebJudge)",
-        id_options=("variant", "threshold", "screenshots"),
-        representations=("screenshot",),
-        pictures="judge",
-    ),
-    "insta": Entry(
-        module="trajudge.judges.methods.insta",
-        judge="Insta",
-        options="InstaOptions",
-        needs_model=True,
-        summary="the last pages as text; success, efficiency, self-correction from 0 to 1 (InSTA)",
-        id_options=("observations", "threshold"),
-        representations=("axtree",),
-    ),
-    "logprob": Entry(
-        module="trajudge.judges.methods.logprob",
-        judge="Logprob",
-        options="LogprobOptions",
-        needs_model=True,
-        logprobs=True,
-        summary="one yes-or-no question; the score is the probability of yes",
-        id_options=("representation", "threshold"),
-        representations=("axtree", "screenshot", "both", "none"),
-    ),
-    "rubric": Entry(
-        module="trajudge.judges.methods.rubric",
-        judge="Rubric",
-        options="RubricOptions",
-        needs_model=True,
-        summary="criteria before the run is seen, checked evidence (after the Universal Verifier)",
-        id_options=("representation", "per_criterion"),
-        representations=("screenshot", "none"),
-    ),
-    "panel": Entry(
-        module="trajudge.judges.methods.composed",
-        judge="Panel",
-        options="PanelOptions",
-        needs_model=False,
-        summary="the members of --of vote: majority, unanimous, or the mean of their scores",
-        id_options=("rule", "of", "quorum", "tie"),
-        composed=True,
-    ),
-    "cascade": Entry(
-        module="trajudge.judges.methods.composed",
-        judge="Cascade",
-        options="CascadeOptions",
-        needs_model=False,
-        summary="the first of --of, then the second where the first is unsure or positive",
-        id_options=("of", "unsure"),
-        composed=True,
-    ),
-    "rule-based": Entry(
-        module="trajudge.judges.methods.baselines",
-        judge="rule_based",
-        options="RuleBasedOptions",
-        needs_model=False,
-        summary="the benchmark's own reward, above 0.5",
-    ),
-    "heuristic": Entry(
-        module="trajudge.judges.methods.baselines",
-        judge="heuristic",
-        options="HeuristicOptions",
-        needs_model=False,
-        summary="documented rules over the steps",
-    ),
-    # Of a package that this one may not import: only their names are here.
-    "rules:verified": Entry(
-        module="trajudge.eval.rules_judge",
-        judge="Verified",
-        options="VerifiedOptions",
-        needs_model=False,
-        summary="WebArena Verified's rules on the answer and the network trace",
-        id_options=("mode",),
-    ),
-    "rules:webarena": Entry(
-        module="trajudge.eval.rules_judge",
-        judge="WebArena",
-        options="WebArenaOptions",
-        needs_model=False,
-        summary="WebArena's original rules on the answer and the last page's address",
-    ),
-    "telemetry": Entry(
-        module="trajudge.judges.methods.telemetry",
-        judge="Telemetry",
-        options="TelemetryOptions",
-        needs_model=False,
-        summary="a regression over numbers of the run (python -m eval.telemetry trains it)",
-    ),
-}
+_METHODS = "trajudge.judges.methods"
+
+
+class _Register(Mapping[str, Entry]):
+    """The entries of ``judges.toml``, then those of the rooms that bring judges of their own."""
+
+    @cached_property
+    def _entries(self) -> dict[str, Entry]:
+        tables = tomllib.loads(files(__package__).joinpath("judges.toml").read_text("utf-8"))
+        found = {name: _entry(**table) for name, table in tables.items()}
+        for provide in PROVIDERS:
+            found |= provide()
+        return found
+
+    def __getitem__(self, name: str) -> Entry:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+
+def _entry(module: str, judge: str, **fields: Any) -> Entry:
+    lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+    defaults = {"options": f"{judge}Options", "needs_model": True}
+    return Entry(module=f"{_METHODS}.{module}", judge=judge, **{**defaults, **fields, **lists})
+
+
+JUDGES: Mapping[str, Entry] = _Register()
 
 
 def find_judge(name: str) -> Entry:

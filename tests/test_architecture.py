@@ -17,10 +17,22 @@ ALLOWED = {
     "annotations": {"trajectories"},
     "prompts": {"trajectories"},
     "judges": {"trajectories", "prompts"},
-    "rules": {"trajectories"},
-    "environments": {"trajectories", "annotations", "prompts", "rules", "judges", "eval"},
+    "rules": {"trajectories", "eval.stats"},
+    "environments": {
+        "trajectories",
+        "annotations",
+        "prompts",
+        "rules",
+        "judges",
+        "eval",
+        "eval.stats",
+    },
     "eval": {"trajectories", "annotations", "prompts", "judges", "rules"},
 }
+# A room that imports nothing of ours, so that every other may use it.
+LEAF = "eval.stats"
+# What starts the commands of every room by name, and what makes public names of them.
+DISPATCHERS = {"eval/cli.py"}
 HEAVY = {"openai", "anthropic", "litellm", "datasets", "huggingface_hub", "sklearn", "playwright"}
 
 
@@ -29,7 +41,7 @@ def modules(package: str) -> Iterator[Path]:
 
 
 def imported(tree: ast.Module, *, top_level_only: bool = False) -> set[str]:
-    """The absolute imports of a module: a room's for ours, else the first segment."""
+    """The absolute imports of a module: the room of ours (or LEAF), else the first segment."""
     nodes = tree.body if top_level_only else list(ast.walk(tree))
     names = set()
     for node in nodes:
@@ -38,10 +50,15 @@ def imported(tree: ast.Module, *, top_level_only: bool = False) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: imports are absolute"
             names.add(str(node.module))
-    ours = {name.split(".")[1] for name in names if name.startswith("trajudge.")}
+    ours = {_room_of(name) for name in names if name.startswith("trajudge.")}
     others = {name.split(".")[0] for name in names} - {"trajudge"}
     assert not others & ALLOWED.keys(), f"import trajudge.{min(others & ALLOWED.keys())} instead"
     return ours | others
+
+
+def _room_of(name: str) -> str:
+    inside = name.removeprefix("trajudge.")
+    return LEAF if f"{inside}.".startswith(f"{LEAF}.") else inside.split(".")[0]
 
 
 @pytest.mark.parametrize("package", [*ALLOWED, "tests", "benchmarks"])
@@ -58,9 +75,27 @@ def test_the_package_links_to_every_room(room: str) -> None:
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))
 def test_imports_go_one_way(package: str) -> None:
+    rooms = {*ALLOWED, LEAF}
     for module in modules(package):
-        ours = imported(ast.parse(module.read_text())) & set(ALLOWED)
-        assert ours <= ALLOWED[package] | {package}, module
+        ours = imported(ast.parse(module.read_text())) & rooms
+        own = {package, LEAF} if package == "eval" else {package}
+        assert ours <= ALLOWED[package] | own, module
+
+
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_no_string_names_a_module_across_the_arrows(package: str) -> None:
+    """What is imported by its name is imported all the same."""
+    known = set(_paths())
+    for module in modules(package):
+        if str(module.relative_to(ROOT)) in DISPATCHERS:
+            continue
+        named = {_room_of(name) for name in _named(ast.parse(module.read_text()), known)}
+        assert named <= ALLOWED[package] | {package, LEAF}, module
+
+
+def test_the_leaf_imports_nothing_of_ours() -> None:
+    for module in (ROOT / LEAF.replace(".", "/")).rglob("*.py"):
+        assert imported(ast.parse(module.read_text())) & {*ALLOWED, LEAF} <= {LEAF}, module
 
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))
@@ -76,9 +111,13 @@ def test_no_package_shadows_the_standard_library() -> None:
     assert not packages & sys.stdlib_module_names
 
 
+def _paths() -> dict[str, Path]:
+    return {_name(path): path for room in ALLOWED for path in modules(room)}
+
+
 def _graph(package: str | None = None) -> dict[str, set[str]]:
     """Which modules of ours each module imports, wherever in it and for whatever purpose."""
-    paths = {_name(path): path for room in ALLOWED for path in modules(room)}
+    paths = _paths()
     return {
         name: _ours(ast.parse(path.read_text()), set(paths)) - {name}
         for name, path in paths.items()
@@ -101,6 +140,48 @@ def _ours(tree: ast.Module, known: set[str]) -> set[str]:
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
     return names & known
+
+
+def _named(tree: ast.Module, known: set[str]) -> set[str]:
+    """The modules that strings name, with or without ``trajudge.``; an f-string that begins with a
+    package's name and a dot names all of its modules."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
+            found |= {node.value, f"trajudge.{node.value}"} & known
+        elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+            start = str(node.values[0].value)
+            if start.endswith(".") and start[:-1] in known:
+                found |= {name for name in known if name.startswith(start)}
+    return found
+
+
+# Folders whose modules are found by looking into them.
+FOUND_BY_FOLDER = {
+    "environments/apps/__init__.py": "trajudge.environments.apps.",
+    "judges/registry.py": "trajudge.judges.methods.",
+}
+
+
+def test_every_module_is_reached_from_a_command_or_the_public_names() -> None:
+    paths = {**_paths(), **{f"trajudge.{p.stem}": p for p in (ROOT / "trajudge").glob("*.py")}}
+    known = set(paths)
+    texts = {name: path.read_text() for name, path in paths.items()}
+    commands = {name for name, text in texts.items() if 'if __name__ == "__main__":' in text}
+    waiting = [*commands, "trajudge.__init__"]
+    reached: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in reached:
+            continue
+        reached.add(name)
+        tree = ast.parse(texts[name])
+        waiting += _ours(tree, known) | _named(tree, known)
+        start = FOUND_BY_FOLDER.get(str(paths[name].relative_to(ROOT)))
+        waiting += [other for other in known if start and other.startswith(start)]
+        parent = name.rpartition(".")[0]
+        waiting += [parent] if parent in known else []
+    assert known - reached <= {"trajudge.eval.stats.judging.prediction_powered"}
 
 
 def test_no_import_goes_in_a_circle() -> None:

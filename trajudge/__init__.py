@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from trajudge import eval as _eval  # noqa: F401 - registers its judges, whatever is used first
+
 if TYPE_CHECKING:
     from trajudge.annotations.model import Annotation
     from trajudge.face.data import labels, load

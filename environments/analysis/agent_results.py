@@ -8,16 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from trajudge.environments.analysis.agent_pairs import selection_regret
 from trajudge.environments.analysis.outcomes import AXES, DIMENSIONS, Outcome, tree
 from trajudge.environments.model.case import Case
 from trajudge.eval.stats.intervals.binomial import wilson
+from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
 from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap
 from trajudge.eval.stats.suites.sensitivity import mad_decomposition
 
 
 def summary(agent: str, found: Sequence[Outcome], seed: int) -> dict[str, Any]:
-    """Return an agent's success over the suite with its interval, its turns and its cost."""
-    suite = hierarchical_bootstrap(tree(found), np.random.default_rng(seed)).suite
+    """Return an agent's success over the suite with its interval, its turns and its cost;
+    ``t_low`` and ``t_high`` are the interval with scenarios as clusters, without resampling."""
+    runs = tree(found)
+    suite = hierarchical_bootstrap(runs, np.random.default_rng(seed)).suite
+    clusters = cluster_t_interval(runs)
     costs = [outcome.cost for outcome in found if outcome.cost is not None]
     notes = list(suite.notes)
     known = [outcome.success for outcome in found if outcome.success is not None]
@@ -34,10 +39,16 @@ def summary(agent: str, found: Sequence[Outcome], seed: int) -> dict[str, Any]:
         "success": float(suite.estimate[0]),
         "low": float(suite.low[0]),
         "high": float(suite.high[0]),
+        "t_low": _share(clusters.low[0]),
+        "t_high": _share(clusters.high[0]),
         "turns": float(np.mean([outcome.turns for outcome in found])),
         "cost": sum(costs) / len(costs) if len(costs) == len(found) else None,
         "notes": notes,
     }
+
+
+def _share(value: float) -> float | None:
+    return None if np.isnan(value) else float(np.clip(value, 0, 1))
 
 
 def groups() -> dict[str, Callable[[Case], str]]:
@@ -91,14 +102,20 @@ def results(found: Sequence[Outcome], seed: int) -> dict[str, Any]:
     agents: dict[str, list[Outcome]] = {}
     for outcome in found:
         agents.setdefault(outcome.agent, []).append(outcome)
+    known = {
+        agent: runs
+        for agent, runs in sorted(agents.items())
+        if any(outcome.success is not None for outcome in runs)
+    }
+    regrets = selection_regret(known, seed)
     return {
         agent: {
             "summary": summary(agent, runs, seed),
             "accuracy": accuracy(runs),
             "axes": sensitivity(runs),
+            "regret": regrets[agent],
         }
-        for agent, runs in sorted(agents.items())
-        if any(outcome.success is not None for outcome in runs)
+        for agent, runs in known.items()
     }
 
 

@@ -7,6 +7,17 @@ from typing import Any
 from trajudge.environments.analysis.agent_results import NONE, groups, percent
 from trajudge.eval.reporting.rendering import Table
 
+_PAIRS = "Choosing an agent on half of the data (%)"
+_PAIRS_HEAD = (
+    "first",
+    "second",
+    "half of the",
+    "configurations",
+    "gap",
+    "wrong",
+    "expected regret",
+)
+
 
 def tables(content: dict[str, Any]) -> list[Table]:
     """Return the summary of all agents, their success group by group, the axes."""
@@ -18,10 +29,26 @@ def tables(content: dict[str, Any]) -> list[Table]:
         for row in entry["axes"]
     ]
     axes_head = ("agent", "axis", "pairs", "mean |difference|", "by chance")
+    pairs = [
+        (
+            agent,
+            row["other"],
+            row["halves"],
+            str(row["configurations"]),
+            *(percent(row[name]) for name in ("gap", "wrong", "regret")),
+        )
+        for agent, entry in content.items()
+        for row in entry["regret"]
+    ]
     return [
         Table("Agents over the suite", head, agents, names=1),
         _breakdown(content),
         Table("How far each axis moves success (%)", axes_head, axes),
+        *(
+            [Table("Choosing an agent on half of the data (%)", _PAIRS_HEAD, pairs)]
+            if pairs
+            else []
+        ),
     ]
 
 

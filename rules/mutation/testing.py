@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from trajudge.rules.intervals import wilson
 from trajudge.rules.verdict import Evaluator, Outcome, shown
 
 Expected = Literal["pass", "fail"]
@@ -203,10 +202,12 @@ def _identical(one: Any, other: Any) -> bool:
 
 
 def _rate(mutator: str, expected: Expected, trials: Sequence[_Trial]) -> Rate:
+    from trajudge.eval.stats.intervals.binomial import wilson_pair  # noqa: PLC0415 - slow to import
+
     ours = [trial for trial in trials if trial.expected == expected]
     undecided = sum(trial.outcome is Outcome.UNKNOWN for trial in ours)
     wrong = sum(trial.wrong for trial in ours)
-    low, high = wilson(wrong, len(ours) - undecided)
+    low, high = wilson_pair(wrong, len(ours) - undecided)
     return Rate(
         mutator=mutator,
         expected=expected,

@@ -88,6 +88,45 @@ def test_matched_pairs_tell_what_an_axis_moves(recorded: tuple[Path, Path], tmp_
     assert (axes["profile"]["pairs"], axes["profile"]["mad"]) == (0, None)
 
 
+def test_two_agents_are_compared_on_the_configurations_of_both(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other agent always fails, on two of the configurations of ``a``: no half errs."""
+    folder, cases = recorded
+    other, keys = tmp_path / "other", []
+    for scenario, theme in (("price", 0), ("buy", 0)):
+        config = Config(app="shop", scenario=scenario, theme=theme)
+        keys.append(TrajectoryKey(benchmark="shop", agent="b", task_id=config.id))
+    store.write(other, [Trajectory(key=key, raw_task_id=key.task_id, goal="g") for key in keys])
+    annotation_store.write(
+        other / "labels.jsonl",
+        [Annotation(key=k, raw_task_id=k.task_id, annotator="s", success=False) for k in keys],
+    )
+    out = tmp_path / "results.json"
+    main([str(folder), str(other), "--configs", str(cases), "--out", str(out)])
+    content = orjson.loads(out.read_bytes())
+    assert content["b"]["regret"] == []
+    assert [(row["other"], row["halves"]) for row in content["a"]["regret"]] == [
+        ("b", "rollouts"),
+        ("b", "scenarios"),
+    ]
+    for row in content["a"]["regret"]:
+        assert (row["configurations"], row["gap"], row["wrong"], row["regret"]) == (2, 1, 0, 0)
+    assert "Choosing an agent on half of the data" in capsys.readouterr().out
+
+
+def test_an_interval_without_resampling_stands_beside(
+    recorded: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Scenario rates 1/2, 1, 1: mean 5/6, standard error 1/6, t(0.975, 2) = 4.302653."""
+    folder, cases = recorded
+    out = tmp_path / "results.json"
+    main([str(folder), "--configs", str(cases), "--out", str(out)])
+    found = orjson.loads(out.read_bytes())["a"]["summary"]
+    assert found["t_low"] == pytest.approx(5 / 6 - 4.302653 / 6)
+    assert found["t_high"] == 1.0  # a share is at most that
+
+
 def test_a_run_of_an_unknown_case_is_refused(recorded: tuple[Path, Path]) -> None:
     folder, _ = recorded
     with pytest.raises(UserError, match="no case is called shop"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from trajudge.judges import providers, registry
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.registry import (
     JUDGES,
@@ -49,10 +51,18 @@ def test_which_judges_need_no_model() -> None:
         "cascade",
         "rule-based",
         "heuristic",
+        "telemetry",
         "rules:verified",
         "rules:webarena",
-        "telemetry",
     ]
+
+
+def test_another_room_brings_judges_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = replace(JUDGES["heuristic"], summary="mine")
+    monkeypatch.setattr(providers, "PROVIDERS", [*providers.PROVIDERS])
+    providers.register_judges(lambda: {"mine": mine})
+    monkeypatch.setattr(registry, "PROVIDERS", providers.PROVIDERS)
+    assert list(type(JUDGES)().items())[-1] == ("mine", mine)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from trajudge.eval.stats.difficulty.hazard_model import (
     HazardFit,
 )
 from trajudge.eval.stats.interval import Floats
-from trajudge.trajectories.util.errors import MissingExtra
 
 R_HAT_AT_MOST = 1.05
 """Above it the chains disagree too much to be used; the paper asks for 1.01."""
@@ -57,11 +56,11 @@ def fit_hazard_nuts(
 
     The fit's numbers are posterior means and standard deviations; its ``draws`` (D, T) are those
     of all chains, chain after chain. ``converged`` is false, and ``notes`` say why, after
-    divergent transitions or with an R-hat above ``R_HAT_AT_MOST``. Raises MissingExtra without
+    divergent transitions or with an R-hat above ``R_HAT_AT_MOST``. Raises ImportError without
     numpyro.
     """
     chosen = sampling or Sampling()
-    numpyro, jax = _sampler_packages()
+    numpyro, jax = sampler_packages()
     design = build_design(data)
     mcmc = numpyro.infer.MCMC(
         numpyro.infer.NUTS(_model(data, design), target_accept_prob=TARGET_ACCEPTANCE),
@@ -84,12 +83,10 @@ def fit_hazard_nuts(
     return _summary(data, design, draws, notes, _method(chosen, divergences, r_hat))
 
 
-def _sampler_packages() -> tuple[Any, Any]:
-    try:
-        numpyro, jax = importlib.import_module("numpyro"), importlib.import_module("jax")
-        importlib.import_module("numpyro.infer")
-    except ImportError as error:
-        raise MissingExtra("numpyro", "bayes", "sampling the hazard model with NUTS") from error
+def sampler_packages() -> tuple[Any, Any]:
+    """Import numpyro and jax. Raises ImportError where the extra ``bayes`` is not installed."""
+    numpyro, jax = importlib.import_module("numpyro"), importlib.import_module("jax")
+    importlib.import_module("numpyro.infer")
     return numpyro, jax
 
 

@@ -8,7 +8,6 @@ from statistics import fmean
 
 from msgspec import Struct
 
-from trajudge.rules.intervals import t_half_width, wilson
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.runs.results import TaskResult, premature
 
@@ -96,13 +95,16 @@ def _by_count(counter: Counter[str]) -> dict[str, int]:
 
 def macro(results: Iterable[TaskResult]) -> Macro:
     """The rates of some runs; None where there is nothing to divide by."""
+    from trajudge.eval.stats.intervals.binomial import wilson_pair  # noqa: PLC0415 - slow to import
+    from trajudge.eval.stats.suites.template_macro import t_half_width  # noqa: PLC0415
+
     listed = list(results)
     templates: dict[tuple[str, str], list[float]] = {}
     for result in listed:
         templates.setdefault((result.stratum, result.template), []).append(result.score)
     means = [fmean(scores) for scores in templates.values()]
     passed = sum(result.outcome is Outcome.PASS for result in listed)
-    low, high = wilson(passed, len(listed))
+    low, high = wilson_pair(passed, len(listed))
     return Macro(
         runs=len(listed),
         passed=passed,
@@ -117,6 +119,8 @@ def macro(results: Iterable[TaskResult]) -> Macro:
 
 
 def _site_macro(sites: Iterable[Macro]) -> SiteMacro:
+    from trajudge.eval.stats.suites.template_macro import t_half_width  # noqa: PLC0415
+
     means = [site.template_macro for site in sites if site.template_macro is not None]
     return SiteMacro(
         sites=len(means),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.stats.intervals.coverage import bimodal_prior
+from benchmarks.proportion_coverage import bimodal_prior
 from trajudge.eval.stats.suites.sensitivity import axis_value_shifts, mad_decomposition
 from trajudge.eval.stats.suites.tree import Tree, tree_from_cells, tree_from_rollouts
 

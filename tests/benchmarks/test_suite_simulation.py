@@ -6,20 +6,14 @@ The text's nested resampler gives 21-26 / 55-59 / 94-95 % over thousands of expe
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.interval import Interval, Ints
-from trajudge.eval.stats.intervals.binomial import wald
-from trajudge.eval.stats.intervals.cluster_bootstrap import percentile_interval
-from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
-from trajudge.eval.stats.suites.crossed import crossed_replicates
-from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap, prepare
-from trajudge.eval.stats.suites.levels import Levels
-from trajudge.eval.stats.suites.suite_simulation import (
+from benchmarks.crossed_resampler import crossed_replicates
+from benchmarks.suite_intervals import Method, crossed, nested
+from benchmarks.suite_simulation import (
     FIGURE_1B,
     LADDER,
     TABLE_3,
@@ -29,29 +23,11 @@ from trajudge.eval.stats.suites.suite_simulation import (
     simulate_coverage,
     tree_of,
 )
+from trajudge.eval.stats.intervals.binomial import wald
+from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
+from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap
+from trajudge.eval.stats.suites.levels import Levels
 from trajudge.eval.stats.suites.tree import tree_from_rollouts
-
-Method = Callable[[Ints, np.random.Generator], Interval]
-
-
-def nested(levels: Levels) -> Method:
-    def interval(outcomes: Ints, rng: np.random.Generator) -> Interval:
-        rates = prepare(tree_of(outcomes), levels).draw(rng, 250)
-        return percentile_interval(
-            np.array([outcomes.mean()]), rates.mean(axis=1, keepdims=True).T.copy(), 0.95
-        )
-
-    return interval
-
-
-def crossed(levels: Levels) -> Method:
-    def interval(outcomes: Ints, rng: np.random.Generator) -> Interval:
-        rates = crossed_replicates(list(outcomes), rng, 250, levels)
-        return percentile_interval(
-            np.array([outcomes.mean()]), rates.mean(axis=1, keepdims=True).T.copy(), 0.95
-        )
-
-    return interval
 
 
 def run(model: SuiteModel, method: Method, experiments: int) -> Coverage:

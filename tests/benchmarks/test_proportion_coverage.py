@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.intervals.binomial import METHODS, clopper_pearson, wald, wilson
-from trajudge.eval.stats.intervals.coverage import (
+from benchmarks.proportion_coverage import (
     average_coverage,
     bimodal_prior,
     coverage_at,
     worst_coverage,
 )
+from trajudge.eval.stats.intervals.binomial import METHODS, clopper_pearson, wald, wilson
 
 BUDGETS = (1, 3, 5, 10, 20)
 

@@ -1,0 +1,106 @@
+"""How often intervals of agents' success cover: ``python -m benchmarks.suite_intervals``.
+
+Reproduces Statistical Precipice's figure 1a (exact average coverage of intervals for one
+proportion, over rollout budgets), figure 1b (what every level of resampling adds, simulated), and
+Table 3 (widths, nested beside crossed draws). ``--experiments`` sets the size of the simulations.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.crossed_resampler import crossed_replicates
+from benchmarks.proportion_coverage import average_coverage, bimodal_prior, worst_coverage
+from benchmarks.suite_simulation import (
+    FIGURE_1B,
+    LADDER,
+    TABLE_3,
+    SuiteModel,
+    simulate_coverage,
+    tree_of,
+)
+from trajudge.eval.reporting.rendering import Table, render
+from trajudge.eval.stats.interval import Interval, Ints
+from trajudge.eval.stats.intervals.binomial import METHODS
+from trajudge.eval.stats.intervals.cluster_bootstrap import percentile_interval
+from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
+from trajudge.eval.stats.suites.hierarchical import prepare
+from trajudge.eval.stats.suites.levels import Levels
+
+BUDGETS = (1, 3, 5, 10, 20)
+RESAMPLES = 250
+
+Method = Callable[[Ints, np.random.Generator], Interval]
+
+
+def nested(levels: Levels) -> Method:
+    """The percentile interval of the mean app rate by nested draws, as the text describes them."""
+
+    def interval(outcomes: Ints, rng: np.random.Generator) -> Interval:
+        rates = prepare(tree_of(outcomes), levels).draw(rng, RESAMPLES)
+        mean = rates.mean(axis=1, keepdims=True).T.copy()
+        return percentile_interval(np.array([outcomes.mean()]), mean, 0.95)
+
+    return interval
+
+
+def crossed(levels: Levels) -> Method:
+    """The same by draws crossed within an app, which give the widths that are printed."""
+
+    def interval(outcomes: Ints, rng: np.random.Generator) -> Interval:
+        rates = crossed_replicates(list(outcomes), rng, RESAMPLES, levels)
+        mean = rates.mean(axis=1, keepdims=True).T.copy()
+        return percentile_interval(np.array([outcomes.mean()]), mean, 0.95)
+
+    return interval
+
+
+def proportions() -> Table:
+    """Average coverage at 3 rollouts' prior for every budget, and the worst rate's at 3."""
+    prior = bimodal_prior(3)
+    rows = [
+        (
+            name,
+            *(f"{100 * average_coverage(method, budget, prior):.1f}" for budget in BUDGETS),
+            f"{100 * worst_coverage(method, 3):.1f}",
+        )
+        for name, method in METHODS.items()
+    ]
+    head = ("interval", *(f"R = {budget}" for budget in BUDGETS), "worst rate, R = 3")
+    return Table("Figure 1a: average coverage, %", head, rows, names=1)
+
+
+def simulated(title: str, model: SuiteModel, methods: dict[str, Method], experiments: int) -> Table:
+    """Coverage and mean width of every method on one model of a suite."""
+    rows = []
+    for name, method in methods.items():
+        rng = np.random.default_rng(0)
+        found = simulate_coverage(
+            model, method, rng, experiments=experiments, truth=model.population_mean()
+        )
+        shares = (found.coverage, found.standard_error)
+        rows.append((name, *(f"{100 * share:.1f}" for share in shares), f"{found.width:.3f}"))
+    return Table(title, ("method", "coverage %", "± s.e.", "width"), rows, names=1)
+
+
+def main() -> None:
+    """Print the figures and the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--experiments", type=int, default=400)
+    experiments = parser.parse_args().experiments
+    ladder = {name: nested(levels) for name, levels in LADDER.items()}
+    ladder["scenarios as clusters, no resampling"] = lambda o, _: cluster_t_interval(tree_of(o))
+    resamplers = {"nested": nested(Levels()), "crossed": crossed(Levels())}
+    tables = [
+        proportions(),
+        simulated("Figure 1b", FIGURE_1B, ladder, experiments),
+        simulated("Table 3", TABLE_3, resamplers, experiments),
+    ]
+    print(render(tables, "table"))
+
+
+if __name__ == "__main__":
+    main()
