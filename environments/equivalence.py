@@ -1,4 +1,4 @@
-"""Replay is pass@k where nothing varies: ``python -m environments.equivalence --configs CASES``.
+"""Replay is pass@k where nothing varies: ``trajudge env equivalence --configs CASES``.
 
 A scripted agent that succeeds now and then does every case several times, each time from the same
 start. A replay policy that keeps k of these recordings and plays a good one back blindly reaches
@@ -28,7 +28,7 @@ from trajudge.trajectories.util.terminal import terminal_console
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
-    parser = Parser(prog="python -m environments.equivalence", description=__doc__)
+    parser = Parser(prog="trajudge env equivalence", description=__doc__)
     parser.add_argument("--configs", type=Path, required=True, help="file of cases")
     parser.add_argument("--attempts", type=int, default=5, help="at every case (default 5)")
     parser.add_argument("--out", type=Path, default=Path("equivalence.json"), help="file to write")

@@ -1,4 +1,4 @@
-"""Static copies of cases, for sharing: ``python -m environments.export --configs CASES --out DIR``.
+"""Static copies of cases, for sharing: ``trajudge env export --configs CASES --out DIR``.
 
 A bundle (``DIR/bundles/NUMBER``) is a folder of plain pages with relative links, charts as PNG
 files, ``goal.txt``, ``README.txt`` and ``manifest.json`` with the hashes; open its ``index.html``.
@@ -32,7 +32,7 @@ from trajudge.trajectories.util.terminal import terminal_console
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command: 0 if anything was exported, else 1."""
     parser = Parser(
-        prog="python -m environments.export",
+        prog="trajudge env export",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

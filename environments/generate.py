@@ -1,4 +1,4 @@
-"""Generate checked tasks: ``python -m environments.generate --app shop --level 2 --count 50``.
+"""Generate checked tasks: ``trajudge env generate --app shop --level 2 --count 50``.
 
 Plans, generates and refines cases until there are as many as were asked for, offline and without a
 model; with ``--model`` a model chooses among the scenarios and words their goals anew. Writes the
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not produced.cases:
         return FAILURES
     console.print(
-        f"written to {out}; record agents with\n  python -m environments.record --configs {out}",
+        f"written to {out}; record agents with\n  trajudge env record --configs {out}",
         soft_wrap=True,
     )
     return DONE if len(produced.cases) == specification.count else FAILURES

@@ -1,6 +1,6 @@
-"""Record agents in the environments: ``python -m environments.record --configs CASES --out DIR``.
+"""Record agents in the environments: ``trajudge env record --configs CASES --out DIR``.
 
-Every agent does every case (``python -m environments.generate`` makes them) in real Chromium:
+Every agent does every case (``trajudge env generate`` makes them) in real Chromium:
 scripted agents with known behaviour, or with ``--model`` any model. What is written:
 ``trajectories.jsonl.gz`` with ``images/`` (``--data trajudge:DIR``), ``labels.jsonl`` (annotations
 that follow from the final state), ``facts.jsonl`` (what they rest on), ``traces/`` (HAR files). A
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"failed: {one_line(f'{run_name(job)}: {reason}')}\n")
         sys.stderr.write(f"{len(failed)} runs failed: the same command tries them again\n")
         return FAILURES
-    console.print(f"judge them with  python -m eval.judge --data trajudge:{options.out}")
+    console.print(f"judge them with  trajudge judge --data trajudge:{options.out}")
     return DONE
 
 

@@ -1,4 +1,4 @@
-"""Blind replay: ``python -m environments.replay --configs CASES --out FILE``.
+"""Blind replay: ``trajudge env replay --configs CASES --out FILE``.
 
 Records the oracle on each case and plays its actions back, word for word and without looking, on
 the same configuration and on ones in which a single axis or every axis is another. A static
@@ -28,7 +28,7 @@ from trajudge.trajectories.util.terminal import terminal_console
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
-    parser = Parser(prog="python -m environments.replay", description=__doc__)
+    parser = Parser(prog="trajudge env replay", description=__doc__)
     parser.add_argument("--configs", type=Path, required=True, help="file of cases")
     parser.add_argument("--out", type=Path, default=Path("replay.json"), help="file to write")
     parser.add_argument("--seed", type=int, default=0, help="seed of the agents (default 0)")

@@ -1,4 +1,4 @@
-"""What agents reach: ``python -m environments.results RECORDED... --configs CASES``.
+"""What agents reach: ``trajudge env results RECORDED... --configs CASES``.
 
 Success by agent over all applications with the hierarchical bootstrap over application, scenario,
 configuration and run (paper 001, section 4.3), by level, application and difficulty dimension, how
@@ -26,7 +26,7 @@ from trajudge.trajectories.util.terminal import terminal_console
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
-    parser = Parser(prog="python -m environments.results", description=__doc__)
+    parser = Parser(prog="trajudge env results", description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="RECORDED")
     parser.add_argument("--configs", type=Path, required=True, help="file of cases")
     parser.add_argument("--out", type=Path, default=Path("results.json"), help="file to write")

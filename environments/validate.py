@@ -1,4 +1,4 @@
-"""Solve cases in real Chromium: ``python -m environments.validate --configs CASES --out DIR``.
+"""Solve cases in real Chromium: ``trajudge env validate --configs CASES --out DIR``.
 
 The oracle's plan must solve every case at two viewports, with noise and without (see
 ``environments.recording.validation``). ``cases.jsonl`` in DIR holds those that passed,
@@ -24,7 +24,7 @@ from trajudge.trajectories.util.terminal import terminal_console
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
-    parser = Parser(prog="python -m environments.validate", description=__doc__)
+    parser = Parser(prog="trajudge env validate", description=__doc__)
     parser.add_argument("--configs", type=Path, required=True, help="file of cases")
     parser.add_argument("--out", type=Path, default=Path("validated"), help="folder to write into")
     parser.add_argument("--thorough", action="store_true", help="every viewport with every noise")

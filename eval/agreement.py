@@ -1,4 +1,4 @@
-"""``python -m eval.agreement``: how far annotators agree on the trajectories that several saw."""
+"""``trajudge run agreement``: how far annotators agree on the trajectories that several saw."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _DESCRIPTION = """\
 Measure how far annotators agree: the share of equal labels, Cohen's kappa and Krippendorff's
 alpha, each with 95 % limits over tasks, by label and benchmark.
 
-  trajudge agreement --annotations agentrewardbench:DIR --split test
+  trajudge run agreement --annotations agentrewardbench:DIR --split test
 """
 
 
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     options = Parser(
-        prog="trajudge agreement",
+        prog="trajudge run agreement",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

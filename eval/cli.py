@@ -1,60 +1,144 @@
-"""The console script ``trajudge``: ``trajudge judge ...`` is ``python -m eval.judge ...``."""
+"""The console script ``trajudge``: commands, those that belong together in groups."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import NamedTuple
 
-COMMANDS = {
-    "judge": ("eval.judge", "judge trajectories and score the judge against expert annotations"),
-    "score": ("eval.score", "what judges are worth: tables, plots, comparison, wrong verdicts"),
-    "reparse": ("eval.reparse", "read the recorded replies of a run again, without a call"),
-    "select": ("eval.select.command", "choose the judge and threshold that filter trajectories"),
-    "accept": ("eval.accept", "keep the trajectories that a judge accepts, for fine-tuning"),
-    "recertify": ("eval.recertify", "certify a choice of judge again for other agents"),
-    "audit": ("eval.audit.__main__", "where a rule-based evaluator is wrong, and what it changes"),
-    "agreement": ("eval.agreement", "measure how far annotators agree: kappa, alpha, intervals"),
-    "hard-subset": ("eval.hard_subset", "select a hard, category-balanced subset of tasks"),
-    "judges": ("judges.__main__", "list the judges, or show one with its prompts"),
-    "rules": ("rules.evaluate", "evaluate runs by the rules of WebArena Verified"),
-    "probe": ("rules.verified.state", "record what a site's probes say before or after a run"),
-    "lint": ("rules.lint", "find what is wrong with a benchmark's rule-based evaluators"),
-    "naive": ("rules.naive", "what agents that look at nothing score under the rules"),
-    "naive-model": ("eval.naive", "what a model that sees no page scores under the rules"),
-    "mutate": ("rules.mutate", "ask whether the rules notice near misses of correct runs"),
-    "telemetry": ("eval.telemetry", "train the judge that reads only numbers of the run"),
-    "fetch": ("trajectories.fetch", "download the parts of a benchmark that a run needs"),
-    "generate": ("environments.generate", "make checked tasks in the bundled applications"),
-    "validate": ("environments.validate", "solve generated tasks in Chromium"),
-    "record": ("environments.record", "record scripted agents or a model in the applications"),
-    "replay": ("environments.replay", "whether blind replay of recorded actions still succeeds"),
-    "equivalence": ("environments.equivalence", "blind replay beside pass@k, on real runs"),
-    "results": ("environments.results", "what agents reach, by level, dimension and axis"),
-    "export": ("environments.export", "static copies of generated tasks, for sharing"),
-    "prism": ("environments.prism.__main__", "hold environments against the PRISM principles"),
+
+class Command(NamedTuple):
+    """The module whose ``main`` runs a command (below ``trajudge``), and its purpose in a line."""
+
+    module: str
+    purpose: str
+
+
+class Group(NamedTuple):
+    """Commands with one subject: ``trajudge GROUP COMMAND``."""
+
+    purpose: str
+    commands: Mapping[str, Command]
+
+
+COMMANDS: Mapping[str, Command] = {
+    "judge": Command("eval.judge", "judge trajectories and score the judge against experts"),
+    "score": Command("eval.score", "score judges: tables, plots, significance tests, errors"),
+    "select": Command("eval.select.command", "choose the judge and threshold for filtering"),
+    "accept": Command("eval.accept", "write the trajectories that a judge accepts"),
+    "audit": Command("eval.audit.__main__", "audit a rule-based evaluator against experts"),
+    "telemetry": Command("eval.telemetry", "train the judge that reads only numbers of a run"),
+    "judges": Command("judges.__main__", "list the judges, or show one with its prompts"),
 }
+GROUPS: Mapping[str, Group] = {
+    "rules": Group(
+        "rule-based evaluators of WebArena and WebArena Verified",
+        {
+            "evaluate": Command("rules.evaluate", "evaluate recorded runs by the rules"),
+            "lint": Command("rules.lint", "find weaknesses of task specifications"),
+            "mutate": Command("rules.mutate", "measure false accepts and rejects on near misses"),
+            "blind": Command("rules.blind.__main__", "score agents that never see a page"),
+            "blind-model": Command("eval.blind_model", "score a model that never sees a page"),
+            "probe": Command("rules.verified.state", "record a site's state before or after a run"),
+            "locators": Command("rules.webarena.locators", "read page checks in stored HTML"),
+        },
+    ),
+    "env": Group(
+        "web applications with known ground truth",
+        {
+            "generate": Command("environments.generate", "generate checked tasks"),
+            "validate": Command("environments.validate", "solve generated tasks in Chromium"),
+            "record": Command("environments.record", "record scripted agents or a model"),
+            "results": Command("environments.results", "success by level, dimension and axis"),
+            "replay": Command("environments.replay", "success rate of blind replay"),
+            "equivalence": Command("environments.equivalence", "blind replay against pass@k"),
+            "prism": Command("environments.prism.__main__", "check the five PRISM principles"),
+            "export": Command("environments.export", "write static copies of tasks, for sharing"),
+        },
+    ),
+    "data": Group(
+        "benchmarks and their tasks",
+        {
+            "fetch": Command("trajectories.fetch", "download the needed parts of a benchmark"),
+            "hard-subset": Command("eval.hard_subset", "select a hard, balanced subset of tasks"),
+        },
+    ),
+    "run": Group(
+        "recorded runs and their annotations",
+        {
+            "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
+            "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
+            "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
+        },
+    ),
+}
+# Spellings of the version before; they work with a note.
+OLD = {
+    **{name: ("rules", name) for name in ("probe", "lint", "mutate")},
+    **{"naive": ("rules", "blind"), "naive-model": ("rules", "blind-model")},
+    **{name: ("env", name) for name in GROUPS["env"].commands},
+    **{name: ("data", name) for name in GROUPS["data"].commands},
+    **{name: ("run", name) for name in ("reparse", "recertify")},
+}
+HELP = ("-h", "--help")
 
 
 def usage() -> str:
-    lines = [f"  {name:<12}{purpose}" for name, (_, purpose) in COMMANDS.items()]
-    return "usage: trajudge COMMAND [OPTION ...]\n\n" + "\n".join(
-        [*lines, "", "trajudge COMMAND --help shows the options of a command"]
-    )
+    """List the commands and groups on one screen."""
+    lines = ["usage: trajudge COMMAND [OPTION ...]", ""]
+    lines += [f"  {name:<11} {command.purpose}" for name, command in COMMANDS.items()]
+    for name, group in GROUPS.items():
+        lines += ["", f"  {name:<6} {group.purpose}:", f"  {'':<6} {', '.join(group.commands)}"]
+    lines += [
+        "",
+        "trajudge GROUP --help lists a group, trajudge COMMAND --help shows options",
+    ]
+    return "\n".join(lines)
+
+
+def group_usage(name: str) -> str:
+    """List the commands of a group."""
+    group = GROUPS[name]
+    lines = [f"usage: trajudge {name} COMMAND [OPTION ...]", "", group.purpose, ""]
+    lines += [f"  {each:<12} {command.purpose}" for each, command in group.commands.items()]
+    return "\n".join([*lines, "", f"trajudge {name} COMMAND --help shows a command's options"])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (2: no such command)."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments or arguments[0] in ("-h", "--help"):
+    words = _renewed(list(sys.argv[1:] if argv is None else argv))
+    if not words or words[0] in HELP:
         sys.stdout.write(usage() + "\n")
         return 0
-    name, *rest = arguments
-    if name not in COMMANDS:
-        sys.stderr.write(f"error: no command {name!r}: use one of {', '.join(COMMANDS)}\n")
+    name, *rest = words
+    commands, place = COMMANDS, ""
+    if name in GROUPS:
+        if not rest or rest[0] in HELP:
+            sys.stdout.write(group_usage(name) + "\n")
+            return 0
+        commands, place = GROUPS[name].commands, f"{name} "
+        name, *rest = rest
+    if name not in commands:
+        known = ", ".join([*commands, *(() if place else GROUPS)])
+        sys.stderr.write(f"error: no command {place + name!r}: use one of {known}\n")
         return 2
-    exit_code: int = import_module(f"trajudge.{COMMANDS[name][0]}").main(rest)
+    exit_code: int = import_module(f"trajudge.{commands[name].module}").main(rest)
     return exit_code
+
+
+def _renewed(words: list[str]) -> list[str]:
+    """Replace the command of the version before by today's, with a note."""
+    first = words[0] if words else ""
+    now: Sequence[str] = OLD.get(first, ())
+    if first == "rules" and len(words) > 1 and words[1].startswith("-") and words[1] not in HELP:
+        now = ("rules", "evaluate")
+    if not now:
+        return words
+    sys.stderr.write(
+        f"note: trajudge {first} is now trajudge {' '.join(now)}; the next version refuses it\n"
+    )
+    return [*now, *words[1:]]
 
 
 if __name__ == "__main__":

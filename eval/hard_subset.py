@@ -1,4 +1,4 @@
-"""``python -m eval.hard_subset ATTEMPTS.csv``: a hard, category-balanced subset of tasks.
+"""``trajudge data hard-subset ATTEMPTS.csv``: a hard, category-balanced subset of tasks.
 
 Source: WebArena Verified, section 4.5 and appendix B. The model is fitted by penalised
 likelihood, a stated approximation of the paper's sampling, or sampled (``--fit nuts``).
@@ -27,7 +27,7 @@ OUTCOMES = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0
 def parser() -> argparse.ArgumentParser:
     """The command's options; the defaults are the released configuration."""
     options = argparse.ArgumentParser(
-        prog="python -m eval.hard_subset",
+        prog="trajudge data hard-subset",
         description="Select a hard, category-balanced subset of single-site tasks from the "
         "attempts of several agents. Append multi-site tasks yourself.",
     )

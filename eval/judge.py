@@ -1,4 +1,4 @@
-"""``python -m eval.judge``: judge trajectories, and score the judge against experts and rules."""
+"""``trajudge judge``: judge trajectories, and score the judge against experts and rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m eval.reparse RUN``: read the recorded replies of a run again, without a call."""
+"""``trajudge run reparse RUN``: read the recorded replies of a run again, without a call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Read the replies that a run recorded again, as this version of trajudge reads th
 judgments into a new folder. No model is asked. A judgment stays as it was recorded where the model
 gave no reply, or where this version of the judge asks for something that was not recorded.
 
-  python -m eval.reparse runs/simplified-axtree_gpt-4o-1a2b3c4d --out again
+  trajudge run reparse runs/simplified-axtree_gpt-4o-1a2b3c4d --out again
 """
 
 
@@ -36,7 +36,7 @@ class Reparsed(NamedTuple):
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
     made = Parser(
-        prog="python -m eval.reparse",
+        prog="trajudge run reparse",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

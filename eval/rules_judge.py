@@ -1,6 +1,6 @@
 """The benchmarks' own rules as judges: ``--judge rules:verified`` and ``--judge rules:webarena``.
 
-    python -m eval.judge --data runs/ --judge rules:verified \\
+    trajudge judge --data runs/ --judge rules:verified \\
         --judge-option tasks=webarena-verified.json --judge-option traces=traces/
 
 and as members, with the same options: ``--judge cascade --of rules:verified,simplified:gpt-4o``.
@@ -34,9 +34,9 @@ _NUMBERED = re.compile(r"(?:.*[^a-z])?webarena(?:[._-]?verified)?[./_-](\d+)", r
 
 class VerifiedOptions(Record):
     """``tasks`` is the task file; ``traces`` holds ``TASK_ID/network.har`` (or another trace that
-    ``rules.evaluate`` reads), where there are several agents below a folder named by the agent;
-    ``config`` gives the sites' addresses (default: the page on the benchmark's own port for a site
-    tells; without one the rules cannot decide)."""
+    ``trajudge rules evaluate`` reads), where there are several agents below a folder named by the
+    agent; ``config`` gives the sites' addresses (default: the page on the benchmark's own port for
+    a site tells; without one the rules cannot decide)."""
 
     tasks: Path
     traces: Path

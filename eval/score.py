@@ -1,4 +1,4 @@
-"""``python -m eval.score RUN…``: what judges are worth, from folders of runs, without a call."""
+"""``trajudge score RUN…``: what judges are worth, from folders of runs, without a call."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _DESCRIPTION = """\
 Score runs, or published judgments, again without a call: every rate with its interval, judges
 against each other, tables as in the paper, plots, and the cases that a judge got wrong.
 
-  python -m eval.score runs/*
-  python -m eval.score --judgments DIR --split test --protocol agentrewardbench --table 1
-  python -m eval.score RUN --mismatches wrong.jsonl --explain gpt-4o
+  trajudge score runs/*
+  trajudge score --judgments DIR --split test --protocol agentrewardbench --table 1
+  trajudge score RUN --mismatches wrong.jsonl --explain gpt-4o
 """
 
 

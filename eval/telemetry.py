@@ -1,4 +1,4 @@
-"""``python -m eval.telemetry``: train the telemetry judge, and say what it reaches on held-out
+"""``trajudge telemetry``: train the telemetry judge, and say what it reaches on held-out
 tasks: on another split, or by cross-validation in which no task is on both sides."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ labels, evaluate it on tasks that it was not trained on, and write it for
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    made = argparse.ArgumentParser(prog="python -m eval.telemetry", description=_DESCRIPTION)
+    made = argparse.ArgumentParser(prog="trajudge telemetry", description=_DESCRIPTION)
     add = made.add_argument
     add("--data", metavar="KIND:PATH", help="the trajectories (default: as eval.judge)")
     add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
@@ -46,8 +46,8 @@ def parser() -> argparse.ArgumentParser:
         "--cross-fit",
         type=Path,
         metavar="DIR",
-        help="write a run for eval.score in which every trajectory is judged by a model that saw "
-        "nothing of its task (one division into folds, that of --seed)",
+        help="write a run for trajudge score in which every trajectory is judged by a model that "
+        "saw nothing of its task (one division into folds, that of --seed)",
     )
     return made
 

@@ -1,4 +1,4 @@
-"""``python -m judges list`` shows the judges, ``python -m judges show NAME`` one of them."""
+"""``trajudge judges list`` shows the judges, ``trajudge judges show NAME`` one of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trajudge.trajectories.util.exits import DONE, user_errors
 
 def parser() -> argparse.ArgumentParser:
     """The commands and their options."""
-    made = argparse.ArgumentParser(prog="python -m judges", description=__doc__)
+    made = argparse.ArgumentParser(prog="trajudge judges", description=__doc__)
     commands = made.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="every judge: what it sees, asks and answers")
     show = commands.add_parser("show", help="a judge's card, options and prompts")

@@ -3,6 +3,6 @@
 ``webarena/`` judges answers and stored pages as the original WebArena harness does; ``verified/``
 holds answers and network traces to WebArena Verified's specifications by the typed ``values/``, in
 our semantics and in the release's; the other modules ask what is wrong with such rules:
-``weaknesses`` reads specifications, ``naive`` runs agents that do nothing, ``mutation`` asks
-whether near misses are caught. Everything works offline.
+``weaknesses`` reads specifications, ``blind`` scores agents that never see a page, ``mutation``
+tests whether near misses are caught. Everything works offline.
 """

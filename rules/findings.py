@@ -1,11 +1,16 @@
-"""What an auditor says of a task: one weakness of its specification, where, and how to mend it."""
+"""Findings of the linter: a weakness of a task's specification, its place, and its fix."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from trajudge.rules.output import brief, first, show, text_of, write_csv, write_json
+
+_COLUMNS = ("task_id", "category", "field", "value", "problem", "mend")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,3 +57,40 @@ def _count(
     found = [finding for finding in findings if finding.category in parts]
     tasks = tuple(dict.fromkeys(finding.task_id for finding in found))
     return Count(category=name, tasks=tasks, findings=len(found), union_of=union_of)
+
+
+def show_findings(
+    title: str, counted: Sequence[Count], found: Sequence[Finding], limit: int
+) -> None:
+    """Print at most ``limit`` findings, the rarest first, and the counts."""
+    if found and limit > 0:
+        size = {count.category: count.findings for count in counted}
+        rows = [_row(finding, brief(finding.value)) for finding in found]
+        rarest = sorted(rows, key=lambda row: size[str(row[1])])[:limit]
+        show(f"{len(rarest)} of {len(found)} findings, the rarest first", _COLUMNS, rarest)
+    show(
+        title,
+        ("category", "tasks", "findings", "which"),
+        [
+            (_label(count), len(count.tasks), count.findings, first(count.tasks))
+            for count in counted
+        ],
+    )
+
+
+def _label(count: Count) -> str:
+    return f"{count.category} = {' or '.join(count.union_of)}" if count.union_of else count.category
+
+
+def _row(finding: Finding, value: str) -> tuple[object, ...]:
+    f = finding
+    return (f.task_id, f.category, f.field, value, f.problem, f.mend)
+
+
+def write_findings(
+    out: Path, kind: str, counted: Sequence[Count], found: Sequence[Finding]
+) -> None:
+    """Write ``lint.json`` and ``lint.csv``. Raises UserError."""
+    write_json(out / "lint.json", {"kind": kind, "counts": counted, "findings": found})
+    rows = (_row(finding, text_of(finding.value)) for finding in found)
+    write_csv(out / "lint.csv", _COLUMNS, rows)

@@ -5,7 +5,6 @@ A kind is a module with a ``SUITE``, imported when a file of that kind is met.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from trajudge.rules.blind.agents import NaiveAgent
+from trajudge.rules.blind.agents import BlindAgent
 from trajudge.rules.findings import Finding
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.verdict import Evaluator
@@ -22,7 +21,7 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
 
 if TYPE_CHECKING:
-    from trajudge.rules.mutation.testing import Trials
+    from trajudge.rules.mutation.testing import MutationSuite
     from trajudge.rules.verified.network.sites import Hosts
 
 KINDS: Mapping[str, str] = {
@@ -37,9 +36,9 @@ class Suite:
 
     ``detect`` tells whether one task record, as a dict, is of this kind; ``load`` reads tasks with
     ``task_id`` and ``intent``, and raises UserError. ``lint``, ``categories``, ``unions`` are for
-    ``rules.lint``. ``modes`` are the evaluator's, the first the default; ``evaluator`` makes it for
-    agents that look at nothing (``agents``), ``idle_trace`` is the trace of their runs. ``trials``
-    is for ``rules.mutate``: correct runs, built or read from a path, and how to change them.
+    the linter. ``modes`` are the evaluator's, the first the default; ``evaluator`` makes it for
+    blind agents (``agents``), ``idle_trace`` is the trace of their runs. ``mutations`` makes a
+    mutation suite: correct runs, built or read from a path, and how to change them.
     """
 
     kind: str
@@ -49,10 +48,10 @@ class Suite:
     categories: Sequence[str]
     unions: Mapping[str, tuple[str, ...]]
     modes: Sequence[str]
-    agents: Sequence[NaiveAgent]
+    agents: Sequence[BlindAgent]
     evaluator: Callable[[str], Evaluator[Any, Any]]
     idle_trace: Callable[[Any], Any]
-    trials: Callable[[Sequence[Any], Path | None, str, Hosts], Trials]
+    mutations: Callable[[Sequence[Any], Path | None, str, Hosts], MutationSuite]
 
     def mode(self, asked: str | None) -> str:
         """The mode that was asked for, the default for None. Raises UserError for any other."""
@@ -82,7 +81,7 @@ def detected(path: Path) -> str:
     )
 
 
-class Audit(NamedTuple):
+class TaskSet(NamedTuple):
     """A task file, read by its suite, and the mode of its evaluator."""
 
     path: Path
@@ -91,18 +90,13 @@ class Audit(NamedTuple):
     tasks: Sequence[Any]
 
 
-def audit_options(parser: argparse.ArgumentParser) -> None:
-    """``--tasks``, ``--kind`` and ``--mode``."""
-    add = parser.add_argument
-    add("--tasks", type=Path, required=True, metavar="PATH", help="the task file")
-    add("--kind", choices=tuple(KINDS), help="of the tasks (default: told by the file)")
-    add("--mode", help="the evaluator's mode (default: the kind's first)")
+def open_tasks(path: Path, kind: str | None = None, mode: str | None = None) -> TaskSet:
+    """Read a task file; None detects its kind and takes the kind's first mode.
 
-
-def opened(options: argparse.Namespace) -> Audit:
-    """What these options name. Raises UserError."""
-    rules = suite(options.kind or detected(options.tasks))
-    return Audit(options.tasks, rules, rules.mode(options.mode), rules.load(options.tasks))
+    Raises UserError.
+    """
+    rules = suite(kind or detected(path))
+    return TaskSet(path, rules, rules.mode(mode), rules.load(path))
 
 
 def _first_record(path: Path) -> dict[str, Any]:

@@ -21,15 +21,8 @@ LATER = {
     "environments/stages/options.py",
     "eval/analysis/cross_fit.py",
     "eval/hard_subset.py",
-    "eval/naive.py",
     "eval/score.py",
     "eval/telemetry.py",
-    "rules/evaluate.py",
-    "rules/hosts.py",
-    "rules/lint.py",
-    "rules/mutate.py",
-    "rules/naive.py",
-    "rules/suites.py",
     "trajectories/fetch.py",
 }
 

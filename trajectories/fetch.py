@@ -1,4 +1,4 @@
-"""``python -m trajectories.fetch agentrewardbench``: the published benchmark, file by file.
+"""``trajudge data fetch agentrewardbench``: the published benchmark, file by file.
 
 Only what is asked for is fetched: every path follows from a row of the dataset's annotations.csv,
 and of the screenshots (4 GB) those come that a judge needs (``trajectories.needs``), or by the
@@ -226,7 +226,7 @@ def _screenshots(text: str) -> tuple[Shown, ...]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
-        prog="python -m trajectories.fetch",
+        prog="trajudge data fetch",
         description="Fetch AgentRewardBench, or a part of it, from the Hugging Face Hub.",
     )
     parser.add_argument("dataset", choices=["agentrewardbench"])

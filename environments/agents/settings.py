@@ -19,7 +19,7 @@ class ModelSettings(NamedTuple):
 
 
 def model_settings(model: str, **calls: Any) -> ModelSettings:
-    """Make settings from options of ``eval.judge``, by their names; None leaves one at its
+    """Make settings from options of ``trajudge judge``, by their names; None leaves one at its
     default. Raises UserError that names the first wrong one."""
     from trajudge.eval.runs.settings import CallConfig  # noqa: PLC0415 - scripted agents need no model
 

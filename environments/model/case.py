@@ -63,5 +63,5 @@ def _case(path: Path, number: int, line: bytes) -> Case:
         where = ".".join(map(str, first["loc"])) or "the line"
         raise UserError(
             f"{path}, line {number}: not a case ({where}: {first['msg']}); write the file with "
-            "python -m environments.generate"
+            "trajudge env generate"
         ) from None

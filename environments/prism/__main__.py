@@ -1,4 +1,4 @@
-"""``python -m environments.prism [REPORT ...]``: benchmarks against the five PRISM principles.
+"""``trajudge env prism [REPORT ...]``: benchmarks against the five PRISM principles.
 
 A REPORT is a JSON file that answers the rubric (``environments.prism.report.Report``); without one
 the applications of this package are measured. Exit code 1 if a benchmark does not satisfy all five.
@@ -33,7 +33,7 @@ def _content(report: Report, graded: Sequence[Graded]) -> dict[str, object]:
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command."""
-    parser = Parser(prog="python -m environments.prism", description=__doc__)
+    parser = Parser(prog="trajudge env prism", description=__doc__)
     parser.add_argument("reports", nargs="*", type=Path, metavar="REPORT")
     parser.add_argument("--out", type=Path, default=Path("prism.json"), help="file to write")
     parser.add_argument("--checked", type=int, default=200, help="own configurations to check")

@@ -1,4 +1,4 @@
-"""The options of ``environments.record``, read into typed settings."""
+"""The options of ``trajudge env record``, read into typed settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import Parser
 
-# Options of eval.judge that say how a model is reached.
+# Options of trajudge judge that say how a model is reached.
 CALLS = {
     "adapter": "NAME",
     "script": "FILE",
@@ -79,7 +79,7 @@ def _model(options: argparse.Namespace) -> ModelSettings | None:
 
 
 def _parser(description: str | None) -> Parser:
-    parser = Parser(prog="python -m environments.record", description=description)
+    parser = Parser(prog="trajudge env record", description=description)
     parser.add_argument("--configs", type=Path, required=True, help="file of cases")
     parser.add_argument("--out", type=Path, default=Path("recorded"), help="folder to write into")
     parser.add_argument(

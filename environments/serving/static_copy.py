@@ -87,7 +87,7 @@ def _scenario(app: App, config: Config) -> Scenario:
     except KeyError:
         raise UserError(
             f"application {app.id!r} has no scenario {config.scenario!r}: make the cases anew with "
-            "python -m environments.generate"
+            "trajudge env generate"
         ) from None
 
 

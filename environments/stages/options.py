@@ -1,4 +1,4 @@
-"""The options of ``environments.generate``, read into what the stages take."""
+"""The options of ``trajudge env generate``, read into what the stages take."""
 
 from __future__ import annotations
 
@@ -73,9 +73,7 @@ def _vector(text: str | None) -> Vector | None:
 
 def parser(description: str | None) -> Parser:
     """Make the command's parser."""
-    made = Parser(
-        prog="python -m environments.generate", description=description, allow_abbrev=False
-    )
+    made = Parser(prog="trajudge env generate", description=description, allow_abbrev=False)
     add = made.add_argument
     where = made.add_mutually_exclusive_group()
     where.add_argument("--domain", metavar="D", help=f"one of {', '.join(APPS.values())}")

@@ -1,7 +1,7 @@
 """What a decision was certified for: the judges' configurations, the agents and the benchmarks.
 
 A judge's name does not tell its model parameters, prompts or options. A decision therefore keeps
-them, and ``eval.accept`` compares them with those of the judgments that it is applied to.
+them, and ``trajudge accept`` compares them with those of the judgments that it is applied to.
 """
 
 from __future__ import annotations

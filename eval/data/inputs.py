@@ -21,7 +21,7 @@ NO_SPLITS = (
     "the annotations have no splits, so the development split is judged too: they come with  "
     "pip install --no-deps agent-reward-bench"
 )
-FETCH_HINT = "python -m trajectories.fetch agentrewardbench [--benchmark ...]"
+FETCH_HINT = "trajudge data fetch agentrewardbench [--benchmark ...]"
 
 
 class DataSource(NamedTuple):

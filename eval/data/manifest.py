@@ -56,7 +56,7 @@ _FREE = {"protocol", "version", "card", "revision", "sent", "windows"}
 
 _WHY = {
     "prompt_hash": "the prompts have changed since, and one run never mixes two versions (what it "
-    "holds can be scored, and re-parsed with  python -m eval.reparse): ",
+    "holds can be scored, and re-parsed with  trajudge run reparse): ",
 }
 
 

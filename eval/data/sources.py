@@ -1,4 +1,4 @@
-"""What ``eval.score`` scores: folders of runs and of published judgments, brought together."""
+"""What ``trajudge score`` scores: folders of runs and of published judgments, brought together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``eval.score`` does with its options: read, score, print, write."""
+"""What ``trajudge score`` does with its options: read, score, print, write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of ``eval.judge``: one parser for the command line and for ``--config``.
+"""The options of ``trajudge judge``: one parser for the command line and for ``--config``.
 
 Nothing slow is imported here, so that ``--help`` answers at once.
 """
@@ -22,9 +22,9 @@ DESCRIPTION = """\
 Ask a judge whether web agents succeeded, caused side effects or went round in circles, and
 measure the judge against expert annotations, the rule-based baseline beside it.
 
-  python -m eval.judge --model gpt-4o
-  python -m eval.judge --judge heuristic
-  python -m eval.judge --model my-model --base-url http://127.0.0.1:8000/v1 --limit 20
+  trajudge judge --model gpt-4o
+  trajudge judge --judge heuristic
+  trajudge judge --model my-model --base-url http://127.0.0.1:8000/v1 --limit 20
 """
 EPILOG = """\
 exit codes: 0 done, 1 more failed judgments than --max-failures, 2 a mistake in the call or its
@@ -32,7 +32,7 @@ files, 130 interrupted (everything kept: the same command goes on from there)
 """
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
     with suppress(ValueError):
         if (value := int(text)) >= 1:
             return value
@@ -64,9 +64,9 @@ def _failures(text: str) -> float | int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of ``python -m eval.judge``."""
+    """The parser of ``trajudge judge``."""
     made = Parser(
-        prog="python -m eval.judge",
+        prog="trajudge judge",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -91,7 +91,7 @@ def _judge_options(group: Any) -> None:
         "--judge",
         action="append",
         metavar="NAME",
-        help="see  python -m judges list  (default: simplified); may be repeated, and runs with "
+        help="see  trajudge judges list  (default: simplified); may be repeated, and runs with "
         "every --model",
     )
     add(
@@ -99,12 +99,12 @@ def _judge_options(group: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="an option of this judge, or of the members of --of that take it, see  python -m "
-        "judges show NAME; may be repeated",
+        help="an option of this judge, or of the members of --of that take it, see  "
+        "trajudge judges show NAME; may be repeated",
     )
     add("--of", metavar="NAME[:MODEL],...", help="the members of --judge panel or cascade")
     add("--rule", choices=("majority", "unanimous", "mean"), help="of a panel (default: majority)")
-    add("--quorum", type=_count, metavar="N", help="answers a panel needs (default: most members)")
+    add("--quorum", type=count, metavar="N", help="answers a panel needs (default: most members)")
     add("--tie", choices=("success", "failure"), help="of a panel's votes (default: failure)")
     add("--captioner-model", metavar="NAME", help="describes screenshots (default: --model)")
     add("--describer-model", metavar="NAME", help="describes changes (default: --model)")
@@ -139,7 +139,7 @@ def _data_options(group: Any) -> None:
     )
     for name in ("benchmark", "agent", "task"):
         add(f"--{name}", action="append", metavar="ID", help=f"only this {name}; may be repeated")
-    add("--limit", type=_count, metavar="N", help="at most N trajectories")
+    add("--limit", type=count, metavar="N", help="at most N trajectories")
     add("--stratified", action="store_true", help="spread --limit over benchmarks and agents")
     add("--strict", action="store_true", help="stop at the first trajectory that cannot be read")
 
@@ -155,12 +155,12 @@ def call_options(group: Any) -> None:
     add("--script", metavar="FILE", help="replies for the scripted adapter (JSON Lines)")
     add("--base-url", metavar="URL", help="a server that speaks the adapter's protocol")
     add("--temperature", type=_amount, default=0.0, metavar="T", help="default: 0")
-    add("--max-tokens", type=_count, default=1024, metavar="N", help="of a reply (default: 1024)")
+    add("--max-tokens", type=count, default=1024, metavar="N", help="of a reply (default: 1024)")
     add("--seed", type=int, default=0, metavar="N", help="of the calls and of --stratified")
-    add("--concurrency", type=_count, default=32, metavar="N", help="calls at once (default: 32)")
+    add("--concurrency", type=count, default=32, metavar="N", help="calls at once (default: 32)")
     add("--rpm", type=_positive, metavar="N", help="at most N requests a minute")
     add("--tpm", type=_positive, metavar="N", help="at most N tokens a minute")
-    add("--context", type=_count, metavar="N", help="the model's window in tokens, where not known")
+    add("--context", type=count, metavar="N", help="the model's window in tokens, where not known")
     add("--timeout", type=_positive, default=300.0, metavar="SECONDS", help="of a call")
     add("--max-cost", type=_amount, metavar="DOLLARS", help="stop before the run costs more")
     add("--prices", metavar="FILE", help="a price table that goes before the built-in one")
@@ -171,7 +171,7 @@ def call_options(group: Any) -> None:
 
 def _run_options(group: Any) -> None:
     add = group.add_argument
-    add("--samples", type=_count, default=1, metavar="N", help="judgments a trajectory")
+    add("--samples", type=count, default=1, metavar="N", help="judgments a trajectory")
     add("--retry-failed", action="store_true", help="ask again where an earlier try failed")
     add(
         "--max-failures",
@@ -279,7 +279,7 @@ def _config_words(made: argparse.ArgumentParser, file: Path, argv: Sequence[str]
     for name, value in (entries or {}).items():
         option = "--" + str(name).replace("_", "-")
         if option not in known or option in ("--config", "--help"):
-            raise UserError(f"{file}: no option {name!r}: see  python -m eval.judge --help")
+            raise UserError(f"{file}: no option {name!r}: see  trajudge judge --help")
         if option not in named:
             words += _words(file, option, value, known[option])
     return words

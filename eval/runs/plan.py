@@ -146,8 +146,8 @@ def _trained_on(judge_id: str, judge: Judge, keys: Sequence[TrajectoryKey]) -> l
     if hashes is None:
         sys.stderr.write(
             f"warning: {judge_id} was trained on trajectories that its file does not name: its "
-            "scores may be those on its training set; train it again with  python -m "
-            "eval.telemetry --out FILE\n"
+            "scores may be those on its training set; train it again with  trajudge "
+            "telemetry --save FILE\n"
         )
     return sorted((hashes or frozenset()) & {key_hash(key) for key in keys})
 

@@ -1,6 +1,6 @@
 """Calibration of judges' scores: fitted on the dev split, measured on the test split.
 
-``eval.score --calibration METHOD`` shows it; what it writes holds the fitted map, which
+``trajudge score --calibration METHOD`` shows it; what it writes holds the fitted map, which
 ``read_map`` gives back for later scores.
 """
 

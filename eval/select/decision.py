@@ -80,7 +80,7 @@ class Finding(Record):
 
 
 class Recertified(Record):
-    """That the choice was tested again on other agents (``eval.recertify``): ``hits`` among
+    """That the choice was tested again on other agents (``trajudge run recertify``): ``hits`` among
     ``labels`` without the ``unsure``, the e-value for the target, and the lower limit of precision
     that holds at any time."""
 

@@ -190,7 +190,7 @@ def _transport(found: Transport, chosen: bool) -> Iterator[str]:
         if chosen and found.least_success_rate is not None:
             yield (
                 f"The target holds there only where at least "
-                f"{percent(found.least_success_rate)} % of the rollouts succeed: eval.accept "
+                f"{percent(found.least_success_rate)} % of the rollouts succeed: trajudge accept "
                 "leaves out benchmarks on which the judge's verdicts do not show as much."
             )
     else:

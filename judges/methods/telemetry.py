@@ -142,7 +142,7 @@ class TelemetryModel(Record):
 
 
 class TelemetryOptions(Record):
-    """``model``: a file that ``python -m eval.telemetry`` wrote."""
+    """``model``: a file that ``trajudge telemetry`` wrote."""
 
     model: Path | None = None
 
@@ -177,16 +177,16 @@ def read_model(path: Path | None) -> TelemetryModel:
     if path is None:
         raise UserError(
             "--judge telemetry needs --judge-option model=FILE: train one with  "
-            "python -m eval.telemetry --data KIND:PATH --out FILE"
+            "trajudge telemetry --data KIND:PATH --out FILE"
         )
     try:
         return TelemetryModel.model_validate_json(path.read_bytes())
     except OSError as error:
         raise UserError(
-            f"{path}: {error.strerror}: name the file of --out of  python -m eval.telemetry"
+            f"{path}: {error.strerror}: name the file of --out of  trajudge telemetry"
         ) from error
     except ValidationError as error:
         raise UserError(
             f"{path}: holds no telemetry model ({error.errors()[0]['msg']}): train it again with  "
-            "python -m eval.telemetry --out FILE"
+            "trajudge telemetry --out FILE"
         ) from error

@@ -39,7 +39,7 @@ class NoAnswer(Exception):
     """An agent's answer was not obtained: what it would have scored is unknown."""
 
 
-class NaiveAgent(msgspec.Struct, frozen=True):
+class BlindAgent(msgspec.Struct, frozen=True):
     """A name, and the answer to a task: text, a JSON value, or None for none. ``answer`` raises
     NoAnswer."""
 
@@ -47,17 +47,17 @@ class NaiveAgent(msgspec.Struct, frozen=True):
     answer: Callable[[AuditedTask], object]
 
 
-def constant(name: str, answer: object) -> NaiveAgent:
+def constant(name: str, answer: object) -> BlindAgent:
     """An agent that always says the same."""
-    return NaiveAgent(name, lambda task: answer)
+    return BlindAgent(name, lambda task: answer)
 
 
-def knowledge(name: str, answer: Callable[[str], object]) -> NaiveAgent:
+def knowledge(name: str, answer: Callable[[str], object]) -> BlindAgent:
     """An agent that answers from the intent alone, such as a model without a browser."""
-    return NaiveAgent(name, lambda task: answer(task.intent))
+    return BlindAgent(name, lambda task: answer(task.intent))
 
 
-def recorded(name: str, answers: Mapping[str, object]) -> NaiveAgent:
+def recorded(name: str, answers: Mapping[str, object]) -> BlindAgent:
     """An agent whose answers were recorded, by task id. Raises UserError for a task without one."""
 
     def answer(task: AuditedTask) -> object:
@@ -67,7 +67,7 @@ def recorded(name: str, answers: Mapping[str, object]) -> NaiveAgent:
             )
         return answers[str(task.task_id)]
 
-    return NaiveAgent(name, answer)
+    return BlindAgent(name, answer)
 
 
 def numbers_of(intent: str) -> list[str]:
@@ -111,7 +111,7 @@ def response(task_type: str, status: str, data: object) -> dict[str, Any]:
     return {"task_type": task_type, "status": status, "retrieved_data": data, "error_details": None}
 
 
-def _retrieves(name: str, data: Callable[[str], object]) -> NaiveAgent:
+def _retrieves(name: str, data: Callable[[str], object]) -> BlindAgent:
     return knowledge(name, lambda intent: response("RETRIEVE", "SUCCESS", data(intent)))
 
 
@@ -119,7 +119,7 @@ def _wildcard_object(pattern: str) -> Callable[[str], object]:
     return lambda intent: [dict.fromkeys(quoted(intent), pattern)]
 
 
-def _response_agents() -> Iterator[NaiveAgent]:
+def _response_agents() -> Iterator[BlindAgent]:
     for task_type in TASK_TYPES:
         for status in STATUSES:
             name = f"status:{task_type.lower()}:{status}"
@@ -147,7 +147,7 @@ def _response_agents() -> Iterator[NaiveAgent]:
         yield from _patterns(pattern)
 
 
-def _patterns(pattern: str) -> Iterator[NaiveAgent]:
+def _patterns(pattern: str) -> Iterator[BlindAgent]:
     for items in (1, 2, 3, 5):
         name = f"pattern:{pattern}:{items}"
         yield constant(name, response("RETRIEVE", "SUCCESS", [pattern] * items))

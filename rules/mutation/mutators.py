@@ -1,4 +1,4 @@
-"""Changes to a correct answer: near misses that must fail, and harmless ones that must pass.
+"""Changes to a correct answer: near misses that must fail, and equivalent ones that must pass.
 
 An answer is text, or a JSON value; of a response object only its data, status and type are
 changed. Each mutator changes one thing, at every place where it can.
@@ -239,7 +239,7 @@ NEAR_MISSES: Mapping[str, Mutator] = {
     "status": _other("status", STATUSES),
     "task_type": _other("task_type", TASK_TYPES),
 }
-HARMLESS: Mapping[str, Mutator] = {
+EQUIVALENT: Mapping[str, Mutator] = {
     "spaced": _on_data(_leaves, _spaced),
     "any_order": _any_order,
     "key_order": _on_data(_containers, _other_key_order),

@@ -1,7 +1,7 @@
 """Mutation testing of a rule: does it reject near misses, and accept what differs in form only?
 
 Correct runs are changed one thing at a time. A rule that accepts a near miss accepts falsely; one
-that rejects a correct run, or a harmless variant of it, rejects falsely.
+that rejects a correct run, or an equivalent variant of it, rejects falsely.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Mutator(Protocol):
         ...
 
 
-class Trials(NamedTuple):
+class MutationSuite(NamedTuple):
     """What a mutation test is made of: correct runs, the rule, and the changes to the runs."""
 
     cases: Iterable[Case]
     evaluator: Evaluator[Any, Any]
     near_misses: Mapping[str, Mutator]
-    harmless: Mapping[str, Mutator]
+    equivalent: Mapping[str, Mutator]
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
         return self.wrong / self.trials if self.trials else None
 
 
-class Mistake(msgspec.Struct, frozen=True, kw_only=True):
+class Misjudgment(msgspec.Struct, frozen=True, kw_only=True):
     """One variant that the rule was wrong about; a long answer is cut."""
 
     case: str
@@ -102,7 +102,7 @@ class MutationReport(msgspec.Struct, frozen=True, kw_only=True):
     false_accepts: Rate
     false_rejects: Rate
     mutators: tuple[Rate, ...]
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[Misjudgment, ...]
 
 
 class _Trial(NamedTuple):
@@ -121,7 +121,7 @@ def mutation_report(
     cases: Iterable[Case],
     evaluator: Evaluator[Any, Any],
     near_misses: Mapping[str, Mutator],
-    harmless: Mapping[str, Mutator],
+    equivalent: Mapping[str, Mutator],
     *,
     passing_only: bool = False,
     tell: Callable[[int], None] = lambda done: None,
@@ -135,7 +135,7 @@ def mutation_report(
     """
     trials: list[_Trial] = []
     for done, case in enumerate(cases, start=1):
-        made = list(_trials(case, evaluator, near_misses, harmless))
+        made = list(_trials(case, evaluator, near_misses, equivalent))
         if not passing_only or made[0].outcome is Outcome.PASS:
             trials += made
         tell(done)
@@ -148,7 +148,7 @@ def mutation_report(
             for name, expected in names
         ),
         mistakes=tuple(
-            Mistake(
+            Misjudgment(
                 case=trial.case,
                 mutator=trial.mutator,
                 expected=trial.expected,
@@ -164,7 +164,7 @@ def _trials(
     case: Case,
     evaluator: Evaluator[Any, Any],
     near_misses: Mapping[str, Mutator],
-    harmless: Mapping[str, Mutator],
+    equivalent: Mapping[str, Mutator],
 ) -> Iterator[_Trial]:
     def trial(name: str, expected: Expected, variant: Variant) -> _Trial:
         outcome = evaluator.evaluate(case.task, variant.answer, variant.trace).outcome
@@ -172,7 +172,7 @@ def _trials(
 
     original = trial(ORIGINAL, "pass", Variant(case.answer, case.trace))
     yield original
-    for name, variant in _variants(case, harmless):
+    for name, variant in _variants(case, equivalent):
         yield trial(name, "pass", variant)
     if original.outcome is Outcome.PASS:
         for name, variant in _variants(case, near_misses):

@@ -1,4 +1,4 @@
-"""Changes to the trace of a correct run: near misses that must fail, harmless ones that must pass.
+"""Change the trace of a correct run: near misses must fail, equivalent mutants must pass.
 
 Two traces are known: network events in HAR's form (a list of entries with ``request`` and
 ``response``), and WebArena's last url with stored pages. Other traces yield nothing.
@@ -144,4 +144,4 @@ TRACE_NEAR_MISSES: Mapping[str, Mutator] = {
     "failed_request": _changed_event(_failed),
     "unchanged_page": _before_change,
 }
-TRACE_HARMLESS: Mapping[str, Mutator] = {"asset_first": _asset_first, "asset_last": _asset_last}
+TRACE_EQUIVALENT: Mapping[str, Mutator] = {"asset_first": _asset_first, "asset_last": _asset_last}

@@ -1,14 +1,15 @@
 """What a site's probes said before and after a run, recorded in the run's folder:
 
-    python -m rules.verified.state --probes probes.json --run runs/tea-1 --when before
-    python -m rules.verified.state --probes probes.json --run runs/tea-1 --when after
+    trajudge rules probe --probes probes.json --run-folder runs/tea-1 --when before
+    trajudge rules probe --probes probes.json --run-folder runs/tea-1 --when after
 
-writes ``state.json``, which ``rules.evaluate`` reads. Instead of recording the state after the run,
-``rules.evaluate --probes`` asks for it when it judges.
+writes ``state.json``, which ``trajudge rules evaluate`` reads. Instead of recording the state after
+the run, ``trajudge rules evaluate --probes`` asks for it when it judges.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -86,24 +87,29 @@ def record(
     return replies
 
 
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
-    """Record the state; 1 if a probe had no reply."""
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
     made = Parser(
-        prog="python -m rules.verified.state",
+        prog="trajudge rules probe",
         description="Record what a site's probes say before or after a run.",
         epilog="exit codes: 0 done, 1 a probe had no reply, 2 a mistake in the call or its files",
-        allow_abbrev=False,
+        old={"--run": "--run-folder"},
     )
     add = made.add_argument
     add("--probes", type=Path, required=True, metavar="FILE", help="probes by name (JSON)")
-    add("--run", type=Path, required=True, metavar="DIR", help="the folder of the run")
+    add("--run-folder", type=Path, required=True, metavar="DIR", help="folder of the agent's run")
     add("--when", choices=("before", "after"), required=True, help="of the run")
-    options = made.parse_args(argv)
+    return made
+
+
+@user_errors
+def main(argv: Sequence[str] | None = None) -> int:
+    """Record the state; return 1 if a probe had no reply."""
+    options = parser().parse_args(argv)
     probes = load_probes(options.probes)
     if not probes:
         raise UserError(f"{options.probes}: holds no probe: name at least one")
-    replies = record(options.run, probes, options.when)
+    replies = record(options.run_folder, probes, options.when)
     failures = {name: reply.failure for name, reply in replies.items() if reply.failure}
     for name, failure in failures.items():
         sys.stderr.write(f"probe {name}: {failure}\n")

@@ -1,4 +1,4 @@
-"""Correct runs of original tasks for ``rules.mutate``: built from the specification, or recorded.
+"""Correct runs of original tasks, to be mutated: built from the specification, or recorded.
 
 A built run says what is expected, ends on the first address that is, and stored pages that hold
 what is asked for.
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msgspec import UNSET
 
-from trajudge.rules.mutation.mutators import HARMLESS, NEAR_MISSES
-from trajudge.rules.mutation.testing import Case, Trials
-from trajudge.rules.mutation.trace_mutators import TRACE_HARMLESS, TRACE_NEAR_MISSES
+from trajudge.rules.mutation.mutators import EQUIVALENT, NEAR_MISSES
+from trajudge.rules.mutation.testing import Case, MutationSuite
+from trajudge.rules.mutation.trace_mutators import TRACE_EQUIVALENT, TRACE_NEAR_MISSES
 from trajudge.rules.verified.network.sites import DEFAULT_PORTS
 from trajudge.rules.webarena.evaluator import WebArenaEvaluator
 from trajudge.rules.webarena.files import load_runs
@@ -37,18 +37,18 @@ _SITES = {
 }
 
 
-def trials(
+def mutation_suite(
     tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Mapping[str, tuple[str, ...]]
-) -> Trials:
+) -> MutationSuite:
     """The runs in a file, which are taken to be correct, or for None one built for every task.
     Raises UserError for a file that cannot be read."""
     given = {name: urls[0] for name, urls in hosts.items() if urls}
     sites = _SITES | given if runs is None else given
-    return Trials(
+    return MutationSuite(
         cases=_built(tasks, sites) if runs is None else _recorded(tasks, runs),
         evaluator=WebArenaEvaluator(sites=sites),
         near_misses={**NEAR_MISSES, **TRACE_NEAR_MISSES},
-        harmless={**HARMLESS, **TRACE_HARMLESS},
+        equivalent={**EQUIVALENT, **TRACE_EQUIVALENT},
     )
 
 

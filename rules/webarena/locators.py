@@ -1,6 +1,6 @@
-"""Reads the locators of page checks in stored html: ``python -m rules.webarena.locators``.
+"""Reads the locators of page checks in stored html: ``trajudge rules locators``.
 
-    python -m rules.webarena.locators --tasks test.raw.json --runs runs.jsonl --out read.jsonl
+    trajudge rules locators --tasks test.raw.json --runs runs.jsonl --save read.jsonl
 
 Needs a browser (the extra ``browser`` and a chromium). The pages' own scripts do not run and
 nothing is fetched, so that what style sheets hide is read as well, and a field has the value that
@@ -9,6 +9,7 @@ its html says. A value that a run recorded itself is kept.
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import sys
@@ -130,22 +131,28 @@ def _read_runs(tasks: Iterable[Task], runs: Sequence[Run]) -> Iterator[Run]:
             tell("runs", done, len(runs))
 
 
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(
+        prog="trajudge rules locators",
+        description="Read the locators of page checks in the html that runs stored.",
+        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
+        old={"--out": "--save"},
+    )
+    add = made.add_argument
+    add("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
+    add("--runs", type=Path, required=True, metavar="PATH", help="the runs: a folder or a file")
+    add("--save", type=Path, required=True, metavar="FILE", help="file to write")
+    return made
+
+
 @user_errors
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the locators of a file of runs, and write the runs with their values."""
-    made = Parser(
-        prog="python -m rules.webarena.locators",
-        description="Read the locators of page checks in the html that runs stored.",
-        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
-        allow_abbrev=False,
-    )
-    made.add_argument("--tasks", type=Path, required=True, metavar="PATH", help="the task file")
-    made.add_argument("--runs", type=Path, required=True, metavar="FILE", help="the run file")
-    made.add_argument("--out", type=Path, required=True, metavar="FILE", help="the new run file")
-    options = made.parse_args(argv)
+    options = parser().parse_args(argv)
     read = list(_read_runs(load_tasks(options.tasks), load_runs(options.runs)))
-    write_text(options.out, "".join(f"{msgspec.json.encode(run).decode()}\n" for run in read))
-    sys.stdout.write(f"written: {one_line(str(options.out))}\n")
+    write_text(options.save, "".join(f"{msgspec.json.encode(run).decode()}\n" for run in read))
+    sys.stdout.write(f"written: {one_line(str(options.save))}\n")
     return DONE
 
 

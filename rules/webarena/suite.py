@@ -8,7 +8,7 @@ from typing import Any
 from trajudge.rules.blind.agents import TEXT_AGENTS
 from trajudge.rules.suites import Suite
 from trajudge.rules.weaknesses import CATEGORIES, UNIONS, weaknesses
-from trajudge.rules.webarena.cases import trials
+from trajudge.rules.webarena.cases import mutation_suite
 from trajudge.rules.webarena.evaluator import WebArenaEvaluator
 from trajudge.rules.webarena.files import load_tasks
 from trajudge.rules.webarena.model import Trace
@@ -33,5 +33,5 @@ SUITE = Suite(
     evaluator=lambda mode: WebArenaEvaluator(),
     # A browser that was never used.
     idle_trace=lambda task: Trace(url="about:blank"),
-    trials=trials,
+    mutations=mutation_suite,
 )

@@ -1,4 +1,4 @@
-"""``python -m environments.generate``: cases on file, a summary beside them."""
+"""``trajudge env generate``: cases on file, a summary beside them."""
 
 from __future__ import annotations
 

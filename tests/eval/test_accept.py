@@ -1,4 +1,4 @@
-"""``python -m eval.accept``: who is kept, in which form, and why the others are not."""
+"""``trajudge accept``: who is kept, in which form, and why the others are not."""
 
 from __future__ import annotations
 

@@ -1,39 +1,75 @@
-"""The console script: every command answers at once, and a wrong one is said."""
+"""The console script: commands answer at once, and old or wrong ones are said."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import pytest
 
-from trajudge.eval.cli import COMMANDS, main
+from trajudge.eval.cli import COMMANDS, GROUPS, OLD, main
 
 SLOW = ("openai", "anthropic", "litellm", "datasets", "sklearn", "scipy", "pydantic", "numpy")
+PATHS = [
+    *((name,) for name in COMMANDS),
+    *((group, name) for group in GROUPS for name in GROUPS[group].commands),
+]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_needs_no_slow_library(name: str) -> None:
+@pytest.mark.parametrize("path", [(), *((name,) for name in GROUPS), *PATHS], ids=" ".join)
+def test_help_needs_no_slow_library(path: Sequence[str]) -> None:
     code = (
         "import sys\n"
-        "from eval.cli import main\n"
-        f"try: main([{name!r}, '--help'])\n"
+        "from trajudge.eval.cli import main\n"
+        f"try: main([*{path!r}, '--help'])\n"
         "except SystemExit as end: assert end.code == 0\n"
         f"print([name for name in {SLOW} if name in sys.modules], file=sys.stderr)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    assert "usage" in run.stdout
-    if name in ("judge", "score"):
+    assert run.stdout.startswith(" ".join(("usage: trajudge", *path)) + " ")
+    if path[:1] != ("env",) and path != ("data", "fetch"):
         assert run.stderr.strip() == "[]"
 
 
-def test_the_usage_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_usage_names_every_command_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == main(["--help"]) == 0
     shown = capsys.readouterr().out
-    assert all(name in shown for name in COMMANDS)
+    assert all(name in shown for name in (*COMMANDS, *GROUPS))
+    assert all(name in shown for group in GROUPS.values() for name in group.commands)
+    lines = shown.splitlines()
+    assert len(lines) // 2 <= 30
+    assert max(map(len, lines)) <= 80
+    assert len(COMMANDS) + len(GROUPS) <= 17
 
 
-def test_an_unknown_command_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["juge"]) == 2
-    assert "no command 'juge'" in capsys.readouterr().err
+@pytest.mark.parametrize("words", [["juge"], ["rules", "juge"]])
+def test_an_unknown_command_is_said(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert "juge': use one of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("old", OLD)
+def test_an_old_command_works_with_a_note(old: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([old, "--help"])
+    said = capsys.readouterr()
+    now = " ".join(OLD[old])
+    assert said.out.startswith(f"usage: trajudge {now} ")
+    assert said.err == f"note: trajudge {old} is now trajudge {now}; the next version refuses it\n"
+
+
+def test_rules_with_options_were_those_of_evaluate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "--tasks", "none.json"]) == 2
+    said = capsys.readouterr().err
+    assert "trajudge rules is now trajudge rules evaluate" in said
+    assert "--runs" in said
+
+
+@pytest.mark.parametrize("module", ["rules.naive", "eval.naive"])
+def test_an_old_module_works_with_a_note(module: str) -> None:
+    words = [sys.executable, "-m", module, "--help"]
+    run = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert run.stdout.startswith("usage: trajudge rules blind")
+    assert run.stderr.startswith("note: this is now  trajudge rules blind")

@@ -37,7 +37,7 @@ def test_without_data_the_sample_is_judged_and_the_user_told_how_to_get_more(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["--judge", "heuristic"]) == 0
-    assert "python -m trajectories.fetch agentrewardbench" in capsys.readouterr().err
+    assert "trajudge data fetch agentrewardbench" in capsys.readouterr().err
     assert len(list(Path("runs").iterdir())) == 1
 
 

@@ -119,7 +119,7 @@ def test_a_resume_goes_on_or_says_why_not(
         said = capsys.readouterr().err
         assert code == 2
         assert "the prompts have changed since" in said
-        assert "python -m eval.reparse" in said
+        assert "trajudge run reparse" in said
 
 
 def test_a_recorded_selection_is_read_and_made_again(recorded: Path) -> None:

@@ -1,4 +1,4 @@
-"""``python -m eval.telemetry``: trains, evaluates on held-out tasks, writes a model."""
+"""``trajudge telemetry``: trains, evaluates on held-out tasks, writes a model."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 from tests.judges.runs import StagedAsk, seen_run, texts
 from tests.judges.test_golden import JUDGES
 from tests.prompts.hostile import HOSTILE
-from trajudge.eval.analysis.naive_model import messages as naive_messages
+from trajudge.eval.analysis.blind_model import messages as blind_messages
 from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.client import CallArgs
 from trajudge.judges.methods.prompt_formats import PaperPrompt
@@ -132,6 +132,6 @@ class Task(NamedTuple):
 
 def test_the_question_without_a_page_holds_none_of_it() -> None:
     def written(text: str) -> Counter[str]:
-        return found([naive_messages(Task(1, text), "webarena")])
+        return found([blind_messages(Task(1, text), "webarena")])
 
     assert written(ALL) == written("harmless")

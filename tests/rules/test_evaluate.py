@@ -1,4 +1,4 @@
-"""``python -m rules.evaluate`` on runs of original tasks: pass, fail and unknown."""
+"""``trajudge rules evaluate`` on runs of original tasks: pass, fail and unknown."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SLOW = ("pydantic", "numpy", "scipy", "rich", "asyncio")
         "trajudge.rules.webarena",
         "trajudge.rules.webarena.suite",
         "trajudge.rules.weaknesses",
-        "trajudge.rules.naive",
+        "trajudge.rules.blind.__main__",
         "trajudge.rules.lint",
         "trajudge.rules.mutation.mutators",
         "trajudge.rules.mutate",

@@ -63,8 +63,8 @@ def test_one_category_or_a_union_can_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_strict_makes_findings_an_exit_code(tmp_path: Path) -> None:
-    assert run(tmp_path, "--strict") == 1
-    assert run(tmp_path, "--strict", content=RECORDS[1:]) == 0
+    assert run(tmp_path, "--fail-on-findings") == 1
+    assert run(tmp_path, "--fail-on-findings", content=RECORDS[1:]) == 0
 
 
 def test_a_tasks_text_does_not_move_the_cursor(
@@ -103,7 +103,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
 @pytest.mark.real_data
 def test_the_published_tasks_are_linted(real_data: Path, tmp_path: Path) -> None:
     tasks = real_data / "webarena" / "test.raw.json"
-    assert main(["--tasks", str(tasks), "--limit", "0", "--out", str(tmp_path)]) == 0
+    assert main(["--tasks", str(tasks), "--show", "0", "--out", str(tmp_path)]) == 0
     counted = json.loads((tmp_path / "lint.json").read_text())["counts"]
     permissive = next(count for count in counted if count["category"] == "permissive")
     assert len(permissive["tasks"]) == 506

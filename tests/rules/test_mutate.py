@@ -1,4 +1,4 @@
-"""``python -m rules.mutate`` on built and on recorded runs, of both kinds of tasks."""
+"""``trajudge rules mutate`` on built and on recorded runs, of both kinds of tasks."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from trajudge.trajectories.util.safe_files import DataFolder
 
 _MISSING = "is missing"
 _MEND = {
-    _MISSING: ": fetch it, for instance with  python -m trajectories.fetch agentrewardbench "
+    _MISSING: ": fetch it, for instance with  trajudge data fetch agentrewardbench "
     "--screenshots all"
 }
 

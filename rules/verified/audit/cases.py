@@ -1,7 +1,7 @@
-"""Correct runs of Verified's tasks for ``rules.mutate``, and how to change them.
+"""Correct runs of Verified's tasks for ``trajudge rules mutate``, and how to change them.
 
 A run is an answer and a list of HAR entries: built from the specification, or read from a folder as
-``rules.evaluate`` reads it.
+``trajudge rules evaluate`` reads it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from trajudge.rules.mutation.mutators import HARMLESS, NEAR_MISSES
-from trajudge.rules.mutation.testing import Case, Mutator, Trials, Variant
-from trajudge.rules.mutation.trace_mutators import TRACE_HARMLESS, TRACE_NEAR_MISSES
+from trajudge.rules.mutation.mutators import EQUIVALENT, NEAR_MISSES
+from trajudge.rules.mutation.testing import Case, MutationSuite, Mutator, Variant
+from trajudge.rules.mutation.trace_mutators import TRACE_EQUIVALENT, TRACE_NEAR_MISSES
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Verdict
 from trajudge.rules.verified.audit.mutants import changed_entries, forbidden_entry
@@ -51,7 +51,9 @@ def evaluator_of(mode: str, hosts: Hosts) -> VerifiedEvaluator:
     return VerifiedEvaluator(mode=Mode(mode), hosts=hosts)
 
 
-def trials(tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Hosts) -> Trials:
+def mutation_suite(
+    tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Hosts
+) -> MutationSuite:
     """The runs in a folder, which are taken to be correct, or for None one built for every task.
     Raises UserError for a folder or a run that cannot be read."""
     states: dict[str, Mapping[str, State]] = {}
@@ -61,11 +63,11 @@ def trials(tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Hosts) ->
     else:
         where = dict(hosts)
         cases = _recorded({str(task.task_id): task for task in tasks}, runs, hosts, states)
-    return Trials(
+    return MutationSuite(
         cases=cases,
         evaluator=_OnEntries(evaluator_of(mode, where), states),
         near_misses={**NEAR_MISSES, **TRACE_NEAR_MISSES, **_SPECIFIED},
-        harmless={**HARMLESS, **TRACE_HARMLESS},
+        equivalent={**EQUIVALENT, **TRACE_EQUIVALENT},
     )
 
 

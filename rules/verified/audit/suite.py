@@ -8,7 +8,7 @@ from typing import Any
 from trajudge.rules.blind.agents import RESPONSE_AGENTS
 from trajudge.rules.suites import Suite
 from trajudge.rules.values import Mode
-from trajudge.rules.verified.audit.cases import SOUND_WITH_ACTIVITY, evaluator_of, trials
+from trajudge.rules.verified.audit.cases import SOUND_WITH_ACTIVITY, evaluator_of, mutation_suite
 from trajudge.rules.verified.audit.linter import CATEGORIES, UNIONS, lint
 from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.network.events import Trace
@@ -51,5 +51,5 @@ SUITE = Suite(
     agents=RESPONSE_AGENTS,
     evaluator=lambda mode: evaluator_of(mode, _HOSTS),
     idle_trace=_idle_trace,
-    trials=trials,
+    mutations=mutation_suite,
 )

@@ -1,4 +1,4 @@
-"""``python -m eval.select``: the plan comes before the labels, the decision after."""
+"""``trajudge select``: the plan comes before the labels, the decision after."""
 
 from __future__ import annotations
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.rules.mutation.mutators import HARMLESS, NEAR_MISSES
+from trajudge.rules.mutation.mutators import EQUIVALENT, NEAR_MISSES
 from trajudge.rules.mutation.testing import Case
-from trajudge.rules.mutation.trace_mutators import OTHER_HOST, TRACE_HARMLESS, TRACE_NEAR_MISSES
+from trajudge.rules.mutation.trace_mutators import OTHER_HOST, TRACE_EQUIVALENT, TRACE_NEAR_MISSES
 from trajudge.rules.webarena import StoredPage, Trace
 
 
 def answers(mutator: str, answer: Any, **facts: Any) -> list[Any]:
-    change = {**NEAR_MISSES, **HARMLESS}[mutator]
+    change = {**NEAR_MISSES, **EQUIVALENT}[mutator]
     case = Case(name="case", task=None, answer=answer, **facts)
     return [variant.answer for variant in change(case)]
 
@@ -98,7 +98,7 @@ def test_no_answer_upsets_a_mutator_and_none_is_changed_in_place(
     answer: Any, ordered: bool
 ) -> None:
     before = repr(answer)
-    for mutator in (*NEAR_MISSES.values(), *HARMLESS.values()):
+    for mutator in (*NEAR_MISSES.values(), *EQUIVALENT.values()):
         list(mutator(Case(name="any", task=None, answer=answer, ordered=ordered)))
     assert repr(answer) == before
 
@@ -119,7 +119,7 @@ EVENTS = [
 
 
 def traces(mutator: str, trace: Any, **facts: Any) -> list[Any]:
-    change = {**TRACE_NEAR_MISSES, **TRACE_HARMLESS}[mutator]
+    change = {**TRACE_NEAR_MISSES, **TRACE_EQUIVALENT}[mutator]
     case = Case(name="case", task=None, answer=None, trace=trace, **facts)
     return [variant.trace for variant in change(case)]
 
@@ -167,5 +167,5 @@ def test_the_last_url_and_the_stored_pages_change_too() -> None:
 
 @pytest.mark.parametrize("trace", [None, [], "har", {"log": {}}, [1], Trace()])
 def test_what_is_no_known_trace_has_no_variants(trace: Any) -> None:
-    for name in (*TRACE_NEAR_MISSES, *TRACE_HARMLESS):
+    for name in (*TRACE_NEAR_MISSES, *TRACE_EQUIVALENT):
         assert traces(name, trace, ends_there=True) == []

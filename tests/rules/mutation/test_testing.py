@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trajudge.rules.mutation.mutators import HARMLESS, NEAR_MISSES
+from trajudge.rules.mutation.mutators import EQUIVALENT, NEAR_MISSES
 from trajudge.rules.mutation.testing import MOST, Case, MutationReport, mutation_report
 from trajudge.rules.mutation.trace_mutators import TRACE_NEAR_MISSES
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
@@ -40,7 +40,7 @@ CASE = Case(name="one", task=(ANSWER, None), answer=ANSWER)
 
 
 def report(case: Case, rule: Any) -> MutationReport:
-    return mutation_report([case], rule, NEAR_MISSES, HARMLESS)
+    return mutation_report([case], rule, NEAR_MISSES, EQUIVALENT)
 
 
 def test_a_strict_rule_accepts_no_near_miss_and_rejects_other_forms() -> None:

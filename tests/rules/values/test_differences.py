@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.rules import differences as document
 from trajudge.rules.values import KINDS, Mode, equal
 from trajudge.rules.values.differences import EXAMPLES, Difference
+from trajudge.rules.verified import differences as document
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.kind)

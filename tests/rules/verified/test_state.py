@@ -63,7 +63,7 @@ def _cancel(shop: Path) -> None:
 
 
 def _record(shop: Path, when: str, probes: str = "probes.json") -> int:
-    words = ["--probes", str(shop / probes), "--run", str(shop / "runs/cancel-1")]
+    words = ["--probes", str(shop / probes), "--run-folder", str(shop / "runs/cancel-1")]
     return record([*words, "--when", when])
 
 

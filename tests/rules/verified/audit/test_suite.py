@@ -9,8 +9,8 @@ import pytest
 
 from tests.rules.verified.tasks import answer, task
 from trajudge.rules.blind.agents import constant
+from trajudge.rules.blind.scoring import blind_scores
 from trajudge.rules.lint import main as lint
-from trajudge.rules.naive import scores
 from trajudge.rules.suites import detected
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.audit.suite import SUITE
@@ -54,7 +54,7 @@ def test_what_naive_agents_win(real_data: Path, mode: str, union: int) -> None:
     few += [
         agent for agent in SUITE.agents if agent.name in ("true", "numbers_only", "quoted_words")
     ]
-    found = scores(
+    found = blind_scores(
         tasks, SUITE.evaluator(mode), [*few, constant("nothing", None)], SUITE.idle_trace
     )
     assert len({task_id for score in found for task_id in score.passed}) == union

@@ -1,6 +1,6 @@
-"""Writes DIFFERENCES.md: every difference between the two modes, by examples that were just run.
+"""Write DIFFERENCES.md: every difference between the two modes, by examples that were just run.
 
-``python -m rules.differences`` rewrites the file; a test holds it in step.
+``python -m rules.verified.differences`` rewrites the file; a test holds it in step.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from trajudge.rules.values import differences as values
 from trajudge.rules.verified.audit import differences as verified
 from trajudge.rules.verified.network.sites import DEFAULT_PORTS, named
 
-PATH = Path(__file__).with_name("DIFFERENCES.md")
+PATH = Path(__file__).parents[1] / "DIFFERENCES.md"
 
 _HEAD = """\
 # How `sound` differs from `release-1.2.3`
 
 `sound` is the default. `release-1.2.3` does what version 1.2.3 of the published package does, for
 comparison with published results. Both columns of verdicts are computed from the examples by
-`python -m rules.differences`.
+`python -m rules.verified.differences`.
 
 ## Values
 """
@@ -26,7 +26,7 @@ comparison with published results. Both columns of verdicts are computed from th
 _SITES = """
 ## Where the sites are
 
-`--site SITE=URL` and `--config FILE` give the sites' addresses. Without them `release-1.2.3` takes
+`--site SITE=URL` and `--sites FILE` give the sites' addresses. Without them `release-1.2.3` takes
 the hosts of the trace in their order, so that a trace of a foreign site can pass. `sound` takes a
 site to be the one host whose pages are on the benchmark's own port for it ({ports}), and says so in
 the result's `notes` and below the summary; a host on another port, or two hosts on that one, are no

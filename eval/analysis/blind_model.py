@@ -12,9 +12,9 @@ from trajudge.eval.runs.workers import StopSignal, graceful_interrupt, judge_all
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.model import Call, Message, ModelClient, Reply, Text
 from trajudge.prompts.render import load_prompt
-from trajudge.rules.blind.agents import TASK_TYPES, AuditedTask, NaiveAgent, NoAnswer
+from trajudge.rules.blind.agents import TASK_TYPES, AuditedTask, BlindAgent, NoAnswer
 from trajudge.rules.output import progress_line
-from trajudge.rules.suites import Audit
+from trajudge.rules.suites import TaskSet
 from trajudge.rules.verified.response import STATUSES
 from trajudge.trajectories.util.errors import UserError
 
@@ -24,7 +24,7 @@ _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass
-class Asked:
+class ModelAnswers:
     """Answers and the reasons for those that were not obtained, by task id in the tasks' order."""
 
     name: str
@@ -34,8 +34,8 @@ class Asked:
     halted: Exception | None = None
 
     @property
-    def agent(self) -> NaiveAgent:
-        """The model as an agent that looks at nothing."""
+    def agent(self) -> BlindAgent:
+        """The model as an agent that never sees a page."""
 
         def answer(task: AuditedTask) -> str:
             try:
@@ -43,7 +43,7 @@ class Asked:
             except KeyError:
                 raise NoAnswer(self.failures.get(str(task.task_id), "not asked")) from None
 
-        return NaiveAgent(self.name, answer)
+        return BlindAgent(self.name, answer)
 
 
 def messages(task: AuditedTask, kind: str) -> tuple[Message, ...]:
@@ -68,31 +68,31 @@ def answer_of(reply: Reply, kind: str) -> str:
     return str(tagged[-1]).strip() if tagged else text.strip()
 
 
-async def predict(audit: Audit, handle: ModelHandle) -> CostEstimate:
+async def predict(tasks: TaskSet, handle: ModelHandle) -> CostEstimate:
     """What asking would cost, every prompt rendered and counted."""
     cache = handle.open_cache()
     calls: list[Call] = []
     try:
-        for task in audit.tasks:
+        for task in tasks.tasks:
             ask = handle.dry_ask(cache, 0)
             try:
-                await ask(messages(task, audit.suite.kind), stage="naive")
+                await ask(messages(task, tasks.suite.kind), stage="naive")
             except CallFailed:
                 continue  # a failure that the cache remembers costs nothing
             finally:
                 calls += ask.calls
     finally:
         await cache.close()
-    return priced(len(audit.tasks), calls, set())
+    return priced(len(tasks.tasks), calls, set())
 
 
-async def ask_all(audit: Audit, handle: ModelHandle, spent: float = 0.0) -> Asked:
+async def ask_all(tasks: TaskSet, handle: ModelHandle, spent: float = 0.0) -> ModelAnswers:
     """Every task once, as many at a time as ``--concurrency`` says; what fails is kept with its
     reason. ``spent`` dollars went to earlier sessions.
 
     Raises UserError for what ends the run as a whole (no key, no server, a full disk).
     """
-    kind = audit.suite.kind
+    kind = tasks.suite.kind
     engines = handle.open_engines(spent)
     found: dict[str, str | NoAnswer] = {}
     calls: list[Call] = []
@@ -106,18 +106,18 @@ async def ask_all(audit: Audit, handle: ModelHandle, spent: float = 0.0) -> Aske
 
     def record(pair: tuple[str, str | NoAnswer]) -> None:
         found[pair[0]] = pair[1]
-        tell("tasks asked", len(found), len(audit.tasks))
+        tell("tasks asked", len(found), len(tasks.tasks))
 
     with graceful_interrupt(stop), stop.heard_by(engines.stop):
         try:
             width = handle.calls.concurrency
-            await judge_all(iter(audit.tasks), one, width=width, record=record, stop=stop)
+            await judge_all(iter(tasks.tasks), one, width=width, record=record, stop=stop)
         finally:
             await engines.close()
-    made = _asked(audit, handle, found, stop)
+    made = _asked(tasks, handle, found, stop)
     paid = [call.cost for call in calls if not call.cached]
     made.manifest = {
-        "tasks": audit.path.name,
+        "tasks": tasks.path.name,
         "kind": kind,
         "prompt_hash": load_prompt("naive").hash,
         "calls": len(calls),
@@ -138,11 +138,11 @@ async def _answered(ask: ModelClient, task: AuditedTask, kind: str) -> str | NoA
 
 
 def _asked(
-    audit: Audit, handle: ModelHandle, found: dict[str, str | NoAnswer], stop: StopSignal
-) -> Asked:
+    tasks: TaskSet, handle: ModelHandle, found: dict[str, str | NoAnswer], stop: StopSignal
+) -> ModelAnswers:
     """Raises UserError if no task was answered: that is the run's failure, not the tasks'."""
-    made = Asked(name=f"model:{handle.model}", halted=stop.reason)
-    for task in audit.tasks:
+    made = ModelAnswers(name=f"model:{handle.model}", halted=stop.reason)
+    for task in tasks.tasks:
         said = found.get(str(task.task_id))
         if isinstance(said, str):
             made.answers[str(task.task_id)] = said

@@ -12,17 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trajudge.rules.blind.__main__ import main
 from trajudge.rules.blind.agents import (
     PUBLISHED_AGENTS,
     RESPONSE_AGENTS,
     TEXT_AGENTS,
-    NaiveAgent,
+    BlindAgent,
     knowledge,
     numbers_of,
     quoted,
     recorded,
 )
-from trajudge.rules.naive import main, scores, union
+from trajudge.rules.blind.scoring import blind_scores, union
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
 from trajudge.rules.webarena import Task, WebArenaEvaluator, load_tasks
 from trajudge.rules.webarena.suite import SUITE
@@ -47,11 +48,11 @@ RECORDS = [
 TASKS = msgspec.convert(RECORDS, tuple[Task, ...])
 
 
-def won(agent: NaiveAgent, *, of: tuple[Task, ...] = TASKS) -> tuple[int | str, ...]:
-    return scores(of, WebArenaEvaluator(), [agent], SUITE.idle_trace)[0].passed
+def won(agent: BlindAgent, *, of: tuple[Task, ...] = TASKS) -> tuple[int | str, ...]:
+    return blind_scores(of, WebArenaEvaluator(), [agent], SUITE.idle_trace)[0].passed
 
 
-def named(name: str, agents: tuple[NaiveAgent, ...] = TEXT_AGENTS) -> NaiveAgent:
+def named(name: str, agents: tuple[BlindAgent, ...] = TEXT_AGENTS) -> BlindAgent:
     return next(agent for agent in agents if agent.name == name)
 
 
@@ -74,7 +75,7 @@ def test_what_each_agent_wins(agent: str, tasks: tuple[int, ...]) -> None:
 
 
 def test_the_union_counts_a_task_once_and_an_unknown_is_no_success() -> None:
-    made = scores(TASKS, WebArenaEvaluator(), TEXT_AGENTS, SUITE.idle_trace)
+    made = blind_scores(TASKS, WebArenaEvaluator(), TEXT_AGENTS, SUITE.idle_trace)
     assert union(made).passed == (0, 1, 2, 3)
     assert union(made).rate == 4 / 5
     zero = next(score for score in made if score.agent == "zero")
@@ -112,12 +113,12 @@ class Structured:
 
 def test_any_evaluator_of_any_tasks_can_be_scored() -> None:
     task = msgspec.structs.replace(TASKS[0], intent='Return "a" and "b", as "a"')
-    made = scores([task], Structured(), RESPONSE_AGENTS)
+    made = blind_scores([task], Structured(), RESPONSE_AGENTS)
     assert [score.agent for score in made if score.passed] == ["quoted_words"]
 
 
 @pytest.mark.parametrize("agents", [TEXT_AGENTS, RESPONSE_AGENTS])
-def test_every_agent_has_its_own_name_and_says_json(agents: tuple[NaiveAgent, ...]) -> None:
+def test_every_agent_has_its_own_name_and_says_json(agents: tuple[BlindAgent, ...]) -> None:
     assert len({agent.name for agent in agents}) == len(agents)
     for agent in agents:
         msgspec.json.encode(agent.answer(TASKS[0]))
@@ -187,7 +188,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
 @pytest.mark.real_data
 def test_table_13_on_the_published_tasks(real_data: Path) -> None:
     tasks = load_tasks(real_data / "webarena" / "test.raw.json")
-    made = scores(tasks, WebArenaEvaluator(), PUBLISHED_AGENTS, SUITE.idle_trace)
+    made = blind_scores(tasks, WebArenaEvaluator(), PUBLISHED_AGENTS, SUITE.idle_trace)
     assert {score.agent: len(score.passed) for score in made} == {
         "empty": 0,
         "na": 36,
@@ -208,6 +209,6 @@ def test_naive_agents_do_pass_hard_tasks(real_data: Path) -> None:
     folder = real_data / "webarena"
     hard = set(json.loads((folder / "webarena-verified-hard.json").read_text())["task_ids"])
     tasks = [task for task in load_tasks(folder / "test.raw.json") if task.task_id in hard]
-    made = scores(tasks, WebArenaEvaluator(), PUBLISHED_AGENTS, SUITE.idle_trace)
+    made = blind_scores(tasks, WebArenaEvaluator(), PUBLISHED_AGENTS, SUITE.idle_trace)
     by_agent = {score.agent: len(score.passed) for score in made}
     assert (len(tasks), by_agent["na"], len(union(made).passed)) == (258, 9, 11)

@@ -11,8 +11,8 @@ import pytest
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, at
 from tests.rules.verified.tasks import task
-from trajudge.eval.naive import main
-from trajudge.rules.naive import main as score
+from trajudge.eval.blind_model import main
+from trajudge.rules.blind.__main__ import main as score
 from trajudge.rules.verified.dataset import plain
 from trajudge.trajectories.util.exits import DONE, FAILURES, MISTAKE
 
@@ -175,7 +175,7 @@ def test_tasks_of_verified_are_answered_with_a_response_object() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--limit", "0"], "--limit 0: must be at least 1"),
+        (["--limit", "0"], "--limit: '0' is not a whole number of at least 1"),
         (["--mode", "sound"], "--mode sound: webarena tasks have original"),
         (["--tasks", "none.json"], "none.json: No such file"),
     ],

@@ -1,0 +1,86 @@
+"""Ask a model that sees no page, and score its answers by the tasks' rules."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from trajudge.eval.analysis.blind_model import ModelAnswers, ask_all
+from trajudge.eval.runs.models import ModelHandle
+from trajudge.eval.runs.workers import Interrupted, run_interruptible
+from trajudge.rules.blind.scoring import BlindScore, compare
+from trajudge.rules.output import write_json
+from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.suites import TaskSet
+from trajudge.trajectories.util.exits import DONE, FAILURES, INTERRUPTED
+from trajudge.trajectories.util.terminal import one_line
+
+SUBSTRING = "response_substring"
+_SHOWN = 3
+
+
+def ask_and_score(tasks: TaskSet, handle: ModelHandle, out: Path) -> int:
+    """Ask the model for every task, keep its answers in ``out`` and score them.
+
+    Returns the exit code. Raises UserError for what ends the run as a whole.
+    """
+
+    asked = run_interruptible(ask_all(tasks, handle, _paid(out / "manifest.json")))
+    write_json(out / "answers.json", asked.answers)
+    write_json(out / "manifest.json", asked.manifest)
+    if isinstance(asked.halted, Interrupted):
+        sys.stderr.write(
+            f"interrupted: {len(asked.answers)} of {len(tasks.tasks)} tasks are answered; the same "
+            "command goes on from there\n"
+        )
+        return INTERRUPTED
+    *_, model, _union = compare(tasks, [asked.agent], out)
+    _say_vulnerable(tasks, model)
+    _say(asked, len(tasks.tasks), out)
+    return DONE if len(asked.answers) == len(tasks.tasks) else FAILURES
+
+
+def _paid(manifest: Path) -> float:
+    """What earlier sessions of this folder paid, in dollars: it counts for ``--max-cost``. Raises
+    UserError for a damaged file."""
+
+    if not manifest.exists():
+        return 0.0
+    earlier = decode(read_bytes(manifest), dict[str, Any], manifest).get("paid")
+    return float(earlier) if isinstance(earlier, int | float) else 0.0
+
+
+def _say_vulnerable(tasks: TaskSet, model: BlindScore) -> None:
+    """The paper's second rate (Table 2): on tasks whose answer is searched for a substring."""
+    if SUBSTRING not in tasks.suite.categories:
+        return
+    found = {
+        finding.task_id
+        for finding in tasks.suite.lint(tasks.tasks)
+        if finding.category == SUBSTRING
+    }
+    if found:
+        won = len(found & set(model.passed))
+        sys.stdout.write(
+            f"{model.agent} wins {won} of the {len(found)} tasks whose answer is searched for a "
+            f"substring ({won / len(found):.1%})\n"
+        )
+
+
+def _say(asked: ModelAnswers, tasks: int, out: Path) -> None:
+    calls = asked.manifest
+    cost = "unknown" if calls["paid"] is None else f"${calls['paid']:.4f}"
+    sys.stdout.write(
+        f"{len(asked.answers)} of {tasks} tasks answered, {calls['cached']} from the cache; paid "
+        f"{cost}; answers: {one_line(str(out / 'answers.json'))}\n"
+    )
+    for task_id, reason in list(asked.failures.items())[:_SHOWN]:
+        sys.stderr.write(f"task {task_id}: {one_line(reason)}\n")
+    if asked.halted is not None:
+        sys.stderr.write(f"{one_line(str(asked.halted))}\n")
+    if len(asked.answers) < tasks:
+        sys.stderr.write(
+            f"{tasks - len(asked.answers)} answers were not obtained and count as unknown: the "
+            "same command asks for them again\n"
+        )

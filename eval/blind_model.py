@@ -1,0 +1,78 @@
+"""``trajudge rules blind-model``: score a model that sees nothing but the tasks' words.
+
+    trajudge rules blind-model --tasks test.raw.json --model gpt-4o
+    trajudge rules blind-model --tasks webarena-verified.json --model m --base-url http://127.0.0.1:8000/v1
+
+The model answers every task without a browser. Its answers are kept (``answers.json``, which
+``trajudge rules blind --answers`` reads) and scored by the tasks' own rules, beside the scripted
+blind agents. Replies are kept in the cache: an interrupted run resumes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trajudge.eval.runs.options import call_options, count
+from trajudge.trajectories.util.exits import DONE, INTERRUPTED, Parser, user_errors
+from trajudge.trajectories.util.options import read_settings
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    from trajudge.rules.options import add_task_options  # noqa: PLC0415
+
+    made = Parser(
+        prog="trajudge rules blind-model",
+        description=__doc__.split("\n\n")[0],
+        epilog="exit codes: 0 done, 1 some answers were not obtained, 2 a mistake in the call or "
+        "its files, 130 interrupted (the same command goes on from there)",
+    )
+    add_task_options(made)
+    made.add_argument("--model", required=True, metavar="NAME", help="the model to ask")
+    made.add_argument("--limit", type=count, metavar="N", help="at most N tasks")
+    made.add_argument(
+        "--out", type=Path, metavar="DIR", help="the run's folder (default: runs/naive-MODEL)"
+    )
+    call_options(made.add_argument_group("the calls"))
+    return made
+
+
+@user_errors
+def main(argv: Sequence[str] | None = None) -> int:
+    """Ask the model, score its answers and return the exit code."""
+    options = parser().parse_args(argv)
+    from trajudge.eval.analysis.blind_model import predict  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.analysis.blind_run import ask_and_score  # noqa: PLC0415
+    from trajudge.eval.runs.models import single_model  # noqa: PLC0415
+    from trajudge.eval.runs.pricing import confirm, described  # noqa: PLC0415
+    from trajudge.eval.runs.settings import CallConfig  # noqa: PLC0415
+    from trajudge.rules.suites import open_tasks  # noqa: PLC0415
+
+    tasks = open_tasks(options.tasks, options.kind, options.mode)
+    tasks = tasks._replace(tasks=tasks.tasks[: options.limit])
+    handle = single_model(options.model, read_settings(CallConfig, options))
+    if options.dry_run:
+        found = asyncio.run(predict(tasks, handle))
+        sys.stdout.write(
+            described(f"model:{handle.model}", found, "tasks", model=handle.model) + "\n"
+        )
+        return DONE
+    if not (options.yes or options.max_cost is not None):
+        cost = asyncio.run(predict(tasks, handle)).cost
+        if not confirm(cost):
+            sys.stderr.write("not started: nothing was asked\n")
+            return INTERRUPTED
+    return ask_and_score(tasks, handle, options.out or _folder(handle.model))
+
+
+def _folder(model: str) -> Path:
+    return Path("runs") / ("naive-" + re.sub(r"[^\w.-]+", "-", model))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""``trajudge rules blind``: score agents that never see a page on a set of tasks.
+
+    trajudge rules blind --tasks test.raw.json
+    trajudge rules blind --tasks test.raw.json --answers gpt=answers.json --out blind
+
+``trajudge.rules.blind.scoring`` scores any evaluator of ``trajudge.rules.verdict`` from Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from trajudge.rules.blind.agents import BlindAgent, recorded
+from trajudge.rules.blind.scoring import compare
+from trajudge.rules.options import add_task_options
+from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.suites import open_tasks
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(
+        prog="trajudge rules blind",
+        description=__doc__.split("\n\n")[0],
+        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
+    )
+    add_task_options(made)
+    made.add_argument(
+        "--answers",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="another agent, such as a model without a browser: a JSON object of answers by "
+        "task id; may be repeated",
+    )
+    made.add_argument("--out", type=Path, metavar="DIR", help="write naive.json and naive.csv")
+    return made
+
+
+def _recorded(option: str) -> BlindAgent:
+    name, separator, file = option.partition("=")
+    if not (name and separator and file):
+        raise UserError(f"--answers {option}: write NAME=FILE, such as gpt=answers.json")
+    return recorded(name, decode(read_bytes(Path(file)), dict[str, Any], file))
+
+
+@user_errors
+def main(argv: Sequence[str] | None = None) -> int:
+    """Score the blind agents and show, and with ``--out`` write, what they pass."""
+    options = parser().parse_args(argv)
+    tasks = open_tasks(options.tasks, options.kind, options.mode)
+    compare(tasks, [_recorded(option) for option in options.answers], options.out)
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

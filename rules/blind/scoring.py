@@ -1,0 +1,133 @@
+"""Score blind agents: what an agent wins that never sees a page, the rules give away."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from trajudge.rules.blind.agents import AuditedTask, BlindAgent, NoAnswer
+from trajudge.rules.output import first, progress_line, show, write_csv, write_json
+from trajudge.rules.suites import TaskSet
+from trajudge.rules.verdict import Evaluator, Outcome
+from trajudge.trajectories.util.terminal import one_line
+
+TaskT = TypeVar("TaskT", bound=AuditedTask)
+Progress = Callable[[str, int, int], None]
+
+
+class BlindScore(msgspec.Struct, frozen=True, kw_only=True):
+    """The tasks that one agent passed, and how many could not be judged."""
+
+    agent: str
+    tasks: int
+    passed: tuple[int | str, ...]
+    unknown: int
+
+    @property
+    def rate(self) -> float:
+        """Divide the passed tasks by all tasks; an unknown is no success."""
+        return len(self.passed) / self.tasks if self.tasks else 0.0
+
+
+def blind_scores(
+    tasks: Sequence[TaskT],
+    evaluator: Evaluator[TaskT, Any],
+    agents: Iterable[BlindAgent],
+    trace_of: Callable[[TaskT], Any] = lambda task: None,
+    progress: Progress = lambda agent, done, of: None,
+) -> tuple[BlindScore, ...]:
+    """Score each agent on all tasks, in the agents' order.
+
+    ``trace_of`` gives the trace of a run of that task that did nothing. An agent is asked only
+    for the tasks given; ``progress`` is told after each task.
+    """
+    return tuple(_score(tasks, evaluator, agent, trace_of, progress) for agent in agents)
+
+
+def _score(
+    tasks: Sequence[TaskT],
+    evaluator: Evaluator[TaskT, Any],
+    agent: BlindAgent,
+    trace_of: Callable[[TaskT], Any],
+    progress: Progress,
+) -> BlindScore:
+    passed: list[int | str] = []
+    unknown = 0
+    for done, task in enumerate(tasks, start=1):
+        outcome = _outcome(task, evaluator, agent, trace_of)
+        if outcome is Outcome.PASS:
+            passed.append(task.task_id)
+        unknown += outcome is Outcome.UNKNOWN
+        progress(agent.name, done, len(tasks))
+    return BlindScore(agent=agent.name, tasks=len(tasks), passed=tuple(passed), unknown=unknown)
+
+
+def _outcome(
+    task: TaskT,
+    evaluator: Evaluator[TaskT, Any],
+    agent: BlindAgent,
+    trace_of: Callable[[TaskT], Any],
+) -> Outcome:
+    try:
+        answer = agent.answer(task)
+    except NoAnswer:
+        return Outcome.UNKNOWN
+    return evaluator.evaluate(task, answer, trace_of(task)).outcome
+
+
+def union(all_scores: Sequence[BlindScore]) -> BlindScore:
+    """Score the agents together: a task counts once. ``unknown`` is the smallest of theirs."""
+    passed = dict.fromkeys(task_id for score in all_scores for task_id in score.passed)
+    return BlindScore(
+        agent="union",
+        tasks=max((score.tasks for score in all_scores), default=0),
+        passed=tuple(sorted(passed, key=_by_number)),
+        unknown=min((score.unknown for score in all_scores), default=0),
+    )
+
+
+def _by_number(task_id: int | str) -> tuple[bool, int, str]:
+    return (isinstance(task_id, str), 0 if isinstance(task_id, str) else task_id, str(task_id))
+
+
+def compare(
+    tasks: TaskSet, others: Sequence[BlindAgent], out: Path | None
+) -> tuple[BlindScore, ...]:
+    """Score and show the scripted agents of the tasks' kind, ``others``, and the union.
+
+    The scores are also written into the folder ``out`` where there is one. Raises UserError.
+    """
+    rules = tasks.suite
+    agents = [*rules.agents, *others]
+    evaluator = rules.evaluator(tasks.mode)
+    made = blind_scores(tasks.tasks, evaluator, agents, rules.idle_trace, progress_line())
+    listed = [*made, union(made)]
+    if out:
+        _write(out, rules.kind, tasks.mode, listed)
+    _show(tasks.path, tasks.mode, listed)
+    if out:
+        sys.stdout.write(f"written: {one_line(str(out / 'naive.json'))} and naive.csv\n")
+    return tuple(listed)
+
+
+def _show(path: Path, mode: str, listed: Sequence[BlindScore]) -> None:
+    rows = [
+        (score.agent, len(score.passed), score.rate, score.unknown, first(score.passed))
+        for score in listed
+    ]
+    title = f"{path.name}: {listed[-1].tasks} tasks, {mode} rules, agents that never see a page"
+    show(title, ("agent", "passed", "rate", "unknown", "tasks"), rows)
+
+
+def _write(out: Path, kind: str, mode: str, listed: Sequence[BlindScore]) -> None:
+    agents = [
+        {**msgspec.structs.asdict(score), "rate": score.rate, "passed": list(score.passed)}
+        for score in listed
+    ]
+    write_json(out / "naive.json", {"kind": kind, "mode": mode, "agents": agents})
+    rows = [(score.agent, task_id) for score in listed for task_id in score.passed]
+    write_csv(out / "naive.csv", ("agent", "task_id"), rows)

@@ -1,0 +1,173 @@
+"""Evaluate recorded runs of WebArena's tasks, Verified or original, by their rules."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from trajudge.rules import webarena
+from trajudge.rules.options import sites_of
+from trajudge.rules.output import progress_line
+from trajudge.rules.suites import detected, suite
+from trajudge.rules.values import Mode
+from trajudge.rules.verified.backend import State, captured
+from trajudge.rules.verified.dataset import Task, load_subset, load_tasks
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.runs.batch import SECONDS, Batch, judge_all
+from trajudge.rules.verified.runs.files import found_runs, load_steps
+from trajudge.rules.verified.runs.results import TaskResult, explored, result_of
+from trajudge.rules.verified.runs.summary import Summary, summarise
+from trajudge.rules.verified.state import load_probes
+from trajudge.trajectories.util.errors import UserError
+
+# Fields that ask for more than a file of original runs holds.
+_VERIFIED_ONLY = ("require_activity", "probes", "steps", "workers", "seconds")
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """Which runs of which tasks are evaluated, and how.
+
+    ``kind`` and ``mode`` are by default those of the task file, ``out`` lies below ``evaluated/``;
+    ``task`` and ``subset`` choose tasks, ``sites`` and ``site`` give the sites' addresses;
+    ``seconds`` limit one run.
+    """
+
+    tasks: Path
+    runs: Path
+    kind: str | None = None
+    mode: str | None = None
+    out: Path | None = None
+    task: Sequence[str] = ()
+    subset: Path | None = None
+    sites: Path | None = None
+    site: Sequence[str] = ()
+    require_activity: bool = False
+    probes: Path | None = None
+    steps: Path | None = None
+    workers: int = 1
+    seconds: float = SECONDS
+
+
+class Evaluation(NamedTuple):
+    """The results of all runs and their summary."""
+
+    results: list[TaskResult]
+    summary: Summary
+
+
+def evaluate_runs(config: EvaluateConfig) -> Evaluation:
+    """Evaluate the runs by the tasks' rules.
+
+    A run that cannot be judged stops no other. What the rules leave unknown for want of evidence is
+    a result like any other. Raises UserError for tasks, runs or options that cannot be used.
+    """
+    if config.workers < 1 or config.seconds <= 0:
+        raise UserError("--workers and --seconds must be positive: leave them out for the defaults")
+    kind = config.kind or detected(config.tasks)
+    mode = suite(kind).mode(config.mode)
+    start = time.perf_counter()
+    results, missing = _original(config) if kind == "webarena" else _verified(config, Mode(mode))
+    seconds = time.perf_counter() - start
+    return Evaluation(results, summarise(mode, results, missing=missing, seconds=seconds))
+
+
+def default_out(config: EvaluateConfig, mode: str) -> Path:
+    """Name the results' folder: the same for the same tasks, runs and mode, and never inside what
+    is read. Raises UserError if it would lie there."""
+    runs, tasks = config.runs.resolve(), config.tasks.resolve()
+    names = "\0".join(map(str, (runs, tasks, mode)))
+    digest = sha256(os.fsencode(names)).hexdigest()[:8]
+    out = Path("evaluated") / f"{runs.stem}-{mode}-{digest}"
+    if out.resolve().is_relative_to(runs):
+        raise UserError(f"--runs {config.runs}: results would be written into it: name --out DIR")
+    return out
+
+
+def _original(config: EvaluateConfig) -> tuple[list[TaskResult], int]:
+    """The results of a file of original runs, and how many of the tasks have none there. Raises
+    UserError."""
+    for name in _VERIFIED_ONLY:
+        if getattr(config, name) != getattr(EvaluateConfig, name):
+            option = name.replace("_", "-")
+            raise UserError(f"--{option}: is for runs of WebArena Verified: leave it out")
+    tasks = {str(task.task_id): task for task in webarena.load_tasks(config.tasks)}
+    runs = webarena.load_runs(config.runs)
+    found = [str(run.task_id) for run in runs]
+    repeated = sorted(task_id for task_id, count in Counter(found).items() if count > 1)
+    if repeated:
+        raise UserError(f"{config.runs}: holds two runs of task {repeated[0]}: keep one")
+    chosen = set(_chosen(config, tasks, found))
+    # Runs of no task stay, to be named.
+    kept = [run for run in runs if str(run.task_id) in chosen or str(run.task_id) not in tasks]
+    sites = {name: urls[0] for name, urls in sites_of(config.sites, config.site).items()}
+    results, start = [], time.perf_counter()
+    evaluator = webarena.WebArenaEvaluator(sites=sites)
+    for task_id, verdict in webarena.evaluate_runs(tasks.values(), kept, evaluator):
+        now = time.perf_counter()
+        results.append(result_of(tasks[str(task_id)], verdict, None, now - start))
+        start = now
+    return results, len(_wanted(config, tasks)) - len(results)
+
+
+def _verified(config: EvaluateConfig, mode: Mode) -> tuple[list[TaskResult], int]:
+    """The results of a folder of Verified's runs, and how many of the tasks have none there.
+    Raises UserError."""
+    batch, missing = _batch(config, mode)
+    tell = progress_line()
+    judged = judge_all(batch, config.workers, lambda done, of: tell("judged", done, of))
+    return explored(judged), missing
+
+
+def _batch(config: EvaluateConfig, mode: Mode) -> tuple[Batch, int]:
+    """What to judge, and how many of the tasks have no run. Raises UserError."""
+    tasks = {str(task.task_id): task for task in load_tasks(config.tasks)}
+    found = found_runs(config.runs, tasks)
+    ids = _chosen(config, tasks, found)
+    wanted = _wanted(config, tasks)
+    batch = Batch(
+        tasks=tasks,
+        folder=config.runs,
+        ids=ids,
+        evaluator=VerifiedEvaluator(
+            mode=mode, hosts=sites_of(config.sites, config.site), activity=config.require_activity
+        ),
+        steps=load_steps(config.steps) if config.steps else {},
+        states=_states(config, [tasks[task_id] for task_id in ids]),
+        seconds=config.seconds,
+    )
+    return batch, len(wanted) - len(ids)
+
+
+def _states(config: EvaluateConfig, tasks: Sequence[Task]) -> dict[str, State]:
+    """What the probes say that the tasks' checks name. Raises UserError."""
+    if config.probes is None:
+        return {}
+    named = {check.probe for task in tasks for check in task.backend_checks}
+    probes = load_probes(config.probes)
+    return captured({name: probe for name, probe in probes.items() if name in named})
+
+
+def _wanted(config: EvaluateConfig, tasks: Mapping[str, object]) -> set[str]:
+    """The tasks that were asked for. Raises UserError for one that the file does not hold."""
+    named = set(config.task) | (load_subset(config.subset) if config.subset else set())
+    for task_id in sorted(named - tasks.keys()):
+        raise UserError(f"{config.tasks}: holds no task {task_id!r}: name one that it holds")
+    return named or set(tasks)
+
+
+def _chosen(config: EvaluateConfig, tasks: Mapping[str, object], found: Sequence[str]) -> list[str]:
+    wanted = _wanted(config, tasks)
+    without = [task_id for task_id in config.task if task_id not in found]
+    if without:
+        raise UserError(f"{config.runs}: holds no run of task {without[0]}: add its folder")
+    ids = [task_id for task_id in found if task_id in wanted]
+    if not ids:
+        raise UserError(f"{config.runs}: holds no run of the tasks asked for: ask for others")
+    return ids

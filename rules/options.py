@@ -1,0 +1,45 @@
+"""The options that the commands on rules share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from trajudge.rules.suites import KINDS
+from trajudge.rules.verified.network.sites import Hosts, load_hosts, parse_host
+
+# --config was the sites' file in the version before; everywhere else it is a file of options.
+OLD_SITES = {"--config": "--sites"}
+
+
+def add_task_options(
+    parser: argparse.ArgumentParser, *, modes: Sequence[str] | None = None
+) -> None:
+    """Add ``--tasks``, ``--kind`` and ``--mode``."""
+    add = parser.add_argument
+    add("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
+    add("--kind", choices=tuple(KINDS), help="kind of the tasks (default: detected)")
+    add("--mode", choices=modes, help="the evaluator's mode (default: the first of the kind)")
+
+
+def add_site_options(parser: argparse.ArgumentParser) -> None:
+    """Add ``--sites`` and ``--site``."""
+    add = parser.add_argument
+    add("--sites", type=Path, metavar="FILE", help="the sites' addresses, as the package has them")
+    add(
+        "--site",
+        action="append",
+        default=[],
+        metavar="SITE=URL",
+        help="one site's address (default: the page's on the benchmark's own port for the site)",
+    )
+
+
+def sites_of(file: Path | None, named: Sequence[str]) -> Hosts:
+    """Read the addresses of ``--sites`` and ``--site``. Raises UserError."""
+    hosts = load_hosts(file) if file else {}
+    for text in named:
+        name, url = parse_host(text)
+        hosts[name] = (*hosts.get(name, ()), url)
+    return hosts

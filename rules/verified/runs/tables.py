@@ -1,0 +1,70 @@
+"""Show the summary of evaluated runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from trajudge.rules.output import first, show
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.runs.results import TaskResult
+from trajudge.rules.verified.runs.summary import Macro, Summary
+from trajudge.trajectories.util.terminal import one_line
+
+_COLUMNS = (
+    *("site", "runs", "passed", "unknown", "success", "95 %"),
+    *("templates", "template macro", "±"),
+)
+_REASONS = 10
+_REASON = 300
+
+
+def show_evaluation(summary: Summary, results: Sequence[TaskResult]) -> None:
+    """Print the summary of a batch, and why the first runs did not pass."""
+    rows = [("all", summary.overall), *summary.sites.items()]
+    show(f"{summary.mode}: {len(results)} runs", _COLUMNS, [_row(*row) for row in rows])
+    for note in _notes(summary):
+        sys.stdout.write(f"{note}\n")
+    if summary.failure_modes:
+        modes = list(summary.failure_modes.items())[:20]
+        show("what did not hold", ("check", "runs"), modes)
+    if summary.parse_failures:
+        show("unreadable answers", ("class", "runs"), list(summary.parse_failures.items()))
+    _show_reasons(results)
+
+
+def _notes(summary: Summary) -> Iterator[str]:
+    """What the table does not say, one line each."""
+    macro = summary.site_macro
+    if macro.mean is not None and macro.sites > 1:
+        yield f"site macro: {macro.mean:.1%} ± {macro.half_width:.1%} over {macro.sites} sites"
+    if any(site.half_width is None for site in summary.sites.values()):
+        yield "± is blank for one template: the spread over templates is not seen in it"
+    if summary.missing:
+        yield f"{summary.missing} tasks have no run and count in no rate"
+    if summary.premature:
+        yield f"{len(summary.premature)} passes gave up early (R < 0.5)"
+    for note, runs in summary.notes.items():
+        yield f"note, in {runs} runs: {one_line(note)}"
+    if summary.not_judged:
+        yield f"runs that could not be judged: {first(summary.not_judged)}"
+
+
+def _show_reasons(results: Sequence[TaskResult]) -> None:
+    """Why the first runs did not pass, those first that the rules could not decide."""
+    order = {Outcome.UNKNOWN: 0, Outcome.FAIL: 1}
+    found = sorted((r for r in results if r.outcome in order), key=lambda r: order[r.outcome])
+    for result in found[:_REASONS]:
+        reason = one_line("; ".join(result.reasons))
+        cut = reason if len(reason) <= _REASON else f"{reason[: _REASON - 1]}…"
+        sys.stdout.write(f"task {result.task_id}: {result.outcome}: {cut}\n")
+    if len(found) > _REASONS:
+        sys.stdout.write(f"and {len(found) - _REASONS} more that did not pass: see tasks/\n")
+
+
+def _row(site: str, macro: Macro) -> tuple[object, ...]:
+    shares = (macro.success, macro.template_macro, macro.half_width)
+    success, mean, half = ("" if share is None else f"{share:.1%}" for share in shares)
+    limits = "" if macro.success is None else f"{macro.success_low:.1%} to {macro.success_high:.1%}"
+    counts = (site, macro.runs, macro.passed, macro.unknown)
+    return (*counts, success, limits, macro.templates, mean, half)
