@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.eval.runs.workers import terminate_as_interrupt  # noqa: PLC0415
 
     with terminate_as_interrupt():
-        return _execute(runs)
+        return _execute(runs, full=request.full)
 
 
 def _may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
@@ -45,8 +45,8 @@ def _may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
     return not is_unlimited(request, runs) or confirm(asyncio.run(predict(runs)))
 
 
-def _execute(runs: Sequence[PlannedRun]) -> int:
-    """The runs one after the other, then one page of tables for all; the worst exit code."""
+def _execute(runs: Sequence[PlannedRun], *, full: bool) -> int:
+    """Do the runs one after the other, then show one screen for all; the worst exit code."""
     from trajudge.eval.runs.outputs import missing_policy, show  # noqa: PLC0415
     from trajudge.eval.runs.workers import run_interruptible  # noqa: PLC0415
     from trajudge.eval.scoring.compute import score  # noqa: PLC0415
@@ -59,10 +59,9 @@ def _execute(runs: Sequence[PlannedRun]) -> int:
     missing = missing_policy(runs[0].run.protocol)
     training = {judge: keys for planned in runs for judge, keys in planned.plan.training.items()}
     scores = score(done, labels, rewards=rewards, missing=missing, training=training)
-    show(scores, time.monotonic() - started, has_labels=bool(labels))
-    for result in results:
-        notes = [*(f"warning: {one_line(warning)}" for warning in result.warnings), *result.notes]
-        sys.stderr.write("".join(f"{note}\n" for note in notes))
+    warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
+    notes = [note for result in results for note in result.notes]
+    show(scores, time.monotonic() - started, warnings, notes, full=full)
     return max((result.code for result in results), default=DONE)
 
 

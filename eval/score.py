@@ -111,6 +111,7 @@ def _output(group: Any) -> None:
         choices=(1, 2, 3, 6, 7, 8),
         help="print this table of the paper instead of all; may be repeated",
     )
+    add("--full", action="store_true", help="print all tables and notes instead of one screen")
     add(
         "--format",
         choices=("table", "csv", "markdown", "latex"),

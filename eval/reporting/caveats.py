@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import Counter
 
 from trajudge.eval.reporting.formatting import benchmark_name
-from trajudge.eval.scoring.records import ALL_AGENTS, LABEL_TITLES, OVERALL, Score, Scores
+from trajudge.eval.scoring.records import (
+    ALL_AGENTS,
+    LABEL_TITLES,
+    LABELS,
+    OVERALL,
+    Label,
+    Score,
+    Scores,
+)
 from trajudge.trajectories.util.terminal import one_line
 
 FEW_POSITIVES = 20
@@ -42,6 +50,39 @@ def notes(scores: Scores, wall_seconds: float | None = None) -> list[str]:
     return [one_line(line) for line in lines]
 
 
+def warnings_of(scores: Scores) -> list[str]:
+    """List what weakens the first screen's figures, the gravest first: failed judgments, too few
+    positives, precision without an interval, judges on different trajectories."""
+    whole = [s for s in scores.scores if s.benchmark == OVERALL and s.agent == ALL_AGENTS]
+    failed = {s.judge: s.missing for s in whole if s.missing and not s.baseline}
+    lines = [
+        f"warning: {count} failed judgments of {judge} {_FAILED[scores.missing]}"
+        for judge, count in failed.items()
+    ]
+    lines += [*_few_positives(scores), *scores.remarks, *_precision_without_interval(scores)]
+    lines += [f"warning: {line}" for line in _different_trajectories(scores)]
+    unrewarded = max((s.without_reward for s in whole if s.baseline), default=0)
+    if unrewarded:
+        lines.append(f"rule-based: {unrewarded} trajectories without official reward left out")
+    return lines
+
+
+def _precision_without_interval(scores: Scores) -> list[str]:
+    """One warning per label and reason, with the benchmarks."""
+    shown, places = shown_benchmarks(scores), dict[tuple[Label, str], dict[str, None]]()
+    for s in scores.scores:
+        if s.benchmark in shown and "precision" in s.no_interval and s.agent == ALL_AGENTS:
+            place = (s.label, s.no_interval["precision"])
+            places.setdefault(place, {})[benchmark_name(s.benchmark)] = None
+    return [
+        f"warning: precision without an interval ({LABEL_TITLES[label].lower()}, "
+        f"{', '.join(names)}): {reason}"
+        for (label, reason), names in sorted(
+            places.items(), key=lambda item: LABELS.index(item[0][0])
+        )
+    ]
+
+
 def is_labelled(found: Score) -> bool:
     """Whether an expert's label stands behind the row, judged or not."""
     return bool(found.n or found.missing or found.unsure)
@@ -54,24 +95,37 @@ def shown_benchmarks(scores: Scores) -> set[str]:
 
 
 def _few_positives(scores: Scores) -> list[str]:
-    """A warning for every label and benchmark with too few positives, its judges together."""
-    judges: dict[tuple[str, str, int], list[str]] = {}
+    """Warn once per label of the benchmarks with too few positives; judges are named where not all
+    were scored on the same trajectories."""
+    few: dict[Label, dict[str, dict[str, int]]] = {}
     shown = shown_benchmarks(scores)
     for found in scores.scores:
-        few = found.positives < FEW_POSITIVES and found.benchmark in shown
-        if few and not found.baseline and is_labelled(found):
-            whole = found.benchmark == OVERALL
-            place = "overall" if whole else f"on {benchmark_name(found.benchmark)}"
-            if found.agent != ALL_AGENTS:
-                place += f" by {found.agent}"
-            cell = (LABEL_TITLES[found.label], place, found.positives)
-            judges.setdefault(cell, []).append(found.judge)
-    lines = [
-        f"warning: {title} {place} has {positives} positives, fewer than "
-        f"{FEW_POSITIVES}, for {', '.join(names)}: read the intervals, not the points"
-        for (title, place, positives), names in judges.items()
-    ]
-    return _first(lines, "warnings of few positives", "positives")
+        low = found.positives < FEW_POSITIVES and found.benchmark in shown
+        if low and not found.baseline and is_labelled(found):
+            place = benchmark_name(found.benchmark)
+            place += "" if found.agent == ALL_AGENTS else f" by {found.agent}"
+            few.setdefault(found.label, {}).setdefault(found.judge, {})[place] = found.positives
+    lines = []
+    for label, by_judge in few.items():
+        same: dict[tuple[tuple[str, int], ...], list[str]] = {}
+        for judge, places in by_judge.items():
+            same.setdefault(tuple(places.items()), []).append(judge)
+        scored = {s.judge for s in scores.scores if s.label == label and not s.baseline}
+        for places, judges in same.items():
+            alike = len(same) == 1 and len(judges) == len(scored)
+            names = "" if alike else f" for {', '.join(judges)}"
+            lines.append(_few_sentence(LABEL_TITLES[label].lower() + names, places))
+    return lines
+
+
+def _few_sentence(what: str, places: tuple[tuple[str, int], ...]) -> str:
+    if len(places) == 1:
+        (place, count), labels = places[0], "label" if places[0][1] == 1 else "labels"
+        return (
+            f"warning: only {count} positive {labels} ({what}, {place}); estimates are unreliable"
+        )
+    listed = ", ".join(f"{place} {count}" for place, count in places)
+    return f"warning: few positive labels ({what}): {listed}; estimates are unreliable"
 
 
 def _without_interval(scores: Scores) -> list[str]:

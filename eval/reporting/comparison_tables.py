@@ -20,7 +20,7 @@ _MCNEMAR_HEAD = (
     *("first", "second", "only first right", "only second right", "p (Holm)"),
     *("P(first > second) [95 %]", "n"),
 )
-_RANKING_HEAD = ("label", "benchmark", "metric", "best first", "not told apart")
+_RANKING_HEAD = ("label", "benchmark", "metric", "ranking", "ties (Holm, α = .05)")
 _FEW_JUDGES = 4
 _METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
@@ -53,7 +53,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
         found += [Table(title, _MCNEMAR_HEAD, rows)] if rows else []
     ranked = [_ranking_row(ranking) for ranking in comparison.rankings]
     if ranked:
-        found.append(Table("Who is told apart from whom", _RANKING_HEAD, ranked, names=5))
+        found.append(Table("Pairwise significance", _RANKING_HEAD, ranked, names=5))
     return found
 
 
@@ -94,7 +94,7 @@ def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
         benchmark_name(ranking.benchmark),
         _METRICS[ranking.metric],
         " > ".join(ranking.judges),
-        "; ".join(" = ".join(tie) for tie in ranking.ties) or "all are told apart",
+        "; ".join(" = ".join(tie) for tie in ranking.ties) or "none",
     )
 
 

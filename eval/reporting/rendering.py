@@ -25,7 +25,7 @@ _LATEX = str.maketrans(
 _LIMITS_MARK = " [95 %]"
 _WITH_LIMITS = re.compile(r"(\S+) \[(\S+), (\S+)\]")
 # Only names may be folded on a narrow terminal, never a number.
-_FOLDED = {"judge", "by status", "cost", "first", "second", "best first", "not told apart"}
+_FOLDED = {"judge", "status", "cost", "first", "second", "ranking", "ties (Holm, α = .05)"}
 
 
 class Table(NamedTuple):

@@ -108,6 +108,13 @@ def _print(config: ScoreConfig, scores: Scores, source: Source, kinds: Sequence[
 
     numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]
+    full = config.full or config.by is not None or config.compare == "benchmark"
+    if not (full or chosen or config.format != "table"):
+        from trajudge.eval.reporting.summary import summary  # noqa: PLC0415
+
+        more = ["\n" + render([table], "table") for table in kinds]
+        sys.stdout.write("".join([summary(scores), *more]))
+        return
     shown = [*(chosen or tables(scores)), *kinds]
     if config.format != "table":
         sys.stdout.write(render(shown, config.format))

@@ -55,8 +55,8 @@ _OF_SCORES: dict[ScoreRate, str] = {
     "calibration_error": "calibration error",
 }
 _COVERAGE_HEAD = (
-    *("benchmark", "judge", "judged", "by status", "shortened"),
-    *("not judged", "no annotation"),
+    *("benchmark", "judge", "judged", "status", "shortened"),
+    *("not judged", "unlabelled"),
 )
 _SPENDING_HEAD = (
     *("judge", "calls", "input tokens", "cached", "images"),
@@ -85,7 +85,7 @@ def tables(scores: Scores) -> list[Table]:
     found.append(Table("Coverage", _COVERAGE_HEAD, coverage))
     found.append(
         Table(
-            "Spending",
+            "Usage and cost",
             _SPENDING_HEAD,
             [row for spent in scores.spending for row in _spending_rows(spent)],
             names=1,

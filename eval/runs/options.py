@@ -186,6 +186,7 @@ def _run_options(group: Any) -> None:
         default="default",
         help="what a failed judgment counts as, and how figures are rounded",
     )
+    add("--full", action="store_true", help="show all tables and notes instead of one screen")
     add("--out", metavar="DIR", help="the run's folder (default: runs/, named by its settings)")
     add(
         "--export",
@@ -235,6 +236,7 @@ def _request(options: argparse.Namespace) -> RunRequest:
         calls=call_config(options),
         run=RunConfig(**settings_of(options, RunConfig)),
         yes=options.yes,
+        full=options.full,
     )
 
 

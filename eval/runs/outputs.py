@@ -7,14 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trajudge.eval.data.run_folder import writing
+from trajudge.eval.reporting.caveats import is_labelled
 from trajudge.eval.reporting.results import results_csv, results_json
+from trajudge.eval.reporting.summary import NO_LABELS, summary
 from trajudge.eval.reporting.tables import plain, renderable
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import Missing, Scores
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.screen import WARNINGS, first_warnings, folded, screen_width
 from trajudge.trajectories.util.terminal import terminal_console
+
+_REST = "Everything else: results.json and results.csv in the run; all tables: --full"
 
 
 def write_results(
@@ -39,17 +44,33 @@ def missing_policy(protocol: str) -> Missing:
     return "agentrewardbench" if protocol == "agentrewardbench" else "negative"
 
 
-def show(scores: Scores, seconds: float, *, has_labels: bool) -> None:
-    """The tables on standard output."""
-    if sys.stdout.isatty():
-        terminal_console().print(renderable(scores, seconds))
+def show(
+    scores: Scores,
+    seconds: float,
+    warnings: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    *,
+    full: bool = False,
+) -> None:
+    """Print the scores on standard output, the run's warnings and notes on standard error:
+    together one screen, or with ``full`` all of them."""
+    width = screen_width()
+    if full:
+        if sys.stdout.isatty():
+            terminal_console().print(renderable(scores, seconds))
+        else:
+            sys.stdout.write(plain(scores, seconds))
+        unlabelled = [] if any(map(is_labelled, scores.scores)) else [NO_LABELS]
+        after = [*unlabelled, *warnings, *notes]
     else:
-        sys.stdout.write(plain(scores, seconds))
-    if not has_labels:
-        sys.stderr.write(
-            "no expert labels belong to this data, so only coverage is shown: name them with "
-            "--annotations KIND:PATH\n"
-        )
+        after = first_warnings(warnings, width, rest="--full")
+        after += [line for note in notes for line in folded(note, width)]
+        most = max(WARNINGS - len(warnings), 0)
+        # One line more is the progress above.
+        also = len(after) + 1
+        text = summary(scores, seconds=seconds, rest=_REST, most=most, also=also, width=width)
+        sys.stdout.write(text)
+    sys.stderr.write("".join(f"{line}\n" for line in after))
 
 
 def _export(planned: PlannedRun, folder: Path, judgments: Sequence[Judgment]) -> None:

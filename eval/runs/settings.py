@@ -93,7 +93,8 @@ class RunConfig(Record):
 class RunRequest(Record):
     """What one command asks for: every judge with every model, on the same data.
 
-    ``judge`` holds what all judges have in common; ``yes``: do not ask before a dear run.
+    ``judge`` holds what all judges have in common; ``yes``: do not ask before a dear run;
+    ``full``: show every table instead of one screen.
     """
 
     judges: tuple[str, ...] = ("simplified",)
@@ -103,6 +104,7 @@ class RunRequest(Record):
     calls: CallConfig = CallConfig()
     run: RunConfig = RunConfig()
     yes: bool = False
+    full: bool = False
 
 
 class ScoreConfig(Record):
@@ -127,6 +129,7 @@ class ScoreConfig(Record):
     resamples: int = Field(default=2_000, ge=0)
     seed: int = Field(default=0, ge=0)
     table: tuple[int, ...] = ()
+    full: bool = False
     format: Literal["table", "csv", "markdown", "latex"] = "table"
     csv: bool = False
     json_output: bool = Field(default=False, alias="json")

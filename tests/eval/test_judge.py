@@ -90,9 +90,9 @@ def test_samples_are_asked_apart() -> None:
 
 def test_score_prints_the_same_tables_without_a_call(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer() as server:
-        model(server)
+        model(server, "--full")
     shown = capsys.readouterr().out
-    assert score_main(["run"]) == 0
+    assert score_main(["run", "--full"]) == 0
     again = capsys.readouterr().out
     assert shown.split("wall time")[0].strip() == again.strip()
 

@@ -26,7 +26,7 @@ def test_a_grid_of_judges_and_models_is_one_table_and_shares_the_cache(
         "other",
     ]
     with LlmServer() as server:
-        words = [*grid, "--base-url", server.url + "/v1", "--limit", "6"]
+        words = [*grid, "--base-url", server.url + "/v1", "--limit", "6", "--full"]
         assert run(*words) == 0
         assert server.stats.requests == 12
         shown = capsys.readouterr().out

@@ -33,7 +33,8 @@ def test_escape_sequences_do_not_reach_the_terminal(
     file = store.write(Path("evil"), [*few, evil, evil])
     file.write_bytes(file.read_bytes() + b'{"key": "\x1b]0;title\x07"}\n')
     words = ["--judge", "heuristic", "--data", "trajudge:evil", "--out", "run"]
-    assert main([*words, "--export", "agentrewardbench", "out"]) == 0
+    assert main([*words, "--export", "agentrewardbench", "out", "--full"]) == 0
+    assert main(words) == 0
     assert main([*words[:4], "--benchmark", "absent"]) == 2
     shown = capsys.readouterr()
     assert "\\x1b[31mred" in shown.out

@@ -49,9 +49,11 @@ def test_coverage_and_spending_are_shown() -> None:
 
 
 def test_few_positives_are_warned_of() -> None:
-    few = [note for note in notes(scored(30)) if note.startswith("warning: Success")]
-    assert few[0].startswith("warning: Success on WebArena has 15 positives")
-    assert not [note for note in notes(scored(50)) if "warning: Success" in note]
+    few = [note for note in notes(scored(30)) if "(success" in note]
+    assert few[:1] == [
+        "warning: only 15 positive labels (success, WebArena); estimates are unreliable"
+    ]
+    assert not [note for note in notes(scored(50)) if "positive labels (success" in note]
 
 
 def test_an_unknown_price_is_said() -> None:
@@ -69,7 +71,7 @@ def test_every_stage_is_counted_by_itself() -> None:
     )
     found = score([said(1, True, calls=calls)], {}, rewards={})
     rows = {title: rows for title, _, rows, _ in tables(found)}
-    [spending] = [rows[title] for title in rows if title.startswith("Spending")]
+    [spending] = [rows[title] for title in rows if title.startswith("Usage and cost")]
     assert spending == [
         ("judge", "2", "1,200", "150", "900", "120", "30", "$0.7500", "3.5"),
         ("  caption", "1", "1,000", "0", "900", "80", "0", "$0.5000", "2.0"),
@@ -123,7 +125,7 @@ def test_an_escape_sequence_in_a_name_is_shown_not_obeyed() -> None:
 def test_without_labels_there_is_coverage_and_no_empty_table() -> None:
     judgments = [said(n, True, calls=(call(),)) for n in range(3)]
     scores = score(judgments, {}, rewards={})
-    assert [table.title for table in tables(scores)] == ["Coverage", "Spending"]
+    assert [table.title for table in tables(scores)] == ["Coverage", "Usage and cost"]
     assert notes(scores) == []
 
 

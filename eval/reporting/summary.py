@@ -1,0 +1,270 @@
+"""Show scores on one screen: the finding, one table, coverage, cost, warnings, and where all else
+stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from trajudge.eval.reporting.caveats import is_labelled, shown_benchmarks, warnings_of
+from trajudge.eval.reporting.formatting import (
+    benchmark_name,
+    cell,
+    percent,
+    precision_cell,
+    signed_cell,
+)
+from trajudge.eval.scoring.records import (
+    ALL_AGENTS,
+    LABEL_TITLES,
+    LABELS,
+    OVERALL,
+    Label,
+    Score,
+    Scores,
+)
+from trajudge.judges.model import Status
+from trajudge.trajectories.util.screen import (
+    LINES,
+    WARNINGS,
+    columns,
+    first_warnings,
+    folded,
+    screen_width,
+)
+
+_HEAD = ("evaluator", "precision [95 %]", "recall", "F1", "n")
+NO_LABELS = (
+    "No expert labels belong to these trajectories, so only coverage is shown: "
+    "name them with --annotations KIND:PATH"
+)
+_REST = "All tables: --full"
+
+
+class Group(NamedTuple):
+    """The rows of one benchmark: its judges, then the rule-based baseline."""
+
+    benchmark: str
+    rows: list[tuple[str, ...]]
+
+
+def summary(
+    scores: Scores,
+    *,
+    seconds: float | None = None,
+    rest: str = _REST,
+    most: int = WARNINGS,
+    also: int = 0,
+    width: int | None = None,
+) -> str:
+    """Lay out the first screen, at most 40 lines of ``width`` columns, with a newline at the end.
+
+    ``seconds`` is the wall time and ``rest`` says where everything else stands. At most ``most``
+    warnings are shown; ``also`` lines are left free for what the caller adds.
+    """
+    width = width or screen_width()
+    label = _label(scores)
+    above = [line for text in _finding(scores, label) for line in folded(text, width, most=3)]
+    below = _other_labels(scores, label, width)
+    below += folded(_coverage(scores), width, most=2)
+    below += folded(_cost(scores, seconds), width, most=2)
+    told = warnings_of(scores) if label else []
+    below += first_warnings(told, width, rest="--full", most=most)
+    below += folded(rest, width)
+    table = _table(scores, label, width, LINES - also - len(above) - len(below) - 2)
+    return "\n".join([*above, "", *table, *([""] if table else []), *below]) + "\n"
+
+
+def _label(scores: Scores) -> Label | None:
+    """Success, or the first label that experts gave, None without labels."""
+    given = {s.label for s in scores.scores if is_labelled(s)}
+    return next((label for label in LABELS if label in given), None)
+
+
+def _judges(scores: Scores) -> list[str]:
+    """Best first where the judges were ranked, else in the scores' order."""
+    found = list(dict.fromkeys(c.judge for c in scores.coverage))
+    for ranking in scores.comparison.rankings:
+        if (ranking.benchmark, ranking.metric) == (OVERALL, "precision"):
+            ranked = [judge for judge in ranking.judges if judge in found]
+            return [*ranked, *(judge for judge in found if judge not in ranked)]
+    return found
+
+
+def _finding(scores: Scores, label: Label | None) -> list[str]:
+    """What was judged, and the one figure to take away."""
+    judges, whole = _judges(scores), [c for c in scores.coverage if c.benchmark == OVERALL]
+    benchmarks = {c.benchmark for c in scores.coverage} - {OVERALL}
+    named = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
+    count = max((c.judged for c in whole), default=0)
+    places = f"{len(benchmarks)} benchmarks" if len(benchmarks) != 1 else _only(benchmarks)
+    lines = [f"{named} on {_trajectories(count)} of {places}"]
+    failed = [c.judge for c in whole if c.judged and not c.statuses.get(Status.OK)]
+    if failed:
+        lines.append(
+            f"Every judgment of {', '.join(failed)} failed: the rates say nothing about the judge"
+        )
+    elif label is None:
+        lines.append(NO_LABELS)
+    elif len(judges) == 1:
+        lines.append(_one_judge(scores, label))
+    else:
+        lines += _ranking(scores, label)
+    return lines
+
+
+def _trajectories(count: int) -> str:
+    return f"{count:,} {'trajectory' if count == 1 else 'trajectories'}"
+
+
+def _only(benchmarks: set[str]) -> str:
+    return benchmark_name(next(iter(benchmarks)))
+
+
+def _one_judge(scores: Scores, label: Label) -> str:
+    found = {s.baseline: s for s in _rows(scores, label, OVERALL)}
+    name = LABEL_TITLES[label]
+    if False not in found:
+        return f"{name}: no labelled trajectory was judged"
+    line = f"{name}: precision {precision_cell(found[False])}"
+    if True not in found or not found[True].n:
+        return f"{line} (%, 95 % interval)"
+    line += f", rule-based {precision_cell(found[True])} (%, 95 % interval)"
+    for d in scores.against_baseline:
+        whole = (d.benchmark, d.label, d.metric) == (OVERALL, label, "precision")
+        if whole and d.low is not None and d.high is not None:
+            clear = "significant" if d.low > 0 or d.high < 0 else "not significant"
+            line += f"; difference {signed_cell(d.difference, d.low, d.high)} points, {clear}"
+    return line
+
+
+def _ranking(scores: Scores, label: Label) -> list[str]:
+    """The order by precision with its ties, where the judges were compared."""
+    for ranking in scores.comparison.rankings:
+        if (ranking.benchmark, ranking.label, ranking.metric) == (OVERALL, label, "precision"):
+            ties = "; ".join(" = ".join(tie) for tie in ranking.ties) or "none"
+            return [f"Precision: {' > '.join(ranking.judges)}; ties (Holm, α = .05): {ties}"]
+    return []
+
+
+def _rows(scores: Scores, label: Label, benchmark: str) -> list[Score]:
+    """Every evaluator on one benchmark, agents together."""
+    return [
+        s
+        for s in scores.scores
+        if (s.label, s.benchmark, s.agent) == (label, benchmark, ALL_AGENTS)
+    ]
+
+
+def _groups(scores: Scores, label: Label) -> list[Group]:
+    """Overall first, then each benchmark; an equal baseline of several judges stands once."""
+    order = {judge: at for at, judge in enumerate(_judges(scores))}
+    shown = shown_benchmarks(scores)
+    names = dict.fromkeys(s.benchmark for s in scores.scores if s.benchmark in shown)
+    groups = []
+    for benchmark in sorted(names, key=lambda name: name != OVERALL):
+        rows = sorted(
+            filter(is_labelled, _rows(scores, label, benchmark)),
+            key=lambda s: (s.baseline, order.get(s.judge, 0)),
+        )
+        cells = dict.fromkeys(_row(s) for s in rows)
+        if cells:
+            groups.append(Group(benchmark, list(cells)))
+    return groups
+
+
+def _row(found: Score) -> tuple[str, ...]:
+    name = "rule-based" if found.baseline else found.judge
+    rates = (precision_cell(found), percent(found.recall), percent(found.f1))
+    return (name, *rates, str(found.n))
+
+
+def _table(scores: Scores, label: Label | None, width: int, room: int) -> list[str]:
+    """The table in at most ``room`` lines: as many benchmarks as fit, the overall rows first."""
+    groups = _groups(scores, label) if label else []
+    rows: list[tuple[str, ...]] = []
+    room -= 1  # the head
+    left = len(groups)
+    for number, (benchmark, group) in enumerate(groups):
+        room_here = room - len(rows) - (number + 1 < len(groups))
+        if len(group) > room_here:
+            if number:
+                break
+            cut = max(room_here - 1, 1)
+            rows += _named(benchmark, group[:cut])
+            rows.append(("", f"and {len(group) - cut} more: --full", *[""] * (len(_HEAD) - 1)))
+        else:
+            rows += _named(benchmark, group)
+        left -= 1
+    if not rows or label is None:
+        return []
+    lines = columns((LABEL_TITLES[label], *_HEAD), rows, width, names=2)
+    if left:
+        lines.append(f"and {left} more {'benchmark' if left == 1 else 'benchmarks'}: --full")
+    return lines
+
+
+def _named(benchmark: str, rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The benchmark stands in its first row alone."""
+    return [("" if at else benchmark_name(benchmark), *row) for at, row in enumerate(rows)]
+
+
+def _other_labels(scores: Scores, label: Label | None, width: int) -> list[str]:
+    """One judge's overall rates on what else experts labelled."""
+    if len(_judges(scores)) > 1:
+        return []
+    lines: list[str] = []
+    for other in LABELS:
+        found = [s for s in _rows(scores, other, OVERALL) if not s.baseline and is_labelled(s)]
+        if other != label and found:
+            text = f"{LABEL_TITLES[other]}: precision {precision_cell(found[0])}"
+            text += f", recall {percent(found[0].recall)}, F1 {cell(found[0], 'f1')}"
+            lines += folded(f"{text}, n {found[0].n}", width)
+    return lines
+
+
+def _coverage(scores: Scores) -> str:
+    """How the judgments ended, in one sentence."""
+    whole = [c for c in scores.coverage if c.benchmark == OVERALL and c.agent == ALL_AGENTS]
+    judged, due = sum(c.judged for c in whole), sum(c.judged + c.unjudged for c in whole)
+    statuses: Counter[str] = Counter()
+    for found in whole:
+        statuses.update({str(status): n for status, n in found.statuses.items()})
+    ended = ", ".join(f"{status} {n:,}" for status, n in statuses.items())
+    parts = [f"Coverage: {judged:,} of {due:,} judged" + (f" ({ended})" if ended else "")]
+    if len(whole) > 1:
+        least = min(whole, key=lambda c: c.judged - c.unjudged)
+        parts.append(f"fewest by {least.judge}: {least.judged:,}")
+    shortened = sum(sum(c.shortened.values()) for c in whole)
+    counts = {
+        "with a shortened prompt": shortened,
+        "unlabelled": sum(c.unlabelled for c in whole),
+        "left out (training set)": sum(c.training for c in whole),
+    }
+    parts += [f"{n:,} {what}" for what, n in counts.items() if n]
+    unsure = {
+        LABEL_TITLES[label].lower(): max(s.unsure for s in rows)
+        for label in LABELS
+        if (rows := _rows(scores, label, OVERALL))
+    }
+    parts += [f"{n} {name} labels unsure" for name, n in unsure.items() if n]
+    return "; ".join(parts)
+
+
+def _cost(scores: Scores, seconds: float | None) -> str:
+    """What the calls cost and how long the run took, in one sentence."""
+    spent = scores.spending
+    calls = sum(s.calls for s in spent)
+    if not calls:
+        text = "Cost: $0 (no model was called)"
+    else:
+        known = [s.cost for s in spent if s.cost is not None]
+        unpriced = sum(s.unpriced for s in spent)
+        tokens_in = sum(s.usage.input + s.usage.cache_read + s.usage.cache_write for s in spent)
+        tokens_out = sum(s.usage.output for s in spent)
+        price = f"${sum(known):.4f}" if known else "unknown"
+        price += f" and {unpriced:,} calls of unknown price" if known and unpriced else ""
+        text = f"Cost: {price}, {calls:,} calls, {tokens_in:,} input and {tokens_out:,} output"
+        text += " tokens"
+    return text if seconds is None else f"{text}; wall time: {seconds:.1f} s"

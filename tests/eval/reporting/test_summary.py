@@ -1,0 +1,144 @@
+"""The first screen: at most 40 lines of 100 columns, whatever was judged."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.eval.cases import call, failed, key, label, said
+from tests.eval.judge_command import run
+from trajudge.eval.judge import main as judge_main
+from trajudge.eval.reporting.summary import summary
+from trajudge.eval.score import main as score_main
+from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.records import Scores
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import TrajectoryKey
+
+UNREADABLE = '{"text": "I cannot say."}\n'
+BENCHMARKS = ("webarena", "visualwebarena", "assistantbench", "workarena")
+
+
+@pytest.fixture(params=[100, 80])
+def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    columns: int = request.param
+    monkeypatch.setenv("COLUMNS", str(columns))
+    return columns
+
+
+def one_screen(text: str, width: int) -> list[str]:
+    lines = text.splitlines()
+    assert len(lines) <= 40, text
+    lines = [line for line in lines if not re.search(r": judged \d+/\d+ ", line)]  # the progress
+    assert max(map(len, lines)) <= width, max(lines, key=len)
+    assert sum(line.startswith("warning: ") for line in lines) <= 5
+    warnings = [line for line in lines if line.startswith("warning: ")]
+    assert len(set(warnings)) == len(warnings)
+    return lines
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_the_sample_takes_one_screen(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--judge", "heuristic") == 0
+    shown = capsys.readouterr()
+    lines = one_screen(shown.out + shown.err, width)
+    assert lines[0] == "heuristic on 109 trajectories of 7 benchmarks"
+    overall = next(n for n, line in enumerate(lines) if line.startswith("Overall"))
+    assert re.search(
+        r"heuristic +\d+\.\d \[\d+\.\d, \d+\.\d\] +\d+\.\d +\d+\.\d +109$", lines[overall]
+    )
+    assert lines[overall + 1].split()[0] == "rule-based"
+    assert sum("shop" in line and "heuristic" in line for line in lines) == 1
+    assert any(line.startswith("Coverage: 109 of 109 judged (ok 109)") for line in lines)
+    assert any(line.startswith("Cost: $0") and "wall time" in line for line in lines)
+    assert "the run is in run" in lines
+    assert any("(success): almanac 3" in line for line in lines)
+    assert run("--judge", "heuristic", "--full") == 0
+    assert len(capsys.readouterr().out.splitlines()) > 60
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_a_judge_that_fails_everything_says_so_first(
+    width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("replies.jsonl").write_text(UNREADABLE)
+    words = ["--model", "m", "--adapter", "scripted", "--script", "replies.jsonl", "--yes"]
+    assert run(*words) == 1
+    shown = capsys.readouterr()
+    lines = one_screen(shown.out + shown.err, width)
+    assert lines[1].startswith("Every judgment of simplified-axtree:m failed: the rates")
+    assert any("unparsable 109" in line for line in lines)
+    assert any(line.startswith("warning: 109 unparsable, the first because") for line in lines)
+
+
+def grid(judges: int, benchmarks: tuple[str, ...] = BENCHMARKS) -> Scores:
+    labels = {key(n, b): label(n, n % 2 == 0, benchmark=b) for b in benchmarks for n in range(12)}
+    rewards: dict[TrajectoryKey, float | None] = dict.fromkeys(labels, 1.0)
+    judgments: list[Judgment] = [
+        said(n, n % 3 == j % 3, judge=f"judge-{j}-of-many", benchmark=b, calls=(call(),))
+        for j in range(judges)
+        for b in benchmarks
+        for n in range(12)
+    ]
+    return score(judgments, labels, rewards=rewards)
+
+
+@pytest.mark.parametrize("judges", [1, 3, 8, 45])
+def test_any_number_of_judges_and_benchmarks_takes_one_screen(judges: int, width: int) -> None:
+    lines = one_screen(summary(grid(judges), seconds=1.0, also=2, width=width), width)
+    shown = sum(bool(re.match(r"(Overall| ) +judge-\d", line)) for line in lines)
+    assert shown >= min(judges, 8)
+    if judges == 45:
+        assert any("more: --full" in line for line in lines)
+    many = grid(1, tuple(f"benchmark-{n:02}" for n in range(40)))
+    lines = one_screen(summary(many, width=width), width)
+    assert any("more benchmarks: --full" in line for line in lines)
+    assert lines[-1] == "All tables: --full"
+
+
+def test_the_baseline_of_the_same_trajectories_stands_once() -> None:
+    lines = summary(grid(3, ("webarena",)), width=100).splitlines()
+    assert sum("rule-based" in line for line in lines if "warning" not in line) == 1
+
+
+def test_without_labels_there_is_coverage_and_no_table() -> None:
+    judgments = [said(1, True), failed(2, Status.REFUSED)]
+    lines = summary(score(judgments, {}, rewards={}), width=100).splitlines()
+    assert "No expert labels" in lines[1]
+    assert any("ok 1, refused 1" in line for line in lines)
+    assert not any("precision" in line for line in lines)
+    assert summary(score([], {}, rewards={}), width=100)
+
+
+def test_failed_judgments_come_first_among_the_warnings() -> None:
+    labels = {key(n): label(n, n % 2 == 0) for n in range(10)}
+    judgments = [*(said(n, True) for n in range(9)), failed(9, Status.REFUSED)]
+    lines = summary(score(judgments, labels, rewards={}), width=100).splitlines()
+    warnings = [line for line in lines if line.startswith("warning: ")]
+    assert warnings[0] == "warning: 1 failed judgments of judge counted as not accepted"
+
+
+@pytest.mark.skipif(not os.environ.get("TRAJUDGE_REAL_DATA"), reason="TRAJUDGE_REAL_DATA")
+def test_the_published_judgments_take_one_screen(
+    width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(os.environ["TRAJUDGE_REAL_DATA"]) / "agentrewardbench" / "judgments"
+    assert score_main(["--judgments", str(folder)]) == 0
+    lines = one_screen(capsys.readouterr().out, width)
+    assert any("Precision: webjudge-gpt-4o > webjudge-7b" in line for line in lines)
+    assert any("WorkArena++" in line for line in lines)
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_a_table_that_is_asked_for_is_printed_as_ever(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert judge_main(["--judge", "heuristic", "--data", "sample", "--out", "run"]) == 0
+    capsys.readouterr()
+    assert score_main(["run", "--table", "7"]) == 0
+    assert capsys.readouterr().out.startswith("All labels, overall\n")
+    assert score_main(["run", "--by", "agent"]) == 0
+    assert "agent" in capsys.readouterr().out.splitlines()[1]
