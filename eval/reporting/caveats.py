@@ -111,10 +111,10 @@ def _few_positives(scores: Scores) -> list[str]:
         for judge, places in by_judge.items():
             same.setdefault(tuple(places.items()), []).append(judge)
         scored = {s.judge for s in scores.scores if s.label == label and not s.baseline}
-        for places, judges in same.items():
+        for counts, judges in same.items():
             alike = len(same) == 1 and len(judges) == len(scored)
             names = "" if alike else f" for {', '.join(judges)}"
-            lines.append(_few_sentence(LABEL_TITLES[label].lower() + names, places))
+            lines.append(_few_sentence(LABEL_TITLES[label].lower() + names, counts))
     return lines
 
 
