@@ -236,13 +236,15 @@ def _coverage(scores: Scores) -> str:
     if len(whole) > 1:
         least = min(whole, key=lambda c: c.judged - c.unjudged)
         parts.append(f"fewest by {least.judge}: {least.judged:,}")
-    shortened = sum(sum(c.shortened.values()) for c in whole)
-    counts = {
-        "with a shortened prompt": shortened,
-        "unlabelled": sum(c.unlabelled for c in whole),
-        "left out (training set)": sum(c.training for c in whole),
-    }
-    parts += [f"{n:,} {what}" for what, n in counts.items() if n]
+    shortened: Counter[str] = Counter()
+    for found in whole:
+        shortened.update(found.shortened)
+    if shortened:
+        parts.append("shortened: " + ", ".join(f"{rung} {n:,}" for rung, n in shortened.items()))
+    if trained := sum(c.training for c in whole):
+        parts.append(f"training set {trained:,} (left out)")
+    if unlabelled := sum(c.unlabelled for c in whole):
+        parts.append(f"{unlabelled:,} unlabelled")
     unsure = {
         LABEL_TITLES[label].lower(): max(s.unsure for s in rows)
         for label in LABELS

@@ -134,7 +134,7 @@ def test_the_published_scores_of_a_judge_from_its_texts(
     real_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = real_data / "agentrewardbench"
-    assert main(["--judgments", str(folder), "--split", "test"]) == 0
+    assert main(["--judgments", str(folder), "--split", "test", "--full"]) == 0
     text = capsys.readouterr().out
     judge, rule = next(
         pair for pair in pairwise(text.splitlines()) if pair[0].startswith("Overall ")
