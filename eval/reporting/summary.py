@@ -25,7 +25,7 @@ from trajudge.eval.scoring.records import (
     Scores,
 )
 from trajudge.judges.model import Status
-from trajudge.trajectories.util.screen import (
+from trajudge.trajectories.util.tables import (
     LINES,
     WARNINGS,
     columns,

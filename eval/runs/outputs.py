@@ -16,7 +16,7 @@ from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import Missing, Scores
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.screen import WARNINGS, first_warnings, folded, screen_width
+from trajudge.trajectories.util.tables import WARNINGS, first_warnings, folded, screen_width
 from trajudge.trajectories.util.terminal import terminal_console
 
 _REST = "Everything else: results.json and results.csv in the run; all tables: --full"

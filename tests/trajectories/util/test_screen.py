@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.trajectories.util.screen import columns, elided, first_warnings, folded, screen_width
+from trajudge.trajectories.util.tables import columns, elided, first_warnings, folded, screen_width
 
 
 def test_the_width_is_that_of_columns_but_at_most_a_hundred(
