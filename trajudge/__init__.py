@@ -14,6 +14,7 @@ from trajudge import eval as _eval  # noqa: F401 - registers its judges, whateve
 if TYPE_CHECKING:
     from trajudge.annotations.model import Annotation
     from trajudge.face.data import labels, load
+    from trajudge.face.decisions import accept, audit, select
     from trajudge.face.judging import ajudge, judge, panel
     from trajudge.face.judgments import Judgments, compare, read_run, score
     from trajudge.face.scores import Scores
@@ -49,7 +50,9 @@ _HOMES = {
     "TrajectoryKey": "trajectories.model",
     "UserError": "trajectories.util.errors",
     "Verdict": "judges.model",
+    "accept": "face.decisions",
     "ajudge": "face.judging",
+    "audit": "face.decisions",
     "compare": "face.judgments",
     "judge": "face.judging",
     "labels": "face.data",
@@ -57,6 +60,7 @@ _HOMES = {
     "panel": "face.judging",
     "read_run": "face.judgments",
     "score": "face.judgments",
+    "select": "face.decisions",
 }
 
 __all__ = [
@@ -77,7 +81,9 @@ __all__ = [
     "TrajectoryKey",
     "UserError",
     "Verdict",
+    "accept",
     "ajudge",
+    "audit",
     "compare",
     "judge",
     "labels",
@@ -85,6 +91,7 @@ __all__ = [
     "panel",
     "read_run",
     "score",
+    "select",
 ]
 
 

@@ -137,10 +137,11 @@ def _data(named: str | None, source: Source) -> list[str]:
     if named is not None:
         return [named]
     found = []
-    for spec in map(open_spec, source.data):
+    for spec in source.data:
         with suppress(UserError):
-            if parse_source(spec)[1] is not None:
-                found.append(spec)
+            opened = open_spec(spec)
+            if parse_source(opened)[1] is not None:
+                found.append(opened)
     return found
 
 

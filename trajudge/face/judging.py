@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from trajudge.eval.data.inputs import in_memory
 from trajudge.eval.data.sources import read_run
@@ -27,6 +27,7 @@ from trajudge.eval.runs.settings import (
 )
 from trajudge.eval.runs.workers import StopSignal
 from trajudge.face.judgments import Judgments
+from trajudge.face.settings import check_keywords, settings
 from trajudge.face.threads import run_in_thread
 from trajudge.judges.functions import given_judges
 from trajudge.judges.model import Judge
@@ -35,7 +36,6 @@ from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import INTERRUPTED
 from trajudge.trajectories.util.terminal import one_line
-from trajudge.trajectories.util.validation import first_mistake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,7 +115,7 @@ def judge(
     annotations: str | None = None,
     out: str | Path | None = None,
     max_cost: float | None = None,
-    **settings: Unpack[JudgeSettings],
+    **more: Unpack[JudgeSettings],
 ) -> Judgments:
     """Judge trajectories, or the data that a string names, and return the judgments.
 
@@ -129,7 +129,7 @@ def judge(
     and KeyboardInterrupt at Ctrl-C, once what was under way is judged and kept. What weakens the
     result is a warning.
     """
-    call = _Call(runs, judge, model, _given(annotations, out, max_cost, settings))
+    call = _Call(runs, judge, model, _given(annotations, out, max_cost, more))
     done = run_in_thread(lambda stop: _judge(call, stop))
     if done.result.code == INTERRUPTED:
         raise KeyboardInterrupt("; ".join(done.result.notes))
@@ -144,13 +144,13 @@ async def ajudge(
     annotations: str | None = None,
     out: str | Path | None = None,
     max_cost: float | None = None,
-    **settings: Unpack[JudgeSettings],
+    **more: Unpack[JudgeSettings],
 ) -> Judgments:
     """Do what ``judge`` does, in the caller's event loop; signals are the caller's.
 
     A task that is cancelled keeps what was judged.
     """
-    call = _Call(runs, judge, model, _given(annotations, out, max_cost, settings))
+    call = _Call(runs, judge, model, _given(annotations, out, max_cost, more))
     return _judgments(await _judge(call, StopSignal()))
 
 
@@ -175,14 +175,12 @@ def _given(
     annotations: str | None,
     out: str | Path | None,
     max_cost: float | None,
-    settings: JudgeSettings,
+    given: JudgeSettings,
 ) -> dict[str, Any]:
     """The keywords that were given, as the settings records take them. Raises TypeError for an
     unknown one, as Python does."""
-    unknown = settings.keys() - JudgeSettings.__annotations__.keys()
-    if unknown:
-        raise TypeError(f"judge() got an unexpected keyword argument {min(unknown)!r}")
-    found: dict[str, Any] = {**settings, "annotations": annotations, "max_cost": max_cost}
+    check_keywords("judge", given, JudgeSettings.__annotations__)
+    found: dict[str, Any] = {**given, "annotations": annotations, "max_cost": max_cost}
     found["out"] = None if out is None else Path(out)
     for name in ("benchmark", "agent", "task"):
         if isinstance(found.get(name), str):
@@ -192,13 +190,13 @@ def _given(
             found[name] = str(found[name])
     if "export" in found:
         found["export"] = ("agentrewardbench", Path(found["export"]))
-    return {name: value for name, value in found.items() if value is not None}
+    return found
 
 
 async def _judge(call: _Call, stop: StopSignal) -> _Done:
     """Plan the run, see that its cost is agreed to, execute it. Raises UserError."""
-    with _named(call) as settings:
-        request = _request(call, settings)
+    with _named(call) as named:
+        request = _request(call, named)
         data = (
             None if isinstance(call.runs, str) else in_memory(call.runs, request.data.annotations)
         )
@@ -233,21 +231,15 @@ def _request(call: _Call, judge: Mapping[str, Any]) -> RunRequest:
     if isinstance(call.runs, str):
         given["data"] = call.runs
 
-    def part(kind: type[Any]) -> dict[str, Any]:
-        return {name: given[name] for name in kind.model_fields if name in given}
-
-    try:
-        return RunRequest(
-            judges=(given["judge"],),
-            models=() if call.model is None else (call.model,),
-            judge=JudgeConfig(**part(JudgeConfig)),
-            data=DataConfig(**part(DataConfig)),
-            calls=CallConfig(**part(CallConfig)),
-            run=RunConfig(**part(RunConfig)),
-            yes=given.get("yes", False),
-        )
-    except ValidationError as error:
-        raise UserError(f"judge: {first_mistake(error, 'the call')}") from error
+    return RunRequest(
+        judges=(given["judge"],),
+        models=() if call.model is None else (call.model,),
+        judge=settings(JudgeConfig, "judge", given),
+        data=settings(DataConfig, "judge", given),
+        calls=settings(CallConfig, "judge", given),
+        run=settings(RunConfig, "judge", given),
+        yes=bool(given.get("yes")),
+    )
 
 
 def _check_cost(cost: float | None) -> list[str]:

@@ -1,0 +1,137 @@
+"""What scoring, selecting, accepting and auditing give: data that a notebook shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import trajudge as tj
+from trajudge.eval.scoring.compute import score
+from trajudge.eval.select.settings import PlanConfig
+from trajudge.face.decisions import PlanSettings
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> tj.Judgments:
+    """Two judges on the whole sample."""
+    folder = tmp_path_factory.mktemp("two")
+    names = ("heuristic", "rule-based")
+    first, second = (tj.judge("sample", name, out=folder / name) for name in names)
+    return first + second
+
+
+def test_the_scores_are_the_commands(two: tj.Judgments) -> None:
+    ours = tj.score(two)
+    theirs = score(two, two.labels, rewards=two.rewards)
+    assert ours.scores == theirs.scores
+    assert ours.comparison == theirs.comparison
+
+
+def test_a_frame_has_a_row_per_judge_label_and_benchmark(two: tj.Judgments) -> None:
+    found = tj.score(two)
+    frame = found.to_frame()
+    assert len(frame) == len(found.scores)
+    rows = frame.query(
+        "judge == 'heuristic' and evaluator == 'judge' and benchmark == 'overall' "
+        "and label == 'success'"
+    )
+    (row,) = rows.to_dict("records")
+    low, high = next(
+        s for s in found.scores if not s.baseline and s.benchmark == "overall"
+    ).intervals["precision"]
+    assert (row["precision_low"], row["precision_high"]) == (low, high)
+    assert row["n"] == 109
+
+
+def test_labels_and_rewards_may_be_given(two: tj.Judgments) -> None:
+    runs, truth = tj.load("sample"), tj.labels("sample")
+    whole = tj.score(list(two), truth, runs)
+    assert whole.scores == tj.score(two).scores
+    assert not any(s.n for s in tj.score(list(two)).scores)
+    one_label = dict(list(truth.items())[:1])
+    assert {s.n for s in tj.score(two, one_label).scores} <= {0, 1}
+
+
+def test_a_notebook_shows_tables_and_escapes_names() -> None:
+    key = tj.TrajectoryKey(benchmark="webarena", agent="<b>agent</b>", task_id="1")
+    judgment = tj.Judgment(
+        key=key, judge="<script>", status=tj.Status.OK, success=True, reasoning="<img src=x>"
+    )
+    label = tj.Annotation(key=key, raw_task_id="1", annotator="a", role="primary", success=True)
+    shown = tj.score([judgment], {key: label})._repr_html_()
+    assert "&lt;script&gt;" in shown
+    assert "<script>" not in shown
+    assert shown.index("precision") < shown.index("recall")
+
+
+def test_judgments_are_shown_and_framed(two: tj.Judgments) -> None:
+    frame = two.to_frame()
+    assert len(frame) == len(two) == 218
+    assert {"benchmark", "agent", "task_id", "judge", "status", "success", "cost"} <= set(frame)
+    shown = two._repr_html_()
+    assert "The first 10 of 218 judgments" in shown
+    assert "heuristic" in repr(two)
+    with pytest.raises(ValueError):
+        _ = two.folder
+
+
+def test_judges_are_compared_pair_by_pair(two: tj.Judgments) -> None:
+    found = tj.compare(two)
+    frame = found.to_frame()
+    assert set(frame["first"]) | set(frame["second"]) == {"heuristic", "rule-based"}
+    assert {"difference", "low", "high", "p_holm"} <= set(frame)
+    assert "heuristic" in found._repr_html_()
+
+
+def test_plots_are_axes(two: tj.Judgments) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    scores = tj.score(two)
+    axes = scores.plot()
+    assert axes.get_ylabel() == "precision (%)"
+    assert scores.plot("success_rate", axes=pyplot.figure().add_subplot()).get_ylim() == (0, 105)
+    with pytest.raises(tj.UserError, match="nothing is scored"):
+        tj.score([]).plot()
+    pyplot.close("all")
+
+
+def test_a_run_is_read_again(two: tj.Judgments) -> None:
+    again = tj.read_run(two.folders[0])
+    assert (
+        tj.score(again).scores
+        == tj.score([j for j in two if j.judge == "heuristic"], again.labels, tj.load()).scores
+    )
+    with pytest.raises(tj.UserError, match="not the folder of a run"):
+        tj.read_run("nowhere")
+
+
+def test_select_then_accept(two: tj.Judgments) -> None:
+    found = tj.select(two, target_precision=0.05, confidence=0.6)
+    assert len(found.to_frame()) == len(found.decision.findings)
+    assert found.chosen is not None
+    assert (found.folder / "decision.json").is_file()
+    assert "Decision" in found._repr_html_()
+    kept = tj.accept(two, found, data="sample", any_benchmark=True)
+    assert sum(kept.counts.values()) == 109
+    assert (kept.folder / "accepted.jsonl").is_file()
+    assert kept.to_frame()["trajectories"].sum() == 109
+    with pytest.raises(tj.UserError, match="give a number between"):
+        tj.select(two, target_precision=0.5, confidence=2)
+    with pytest.raises(tj.UserError, match="select: margin is 'wide'"):
+        tj.select(two, margin="wide")  # type: ignore[arg-type]
+
+
+def test_audit_tells_where_the_rule_is_wrong(two: tj.Judgments, folder: Path) -> None:
+    found = tj.audit(two)
+    assert found.n == 109
+    assert {"facet", "precision_rate", "precision_low"} <= set(found.to_frame())
+    assert "Errors of the official reward" in found._repr_html_()
+    assert not (folder / "audit").exists()
+    in_memory = tj.judge(tj.load("sample"), "heuristic")
+    assert tj.audit(in_memory, annotations=str(two.folders[0] / "labels.jsonl")).n == 109
+    with pytest.raises(tj.UserError, match="judged trajectories in memory"):
+        tj.accept(in_memory, judge="heuristic", threshold=1)
+
+
+def test_every_setting_of_a_plan_is_a_keyword() -> None:
+    assert set(PlanSettings.__annotations__) == set(PlanConfig.model_fields)

@@ -1,0 +1,220 @@
+"""``select``, ``accept`` and ``audit``: what their commands decide, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
+
+from trajudge.eval.acceptance import accepting
+from trajudge.eval.acceptance.acceptance import Choice
+from trajudge.eval.acceptance.settings import AcceptConfig
+from trajudge.eval.audit import audit as auditing
+from trajudge.eval.audit.report import Audit, sentences, tables
+from trajudge.eval.audit.settings import AuditConfig
+from trajudge.eval.reporting.rendering import Table
+from trajudge.eval.runs.settings import Split
+from trajudge.eval.select import selecting
+from trajudge.eval.select.decision import Decision, Finding
+from trajudge.eval.select.settings import PlanConfig, SelectConfig
+from trajudge.eval.select.text import text
+from trajudge.face.html import tables_html
+from trajudge.face.judgments import Judgments
+from trajudge.face.settings import check_keywords, settings
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from trajudge.trajectories.model import Record
+
+Runs = Judgments | str | Path | Iterable[str | Path]
+"""Judgments, or the folders of their runs."""
+
+
+class PlanSettings(TypedDict, total=False):
+    """The keywords of ``select``: the options of ``trajudge select`` by their names."""
+
+    target_precision: float
+    max_false_positives: float
+    confidence: float
+    correction: Literal["fixed-sequence", "max-t"]
+    every_benchmark: bool
+    split: Split
+    seed: int
+    margin: float
+    judge: Sequence[str]
+    ensembles_only: bool
+    panel: Sequence[str]
+    cascade: Sequence[str]
+    thresholds: Sequence[str]
+    rollout_price: float
+    training_price: float
+    judgment_price: Sequence[str]
+
+
+class Selection(NamedTuple):
+    """A decision and the folder that it was written to."""
+
+    decision: Decision
+    folder: Path
+
+    @property
+    def chosen(self) -> Finding | None:
+        """The judge and threshold to filter with; None: no candidate qualifies."""
+        place = self.decision.chosen
+        return None if place is None else self.decision.findings[place]
+
+    def to_frame(self) -> DataFrame:
+        """Return a row per candidate: the verdict on it, its rates with their limits, its yield."""
+        return _frame(self.decision.findings)
+
+    def __str__(self) -> str:
+        """Return the decision in words, as ``decision.txt`` has it."""
+        return text(self.decision)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+class Acceptance(NamedTuple):
+    """How many trajectories ended how, and what the user should know; the accepted ones are in
+    ``accepted.jsonl`` of ``folder``."""
+
+    choice: Choice
+    counts: dict[str, int]
+    warnings: tuple[str, ...]
+    folder: Path
+
+    def to_frame(self) -> DataFrame:
+        """Return a row per ending, with the number of its trajectories."""
+        from pandas import DataFrame  # noqa: PLC0415 - slow to import
+
+        return DataFrame(self.counts.items(), columns=["ending", "trajectories"])
+
+    def _repr_html_(self) -> str:
+        rows = [(ending, str(n)) for ending, n in self.counts.items()]
+        title = f"{self.choice.name} at threshold {self.choice.threshold:.4g}"
+        table = Table(title, ("ending", "trajectories"), rows, names=1)
+        return tables_html([table], [*self.warnings, f"written to {self.folder}"])
+
+
+class RuleAudit(Audit):
+    """Where a rule-based evaluator is wrong, and what that changes."""
+
+    def to_frame(self) -> DataFrame:
+        """Return a row per group of trajectories: the evaluator's errors with their limits."""
+        return _frame(self.errors)
+
+    def _repr_html_(self) -> str:
+        return tables_html(tables(self), sentences(self))
+
+
+def select(
+    runs: Runs,
+    *,
+    annotations: str | None = None,
+    out: str | Path | None = None,
+    candidates: str | Path | None = None,
+    **plan: Unpack[PlanSettings],
+) -> Selection:
+    """Choose the judge and threshold that filter trajectories, and write the decision.
+
+    The candidates are frozen in a file before a label is read; ``candidates`` is such a file, to
+    be used in place of ``plan``. ``out`` is the decision's folder (None: ``selections/``, named by
+    the plan). Raises UserError for judgments, labels or a plan that cannot be used.
+    """
+    check_keywords("select", plan, PlanSettings.__annotations__)
+    given = {
+        "runs": _folders(runs),
+        "annotations": annotations,
+        "out": out,
+        "candidates": candidates,
+        "plan": settings(PlanConfig, "select", plan),
+    }
+    found = selecting.select(settings(SelectConfig, "select", given))
+    return Selection(found.decision, found.folder)
+
+
+def accept(
+    runs: Runs,
+    decision: Selection | str | Path | None = None,
+    *,
+    judge: str | None = None,
+    threshold: float | None = None,
+    data: str | None = None,
+    out: str | Path = "accepted",
+    dataset: str | Path | None = None,
+    page: Literal["pruned", "full", "none"] = "pruned",
+    without_observations: bool = False,
+    system: str | Path | None = None,
+    any_benchmark: bool = False,
+    agents: Literal["same", "any"] | None = None,
+    assume_same_judge: bool = False,
+) -> Acceptance:
+    """Write the trajectories that a decision accepts as conversations for fine-tuning.
+
+    ``judge`` at ``threshold`` stands in place of a decision, without its guarantee; the others
+    are the options of ``trajudge accept``. Raises UserError.
+    """
+    given = {
+        "run": _folders(runs),
+        "decision": decision.folder if isinstance(decision, Selection) else decision,
+        "judge": judge,
+        "threshold": threshold,
+        "data": data,
+        "out": out,
+        "dataset": dataset,
+        "page": page,
+        "without_observations": without_observations,
+        "system": system,
+        "any_benchmark": any_benchmark,
+        "agents": agents,
+        "assume_same_judge": assume_same_judge,
+    }
+    config = settings(AcceptConfig, "accept", given)
+    found = accepting.accept(config)
+    return Acceptance(found.choice, found.counts, tuple(found.cautions), config.out)
+
+
+def audit(
+    runs: Runs,
+    *,
+    annotations: str | None = None,
+    split: Split = "all",
+    evaluator: str | None = None,
+    data: str | None = None,
+    task_tables: str | Path | None = None,
+    templates: str | Path | None = None,
+    seed: int = 0,
+) -> RuleAudit:
+    """Compare the official reward (or the judge ``evaluator``) with the experts and the judges.
+
+    The parameters are the options of ``trajudge audit``. Raises UserError.
+    """
+    given = {
+        "runs": _folders(runs),
+        "annotations": annotations,
+        "split": split,
+        "evaluator": evaluator,
+        "data": data,
+        "task_tables": task_tables,
+        "templates": templates,
+        "seed": seed,
+    }
+    found = auditing.audit(settings(AuditConfig, "audit", given))
+    return RuleAudit.model_construct(**dict(found))
+
+
+def _folders(runs: Runs) -> tuple[Path, ...]:
+    if isinstance(runs, Judgments):
+        return runs.folders
+    return tuple(map(Path, [runs] if isinstance(runs, str | Path) else runs))
+
+
+def _frame(records: Iterable[Record]) -> DataFrame:
+    """A row per record, its parts side by side: ``precision_low`` is ``precision``'s ``low``."""
+    from pandas import json_normalize  # noqa: PLC0415 - slow to import
+
+    rows: list[dict[str, Any]] = [record.model_dump(mode="json") for record in records]
+    return json_normalize(rows, sep="_")
