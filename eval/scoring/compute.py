@@ -15,6 +15,7 @@ from trajudge.annotations.model import Labels
 from trajudge.eval.comparison.against_baseline import against_baseline
 from trajudge.eval.comparison.judges import compare
 from trajudge.eval.scoring.coverage import coverage_of, unsure
+from trajudge.eval.scoring.estimated_rates import estimated_rates
 from trajudge.eval.scoring.groups import groups
 from trajudge.eval.scoring.intervals import Bootstrap, Scored, with_intervals
 from trajudge.eval.scoring.metrics import accuracy, f1, kappa, mcc, npv, precision, recall, tnr
@@ -25,6 +26,7 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     RULE_BASED,
     Coverage,
+    EstimatedRate,
     Label,
     Missing,
     Score,
@@ -77,7 +79,7 @@ def score(
             judge: Verdicts.of(without_training(mine, left_out), reference)
             for judge, mine in by_judge.items()
         }
-        rows = _Rows([], [], [])
+        rows = _Rows([], [], [], [])
         for judge, verdicts in said.items():
             trained = left_out.get(judge, ())
             rows.add(judge, verdicts, _due(rewards, verdicts, trained), missing, by_agent)
@@ -87,6 +89,7 @@ def score(
             seed=bootstrap.seed,
             scores=tuple(with_intervals(rows.scored)),
             success_rates=tuple(success_rates(rows.rates, missing)),
+            estimated_rates=tuple(rows.estimated),
             against_baseline=tuple(
                 against_baseline(rows.rates, exclude_missing=missing == "exclude")
             ),
@@ -143,6 +146,7 @@ class _Rows:
     scored: list[Scored]
     rates: list[RateCells]
     coverage: list[Coverage]
+    estimated: list[EstimatedRate]
 
     def add(
         self,
@@ -154,7 +158,9 @@ class _Rows:
     ) -> None:
         """Every group of one judge."""
         observed = {label: said.observe(label, missing) for label in said.asked()}
-        for group in groups(said.reference, due[0]):
+        listed = groups(said.reference, due[0])
+        self.estimated += estimated_rates(judge, said, listed, missing)
+        for group in listed:
             detailed = by_agent or group.agent == ALL_AGENTS
             members = group.members(said.reference)
             if detailed:

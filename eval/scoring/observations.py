@@ -118,6 +118,10 @@ class Verdicts:
             label for label in LABELS if label == "success" or (self.said[label] != UNKNOWN).any()
         ]
 
+    def answered(self, label: Label) -> Bools:
+        """Tell which judgments ended well and gave this label, (N,)."""
+        return (self.status == _CODE[Status.OK]) & (self.said[label] != UNKNOWN)
+
     def observe(self, label: Label, missing: Missing) -> Observations:
         """Beside the expert's label; unsure ones are left out."""
         truth = self.reference.truth[label][self.place]

@@ -106,6 +106,33 @@ class SuccessRate(Record):
     )
 
 
+EstimatedRateName = Literal["estimate", "expert_only", "judge_only"]
+
+
+class EstimatedRate(Record):
+    """How often the agent succeeds over ``labelled`` and ``unlabelled`` trajectories together: the
+    prediction-powered ``estimate`` (the judge's rate, corrected by the labels), beside the labels
+    alone and the judge alone, whose interval does not hold its error.
+
+    It holds where the ``labelled_tasks`` are a random sample of the tasks. ``effective_labels`` is
+    how many labels alone would be as precise. Fractions with 95 % limits over tasks; None where
+    undefined, ``note`` says why.
+    """
+
+    judge: str
+    benchmark: str
+    agent: str
+    labelled: int
+    unlabelled: int
+    labelled_tasks: int
+    estimate: float | None
+    expert_only: float
+    judge_only: float
+    effective_labels: float | None
+    intervals: dict[EstimatedRateName, Limits] = Field(default_factory=dict)
+    note: str = ""
+
+
 class Coverage(Record):
     """How the judgments of one judge ended: ``statuses`` sum to ``judged``. Beside them the
     trajectories of the run that were not judged, and the judged ones without annotation.
@@ -223,6 +250,7 @@ class Scores(Record):
     seed: int
     scores: tuple[Score, ...]
     success_rates: tuple[SuccessRate, ...] = ()
+    estimated_rates: tuple[EstimatedRate, ...] = ()
     comparison: Comparison = Comparison()
     against_baseline: tuple[Difference, ...] = ()
     coverage: tuple[Coverage, ...]

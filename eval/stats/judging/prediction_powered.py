@@ -3,7 +3,8 @@
 Source: PPI++ (Angelopoulos, Duchi and Zrnic 2023): the judge's mean over everything, corrected
 by what the labelled part shows of its error, weighted by the ``power`` that minimises the
 variance. Without tuning (power = 1) it can be wider than the labels alone. Variances are of
-cluster sums, because trajectories of one task err together.
+sums over tasks, because trajectories of one task err together; a task that is labelled in part
+counts in both parts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajudge.eval.stats.interval import Floats, Interval, Ints, normal_quantile, t_quantile
+from trajudge.eval.stats.interval import Floats, Interval, Ints, t_quantile
+from trajudge.eval.stats.intervals.clustered_rates import PRIOR_CLUSTERS, rates_by_cluster
 
 TOO_FEW = "fewer than two labelled tasks: the judge's error cannot be estimated"
 BIASED = "the judge's own rate: its error is not in the interval, which may miss the truth"
@@ -22,7 +24,7 @@ BIASED = "the judge's own rate: its error is not in the interval, which may miss
 
 @dataclass(frozen=True, eq=False)
 class PoweredRate:
-    """The corrected rate beside its two rivals, each (1,).
+    """The corrected rate beside its two rivals, each (1,), and the number of labelled ``tasks``.
 
     ``power`` in [0, 1] is the weight given to the judge; ``effective_labels`` is how many labels
     alone would be as precise; ``standard_error`` is that of the corrected rate.
@@ -31,6 +33,7 @@ class PoweredRate:
     powered: Interval
     expert_only: Interval
     judge_only: Interval
+    tasks: int
     power: float
     effective_labels: float
     standard_error: float
@@ -46,34 +49,36 @@ def powered_rate(
     power: float | None = None,
     confidence: float = 0.95,
 ) -> PoweredRate:
-    """Rate of success over the population that both parts sample.
+    """Estimate the rate of success over the population that both parts sample.
 
     ``labels`` and ``labelled_verdicts`` (n,), ``unlabelled_verdicts`` (N,) may be scores in
-    [0, 1]. Tasks default to one per trajectory; label whole tasks, drawn at random.
+    [0, 1]. Tasks default to one per trajectory; label whole tasks, drawn at random. The variance
+    counts ``PRIOR_CLUSTERS`` tasks more on which the judge is wrong throughout: few labels that
+    show no error do not prove that there is none.
     """
     y, f, g = (_finite(part) for part in (labels, labelled_verdicts, unlabelled_verdicts))
     if len(y) != len(f):
         raise ValueError(f"{len(y)} labels for {len(f)} labelled verdicts")
-    here = _codes(labelled_tasks, len(y))
-    there = _codes(unlabelled_tasks, len(g))
-    tasks = int(here.max(initial=-1)) + 1
-    both, where = np.r_[f, g], np.r_[here, there + tasks]
-    judge = _mean_interval(both, where, confidence, (BIASED,))
-    expert = _mean_interval(y, here, confidence, ())
+    here, there = _codes(labelled_tasks, len(y), unlabelled_tasks, len(g))
+    tasks = len(np.unique(here))
+    judge = _only(np.r_[f, g], np.r_[here, there], confidence, (BIASED,))
+    expert = _only(y, here, confidence, ())
     if tasks < 2:
         nothing = np.full(1, np.nan)
         undefined = Interval(expert.estimate, nothing, nothing, confidence, (TOO_FEW,))
-        return PoweredRate(undefined, undefined, judge, np.nan, np.nan, np.nan)
-    chosen = _power(y, f, g, here, there) if power is None else power
-    spare = _covariance(g, g, there)
-    variance = _covariance(y - chosen * f, y - chosen * f, here) + chosen**2 * spare
+        return PoweredRate(undefined, undefined, judge, tasks, np.nan, np.nan, np.nan)
+    moments = _Moments.of(y, f, g, here, there)
+    chosen = moments.best_power() if power is None else power
+    prior = PRIOR_CLUSTERS / tasks**2
+    variance = moments.variance(chosen) + prior
     correction = y.mean() - chosen * f.mean()
     estimate = np.array([correction + (chosen * g.mean() if len(g) else 0.0)])
     half = t_quantile(confidence, tasks - 1) * np.sqrt(variance)
-    alone = _covariance(y, y, here)
-    gained = len(y) * alone / variance if variance > 0 else float(len(y))
-    powered = Interval(estimate, estimate - half, estimate + half, confidence)
-    return PoweredRate(powered, expert, judge, float(chosen), float(gained), float(variance**0.5))
+    low, high = (np.clip(end, 0.0, 1.0) for end in (estimate - half, estimate + half))
+    gained = len(y) * (moments.yy + prior) / variance
+    powered = Interval(np.clip(estimate, 0.0, 1.0), low, high, confidence)
+    error = float(variance**0.5)
+    return PoweredRate(powered, expert, judge, tasks, float(chosen), float(gained), error)
 
 
 def stratified_rate(
@@ -88,45 +93,90 @@ def stratified_rate(
     if len(weights) != len(strata) or not np.isclose(weights.sum(), 1):
         raise ValueError("every stratum needs its share, and the shares must add up to 1")
     estimate = weights @ np.stack([each.powered.estimate for each in strata])
-    error = np.sqrt(weights**2 @ np.array([each.standard_error**2 for each in strata]))
-    half = normal_quantile(confidence) * error
+    parts = weights**2 * np.array([each.standard_error**2 for each in strata])
+    # Satterthwaite's degrees of freedom, from those of the strata.
+    freedom = np.array([each.tasks - 1.0 for each in strata])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = parts.sum() ** 2 / (parts**2 / freedom).sum()
+    half = t_quantile(confidence, df) * np.sqrt(parts.sum())
+    low, high = (np.clip(end, 0.0, 1.0) for end in (estimate - half, estimate + half))
     notes = tuple(dict.fromkeys(note for each in strata for note in each.powered.notes))
-    return Interval(estimate, estimate - half, estimate + half, confidence, notes)
+    return Interval(estimate, low, high, confidence, notes)
 
 
-def _power(y: Floats, f: Floats, g: Floats, here: Ints, there: Ints) -> float:
-    """The weight of least variance, kept within [0, 1]; 0 where the judge never varies."""
-    if len(np.unique(there)) < 2:
+@dataclass(frozen=True)
+class _Moments:
+    """Variances and covariances of the means of labels ``y``, verdicts on them ``f`` and the other
+    verdicts ``g``."""
+
+    yy: float
+    yf: float
+    ff: float
+    gg: float
+    yg: float
+    fg: float
+    unlabelled_tasks: int
+
+    @classmethod
+    def of(cls, y: Floats, f: Floats, g: Floats, here: Ints, there: Ints) -> _Moments:
+        return cls(
+            yy=_covariance(y, here, y, here),
+            yf=_covariance(y, here, f, here),
+            ff=_covariance(f, here, f, here),
+            gg=_covariance(g, there, g, there),
+            yg=_covariance(y, here, g, there),
+            fg=_covariance(f, here, g, there),
+            unlabelled_tasks=len(np.unique(there)),
+        )
+
+    def variance(self, power: float) -> float:
+        """Of the corrected mean ``y - power f + power g``."""
+        slope = self.yg - self.yf
+        square = self.ff + self.gg - 2 * self.fg
+        return max(self.yy + 2 * power * slope + power**2 * square, 0.0)
+
+    def best_power(self) -> float:
+        """The weight of least variance, kept within [0, 1]; 0 where the judge never varies."""
+        square = self.ff + self.gg - 2 * self.fg
+        if self.unlabelled_tasks < 2 or not square > 0:
+            return 0.0
+        return float(np.clip((self.yf - self.yg) / square, 0, 1))
+
+
+def _covariance(x: Floats, x_tasks: Ints, y: Floats, y_tasks: Ints) -> float:
+    """Covariance of two sample means, from sums over the tasks of both; 0 with fewer than two."""
+    if not len(x) or not len(y):
         return 0.0
-    spread = _covariance(f, f, here) + _covariance(g, g, there)
-    return float(np.clip(_covariance(y, f, here) / spread, 0, 1)) if spread > 0 else 0.0
+    size = int(max(x_tasks.max(), y_tasks.max())) + 1
+    sums = [
+        np.bincount(tasks, part - part.mean(), size) for part, tasks in ((x, x_tasks), (y, y_tasks))
+    ]
+    m = len(np.intersect1d(x_tasks, y_tasks))
+    return float(m / (m - 1) * (sums[0] @ sums[1]) / len(x) / len(y)) if m > 1 else 0.0
 
 
-def _covariance(x: Floats, y: Floats, tasks: Ints) -> float:
-    """Covariance of the two sample means, from sums over tasks; 0 with fewer than two tasks."""
-    if not len(x):
-        return 0.0
-    sums = [np.bincount(tasks, part - part.mean()) for part in (x, y)]
-    m = len(sums[0])
-    return float(m / (m - 1) * (sums[0] @ sums[1]) / len(x) ** 2) if m > 1 else 0.0
+def _only(values: Floats, tasks: Ints, confidence: float, notes: tuple[str, ...]) -> Interval:
+    """The mean of ``values`` alone, with its interval over tasks."""
+    found = rates_by_cluster(values, np.ones(()), tasks, confidence=confidence).interval
+    return Interval(found.estimate, found.low, found.high, confidence, (*notes, *found.notes))
 
 
-def _mean_interval(
-    values: Floats, tasks: Ints, confidence: float, notes: tuple[str, ...]
-) -> Interval:
-    m = len(np.unique(tasks))
-    mean = np.array([values.mean() if len(values) else np.nan])
-    half = t_quantile(confidence, m - 1) * _covariance(values, values, tasks) ** 0.5
-    return Interval(mean, mean - half, mean + half, confidence, notes)
-
-
-def _codes(tasks: ArrayLike | None, n: int) -> Ints:
-    if tasks is None:
-        return np.arange(n)
-    codes = np.unique(np.asarray(tasks), return_inverse=True)[1].ravel()
-    if len(codes) != n:
-        raise ValueError(f"{len(codes)} task names for {n} verdicts")
-    return codes
+def _codes(
+    labelled: ArrayLike | None, n: int, unlabelled: ArrayLike | None, more: int
+) -> tuple[Ints, Ints]:
+    """A number for every task, equal ones of both parts alike; by default a task a trajectory."""
+    for tasks, size in ((labelled, n), (unlabelled, more)):
+        if tasks is not None and len(np.asarray(tasks)) != size:
+            raise ValueError(f"{len(np.asarray(tasks))} task names for {size} verdicts")
+    if labelled is not None and unlabelled is not None:
+        names = np.concatenate([np.asarray(labelled), np.asarray(unlabelled)])
+        codes = np.unique(names, return_inverse=True)[1].ravel()
+        return codes[:n], codes[n:]
+    here, there = (
+        np.arange(size) if tasks is None else np.unique(tasks, return_inverse=True)[1].ravel()
+        for tasks, size in ((labelled, n), (unlabelled, more))
+    )
+    return here, there + n
 
 
 def _finite(values: ArrayLike) -> Floats:

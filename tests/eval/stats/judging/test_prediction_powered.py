@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.interval import Floats, Ints, t_quantile
+from trajudge.eval.stats.intervals.clustered_rates import PRIOR_CLUSTERS
 from trajudge.eval.stats.judging.prediction_powered import (
     BIASED,
     TOO_FEW,
@@ -28,6 +29,7 @@ def test_the_formula_of_ppi_plus_plus_without_clusters() -> None:
     g = (rng.random(1000) < 0.6).astype(float)
     found = powered_rate(y, f, g, power=0.7)
     variance = 0.49 * g.var(ddof=1) / 1000 + (y - 0.7 * f).var(ddof=1) / 80
+    variance += PRIOR_CLUSTERS / 80**2
     from scipy.stats import t
 
     assert found.powered.estimate[0] == pytest.approx(0.7 * g.mean() + (y - 0.7 * f).mean())
@@ -51,7 +53,7 @@ def test_coverage_where_the_judges_own_rate_fails() -> None:
     for _ in range(400):
         y, f, here = world(rng, 40)
         _, g, there = world(rng, 400)
-        found = powered_rate(y, f, g, labelled_tasks=here, unlabelled_tasks=there)
+        found = powered_rate(y, f, g, labelled_tasks=here, unlabelled_tasks=40 + there)
         powered += int(found.powered.covers(0.5)[0])
         alone += int(found.judge_only.covers(0.5)[0])
         widths += [found.powered.width[0], found.expert_only.width[0]]
@@ -60,12 +62,51 @@ def test_coverage_where_the_judges_own_rate_fails() -> None:
     assert widths[0] < 0.85 * widths[1]
 
 
+@pytest.mark.parametrize("rate", [0.05, 0.3])
+def test_coverage_where_few_labels_show_no_error(rate: float) -> None:
+    """400 worlds of 20 labelled tasks and a judge that errs twice in a hundred: ≥ 93 %."""
+    rng = np.random.default_rng(7)
+    covered = 0
+    for _ in range(400):
+        easy = np.repeat(rng.beta(2 * rate, 2 * (1 - rate), 220), 2)
+        truth = rng.random(440) < easy
+        verdict = truth ^ (rng.random(440) < 0.02)
+        found = powered_rate(
+            truth[:40],
+            verdict[:40],
+            verdict[40:],
+            labelled_tasks=np.arange(40) // 2,
+            unlabelled_tasks=np.arange(40, 440) // 2,
+        )
+        covered += int(found.powered.covers(rate)[0])
+    assert covered / 400 >= 0.93
+
+
+def test_tasks_that_are_labelled_in_part_count_once() -> None:
+    """400 worlds of 30 tasks of ten runs that end alike, two of each labelled: 95 ± 3 %. As if the
+    others were of other tasks, the interval would be too narrow."""
+    rng = np.random.default_rng(8)
+    joint = apart = 0
+    for _ in range(400):
+        truth = np.repeat(rng.random(30) < 0.5, 10)
+        verdict = truth ^ (rng.random(300) < 0.1)
+        task = np.repeat(np.arange(30), 10)
+        some = np.arange(300) % 10 < 2
+        parts = (truth[some], verdict[some], verdict[~some])
+        tasks = {"labelled_tasks": task[some], "unlabelled_tasks": task[~some]}
+        joint += int(powered_rate(*parts, **tasks).powered.covers(0.5)[0])
+        tasks["unlabelled_tasks"] = tasks["unlabelled_tasks"] + 30
+        apart += int(powered_rate(*parts, **tasks).powered.covers(0.5)[0])
+    assert 0.92 <= joint / 400 <= 0.98
+    assert apart / 400 < 0.9
+
+
 def test_a_useless_judge_costs_nothing() -> None:
     rng = np.random.default_rng(4)
     y = (rng.random(100) < 0.5).astype(float)
     found = powered_rate(y, np.ones(100), np.ones(1000))
     assert found.power == 0
-    assert found.powered.width[0] == pytest.approx(found.expert_only.width[0])
+    assert found.powered.width[0] == pytest.approx(found.expert_only.width[0], rel=0.05)
 
 
 def test_no_unlabelled_verdicts_leaves_the_labels_alone() -> None:
@@ -78,7 +119,7 @@ def test_one_labelled_task_is_undefined_and_explained() -> None:
     found = powered_rate([1, 0], [1, 1], [0, 1, 1], labelled_tasks=["t", "t"])
     assert np.isnan(found.powered.low[0])
     assert found.powered.notes == (TOO_FEW,)
-    assert found.judge_only.notes == (BIASED,)
+    assert found.judge_only.notes[0] == BIASED
     assert np.isnan(powered_rate([], [], [1, 0]).expert_only.low[0])
 
 
@@ -99,7 +140,8 @@ def test_strata_add_up_with_their_shares() -> None:
     expected = 0.25 * one.powered.estimate[0] + 0.75 * other.powered.estimate[0]
     assert found.estimate[0] == pytest.approx(expected)
     error = (0.0625 * one.standard_error**2 + 0.5625 * other.standard_error**2) ** 0.5
-    assert found.width[0] == pytest.approx(2 * 1.96 * error, rel=1e-4)
+    df = error**4 / ((0.25**4 * one.standard_error**4 + 0.75**4 * other.standard_error**4) / 149)
+    assert found.width[0] == pytest.approx(2 * float(t_quantile(0.95, df)) * error)
     with pytest.raises(ValueError, match="add up to 1"):
         stratified_rate([one, other], [1, 1])
 

@@ -1,0 +1,106 @@
+"""Success rates of agents from a judge over all runs and expert labels of a few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trajudge.eval.scoring.groups import Group
+from trajudge.eval.scoring.observations import Verdicts
+from trajudge.eval.scoring.records import (
+    OVERALL,
+    RULE_BASED,
+    EstimatedRate,
+    EstimatedRateName,
+    Limits,
+    Missing,
+)
+from trajudge.eval.scoring.reference import UNKNOWN
+from trajudge.eval.stats.interval import Bools, Interval
+from trajudge.eval.stats.judging.prediction_powered import (
+    PoweredRate,
+    powered_rate,
+    stratified_rate,
+)
+
+
+def estimated_rates(
+    judge: str, predictions: Verdicts, groups: list[Group], missing: Missing
+) -> Iterator[EstimatedRate]:
+    """Yield the estimate of every group of which some judged trajectories have an expert label and
+    others have no annotation; those whose label is unsure are left out.
+
+    A failed judgment counts as not accepted, and not at all where ``missing`` is "exclude".
+    Benchmarks are strata of the whole, by their shares of the trajectories.
+    """
+    if judge == RULE_BASED:
+        return
+    reference, index = predictions.reference, predictions.place
+    counted = np.ones(len(index), dtype=bool)
+    if missing == "exclude":
+        counted = predictions.answered("success")
+    labelled = counted & (reference.truth["success"][index] != UNKNOWN)
+    unlabelled = counted & ~reference.annotated[index]
+    if not (labelled.any() and unlabelled.any()):
+        return
+    for group in groups:
+        members = group.members(reference)[index]
+        if (members & labelled).any() and (members & unlabelled).any():
+            yield _estimate(judge, group, predictions, members & labelled, members & unlabelled)
+
+
+def _estimate(
+    judge: str, group: Group, predictions: Verdicts, labelled: Bools, unlabelled: Bools
+) -> EstimatedRate:
+    whole = _powered(predictions, labelled, unlabelled)
+    estimate = whole.powered
+    if group.benchmark == OVERALL:
+        estimate = _over_benchmarks(predictions, labelled, unlabelled)
+    intervals: dict[EstimatedRateName, Interval] = {
+        "estimate": estimate,
+        "expert_only": whole.expert_only,
+        "judge_only": whole.judge_only,
+    }
+    limits: dict[EstimatedRateName, Limits] = {
+        name: (float(i.low[0]), float(i.high[0]))
+        for name, i in intervals.items()
+        if not np.isnan(i.low[0])
+    }
+    return EstimatedRate(
+        judge=judge,
+        benchmark=group.benchmark,
+        agent=group.agent,
+        labelled=int(labelled.sum()),
+        unlabelled=int(unlabelled.sum()),
+        labelled_tasks=whole.tasks,
+        estimate=float(estimate.estimate[0]) if "estimate" in limits else None,
+        expert_only=float(whole.expert_only.estimate[0]),
+        judge_only=float(whole.judge_only.estimate[0]),
+        effective_labels=None if np.isnan(whole.effective_labels) else whole.effective_labels,
+        intervals=limits,
+        note="; ".join(estimate.notes),
+    )
+
+
+def _powered(predictions: Verdicts, labelled: Bools, unlabelled: Bools) -> PoweredRate:
+    reference, index = predictions.reference, predictions.place
+    accepted = (predictions.said["success"] == 1).astype(float)
+    return powered_rate(
+        reference.truth["success"][index[labelled]],
+        accepted[labelled],
+        accepted[unlabelled],
+        labelled_tasks=reference.task[index[labelled]],
+        unlabelled_tasks=reference.task[index[unlabelled]],
+    )
+
+
+def _over_benchmarks(predictions: Verdicts, labelled: Bools, unlabelled: Bools) -> Interval:
+    """Stratify by benchmark, since judges err differently on each."""
+    benchmark = predictions.reference.benchmark[predictions.place]
+    codes, sizes = np.unique(benchmark[labelled | unlabelled], return_counts=True)
+    strata = [
+        _powered(predictions, labelled & (benchmark == code), unlabelled & (benchmark == code))
+        for code in codes
+    ]
+    return stratified_rate(strata, sizes / sizes.sum())

@@ -1,0 +1,88 @@
+"""Success rates from a judge over all runs and labels of a few: worlds of known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.eval.cases import failed, key, label, said
+from trajudge.eval.reporting.tables import plain
+from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.intervals import Bootstrap
+from trajudge.eval.scoring.records import EstimatedRate, Scores
+from trajudge.judges.model import Status
+
+RATES = {"webarena": 0.3, "workarena": 0.6}
+"""The agent's true rates; its judge finds 90 % of the successes and takes 20 % of the failures for
+successes."""
+
+
+def world(rng: np.random.Generator, tasks: int, labelled: int) -> Scores:
+    """``tasks`` tasks of either benchmark, the first ``labelled`` of which have labels."""
+    judgments, labels = [], {}
+    for benchmark, rate in RATES.items():
+        for task in range(tasks):
+            success = bool(rng.random() < rate)
+            verdict = bool(rng.random() < (0.9 if success else 0.2))
+            judgments.append(said(task, verdict, benchmark=benchmark))
+            if task < labelled:
+                labels[key(task, benchmark)] = label(task, success, benchmark=benchmark)
+    rewards = dict.fromkeys((j.key for j in judgments), 1.0)
+    return score(judgments, labels, rewards=rewards, bootstrap=Bootstrap(resamples=0))
+
+
+def overall(scores: Scores, benchmark: str = "overall") -> EstimatedRate:
+    return next(
+        r for r in scores.estimated_rates if (r.benchmark, r.agent) == (benchmark, "all")
+    )
+
+
+def test_the_estimate_covers_where_the_judge_alone_is_biased() -> None:
+    """100 worlds of 40 labelled tasks in 300: at least 90 % cover, of 95 % nominal."""
+    rng, covered, alone, widths = np.random.default_rng(0), 0, 0, []
+    for _ in range(100):
+        found = overall(world(rng, 150, 20))
+        truth = sum(RATES.values()) / 2
+        covered += found.intervals["estimate"][0] <= truth <= found.intervals["estimate"][1]
+        alone += found.intervals["judge_only"][0] <= truth <= found.intervals["judge_only"][1]
+        widths.append([np.diff(found.intervals[n])[0] for n in ("estimate", "expert_only")])
+    assert covered >= 90
+    assert alone < 60
+    assert np.mean(widths, axis=0)[0] < np.mean(widths, axis=0)[1]
+
+
+def test_every_benchmark_and_agent_has_its_estimate() -> None:
+    found = world(np.random.default_rng(1), 50, 20)
+    assert [(r.benchmark, r.agent, r.labelled, r.unlabelled) for r in found.estimated_rates] == [
+        ("webarena", "all", 20, 30),
+        ("webarena", "agent", 20, 30),
+        ("workarena", "all", 20, 30),
+        ("workarena", "agent", 20, 30),
+        ("overall", "all", 40, 60),
+        ("overall", "agent", 40, 60),
+    ]
+    assert Scores.model_validate_json(found.model_dump_json()) == found
+    assert "Success rates from verdicts on all runs and labels of some" in plain(found)
+
+
+def test_where_every_run_is_labelled_or_none_there_is_no_estimate() -> None:
+    for labelled in (0, 10):
+        found = world(np.random.default_rng(2), 10, labelled)
+        assert found.estimated_rates == ()
+        assert "labels of some" not in plain(found)
+
+
+def test_one_labelled_task_gives_no_estimate_but_the_reason() -> None:
+    found = overall(world(np.random.default_rng(3), 10, 1), "webarena")
+    assert (found.estimate, found.labelled_tasks) == (None, 1)
+    assert "fewer than two labelled tasks" in found.note
+
+
+@pytest.mark.parametrize(("missing", "counted"), [("negative", 3), ("exclude", 2)])
+def test_failed_judgments_and_unsure_labels(missing: str, counted: int) -> None:
+    judgments = [said(task, task % 2 == 0) for task in range(8)]
+    judgments[7] = failed(7, Status.REFUSED)
+    labels = {key(t): label(t, None if t == 4 else t % 2 == 0) for t in range(5)}
+    scores = score(judgments, labels, rewards={}, missing=missing)  # type: ignore[arg-type]
+    found = overall(scores, "webarena")
+    assert (found.labelled, found.unlabelled) == (4, counted)
