@@ -166,7 +166,7 @@ def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[
         if config.calibration_out is not None:
             raise UserError("--calibration-out needs --calibration isotonic or platt")
         return []
-    from trajudge.eval.scoring.calibration import (  # noqa: PLC0415 - only where it is asked for
+    from trajudge.eval.analysis.calibration import (  # noqa: PLC0415 - only where it is asked for
         calibrate,
         calibration_tables,
         write_calibrations,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.eval.reporting.caveats import is_labelled, notes, shown_benchmarks
 from trajudge.eval.reporting.comparison_tables import comparison_tables
+from trajudge.eval.reporting.estimated_rate_table import estimated_rate_tables
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
     agent_name,
@@ -79,6 +80,7 @@ def tables(scores: Scores) -> list[Table]:
             differences = scores.against_baseline if label == "success" else ()
             found.append(_label_table(LABEL_TITLES[label], rows, by_agent, differences))
             found += _more(LABEL_TITLES[label], rows)
+    found += estimated_rate_tables(scores)
     coverage = [
         _coverage_row(c) for c in scores.coverage if c.benchmark in shown and c.agent == ALL_AGENTS
     ]

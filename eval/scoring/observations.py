@@ -120,7 +120,7 @@ class Verdicts:
 
     def answered(self, label: Label) -> Bools:
         """Tell which judgments ended well and gave this label, (N,)."""
-        return (self.status == _CODE[Status.OK]) & (self.said[label] != UNKNOWN)
+        return np.asarray((self.status == _CODE[Status.OK]) & (self.said[label] != UNKNOWN))
 
     def observe(self, label: Label, missing: Missing) -> Observations:
         """Beside the expert's label; unsure ones are left out."""

@@ -32,9 +32,7 @@ def world(rng: np.random.Generator, tasks: int, labelled: int) -> Scores:
 
 
 def overall(scores: Scores, benchmark: str = "overall") -> EstimatedRate:
-    return next(
-        r for r in scores.estimated_rates if (r.benchmark, r.agent) == (benchmark, "all")
-    )
+    return next(r for r in scores.estimated_rates if (r.benchmark, r.agent) == (benchmark, "all"))
 
 
 def test_the_estimate_covers_where_the_judge_alone_is_biased() -> None:

@@ -92,11 +92,18 @@ def test_tasks_that_are_labelled_in_part_count_once() -> None:
         verdict = truth ^ (rng.random(300) < 0.1)
         task = np.repeat(np.arange(30), 10)
         some = np.arange(300) % 10 < 2
-        parts = (truth[some], verdict[some], verdict[~some])
-        tasks = {"labelled_tasks": task[some], "unlabelled_tasks": task[~some]}
-        joint += int(powered_rate(*parts, **tasks).powered.covers(0.5)[0])
-        tasks["unlabelled_tasks"] = tasks["unlabelled_tasks"] + 30
-        apart += int(powered_rate(*parts, **tasks).powered.covers(0.5)[0])
+        same, other = (
+            powered_rate(
+                truth[some],
+                verdict[some],
+                verdict[~some],
+                labelled_tasks=task[some],
+                unlabelled_tasks=task[~some] + shift,
+            )
+            for shift in (0, 30)
+        )
+        joint += int(same.powered.covers(0.5)[0])
+        apart += int(other.powered.covers(0.5)[0])
     assert 0.92 <= joint / 400 <= 0.98
     assert apart / 400 < 0.9
 

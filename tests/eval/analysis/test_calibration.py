@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.eval.cases import key, label, said
+from trajudge.eval.analysis.calibration import Calibrations, read_map
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     judgment_line,
@@ -16,7 +17,6 @@ from trajudge.eval.data.run_folder import (
     write_rewards,
 )
 from trajudge.eval.score import main
-from trajudge.eval.scoring.calibration import Calibrations, read_map
 from trajudge.trajectories.util.errors import UserError
 
 
