@@ -54,7 +54,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Read the run again and write the new folder; the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.eval.data.run_folder import (  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.data.inputs import open_recorded, open_spec  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.data.run_folder import (  # noqa: PLC0415
         JUDGMENTS,
         copy_run,
         read_judgments,
@@ -68,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"--out {options.out}: holds judgments already: choose another folder")
     judge, needs = _judge(manifest, options.judge)
     before = read_judgments(options.run)
-    trajectories = _trajectories(options.data or str(manifest["data"]), before, needs)
+    data = open_spec(options.data) if options.data else open_recorded(str(manifest["data"]))
+    trajectories = _trajectories(data, before, needs)
     found = asyncio.run(_read_again(before, judge, trajectories, _reply_of(options.cache)))
     copy_run(options.run, options.out)
     write_judgments(options.out, [reparsed.judgment for reparsed in found])
@@ -96,12 +98,11 @@ def _trajectories(
     data: str, judgments: Sequence[Judgment], needs: Needs
 ) -> dict[TrajectoryKey, Trajectory | None]:
     """The run's trajectories that the data still holds."""
-    from trajudge.eval.data.inputs import open_spec  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
     from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
 
     wanted = {judgment.key for judgment in judgments}
-    items = open_source(open_spec(data), wanted.__contains__, needs)
+    items = open_source(data, wanted.__contains__, needs)
     return {item.key: item for item in items if isinstance(item, Trajectory) and item.key in wanted}
 
 

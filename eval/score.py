@@ -145,7 +145,7 @@ def _errors(group: Any) -> None:
         help="trajectories of --mismatches (default: those of the runs); may be repeated",
     )
     add("--explain", metavar="MODEL", help="sort --mismatches by the paper's kinds with this model")
-    add("--adapter", choices=("openai", "anthropic", "litellm", "scripted"), help="of --explain")
+    add("--adapter", metavar="NAME", help="of --explain")
     add("--base-url", metavar="URL", help="of --explain")
     add("--script", metavar="FILE", help="replies for the scripted adapter, of --explain")
     add("--prices", metavar="FILE", help="a price table, of --explain")

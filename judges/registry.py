@@ -67,7 +67,7 @@ def find_judge(name: str) -> Entry:
         return given
     module = plugins.module_of(name)
     if module is None:
-        known = [*JUDGES, *(name for name, _ in plugins.installed())]
+        known = [*JUDGES, *(name for name, _ in plugins.DOOR.installed())]
         raise UserError(f"--judge {name}: no such judge; there are {', '.join(known)}")
     return plugins.describe(name, module)
 

@@ -16,7 +16,7 @@ from trajudge.judges.entry import Entry
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.model import Judge, Message, Picture, Reply
 from trajudge.judges.options import read_options
-from trajudge.judges.plugins import installed
+from trajudge.judges.plugins import DOOR
 from trajudge.judges.registry import JUDGES, find_judge, make_judge, needs_of
 from trajudge.prompts.cards import Card
 from trajudge.trajectories.model import Trajectory
@@ -35,7 +35,8 @@ def rows() -> list[Row]:
         if (card := card_of(name, entry)) is not None
     ]
     theirs = [
-        (name, "", "", f"a judge of the package {package}", "") for name, package in installed()
+        (name, "", "", f"a judge of the package {package}", "")
+        for name, package in DOOR.installed()
     ]
     return [*ours, *theirs]
 

@@ -17,7 +17,7 @@ from trajudge.eval.acceptance.acceptance import (
 )
 from trajudge.eval.acceptance.applying import choice_of, covered, new_agents
 from trajudge.eval.acceptance.settings import AcceptConfig
-from trajudge.eval.data.inputs import open_spec
+from trajudge.eval.data.inputs import open_recorded, open_spec
 from trajudge.eval.data.manifest import code_version
 from trajudge.eval.data.run_folder import read_manifest
 from trajudge.eval.select.decision import Decision
@@ -108,7 +108,7 @@ def _data(config: AcceptConfig) -> str:
     data = read_manifest(config.run[0]).get("data")
     if not isinstance(data, str):
         raise UserError(f"{config.run[0]}: its manifest names no data: give --data KIND:PATH")
-    return open_spec(data)
+    return open_recorded(data)
 
 
 def _write_summary(config: AcceptConfig, made: Acceptance, data: str) -> None:

@@ -16,7 +16,7 @@ from trajudge.eval.audit.facets import TABLES, read_facets
 from trajudge.eval.audit.ranking import Ranking, ranking
 from trajudge.eval.audit.report import Audit
 from trajudge.eval.audit.settings import AuditConfig
-from trajudge.eval.data.inputs import open_spec
+from trajudge.eval.data.inputs import open_recorded
 from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
 from trajudge.eval.scoring.compute import OVERALL, one_per_trajectory
 from trajudge.judges.model import Judgment
@@ -139,7 +139,7 @@ def _data(named: str | None, source: Source) -> list[str]:
     found = []
     for spec in source.data:
         with suppress(UserError):
-            opened = open_spec(spec)
+            opened = open_recorded(spec)
             if parse_source(opened)[1] is not None:
                 found.append(opened)
     return found

@@ -13,6 +13,7 @@ from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.user_loaders import split_spec
 from trajudge.trajectories.util.errors import UserError
 
 SAMPLE = "sample"
@@ -111,6 +112,14 @@ def open_spec(spec: str) -> str:
     from trajudge.trajectories.sample import sample_path  # noqa: PLC0415
 
     return f"trajudge:{sample_path()}"
+
+
+def open_recorded(spec: str) -> str:
+    """``open_spec`` of what a run's folder says of its data. Raises UserError where that names a
+    loader of the user's: code is run when the user names it, not when a folder does."""
+    if split_spec(spec):
+        raise UserError(f"the run's data is {spec}: name its loader yourself, with --data {spec}")
+    return open_spec(spec)
 
 
 def _default_data() -> tuple[str, str]:

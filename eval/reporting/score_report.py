@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from trajudge.eval.data.inputs import open_recorded
 from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
 from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.runs.settings import ScoreConfig
@@ -183,7 +184,9 @@ def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
     from trajudge.eval.analysis.mismatches import find_mismatches, write_mismatches  # noqa: PLC0415
 
     held_out = without_training(source.judgments, source.training)
-    cases, absent = find_mismatches(held_out, source.labels, list(config.data) or source.data)
+    cases, absent = find_mismatches(
+        held_out, source.labels, list(config.data) or list(map(open_recorded, source.data))
+    )
     if absent:
         sys.stderr.write(
             f"warning: {len(absent)} trajectories with a wrong verdict are not in the data, "

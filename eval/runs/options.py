@@ -128,8 +128,8 @@ def _data_options(group: Any) -> None:
         "--data",
         metavar="KIND:PATH",
         help="trajudge, agentrewardbench, agentrewardbench-text, browsergym, webvoyager, "
-        "online-mind2web; a bare path is detected (default: the AgentRewardBench copy on this "
-        "machine, else the bundled sample)",
+        "online-mind2web, an installed loader or a Python file; a bare path is detected (default: "
+        "the AgentRewardBench copy on this machine, else the bundled sample)",
     )
     add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
     add(
@@ -149,8 +149,9 @@ def call_options(group: Any) -> None:
     add = group.add_argument
     add(
         "--adapter",
-        choices=("openai", "anthropic", "litellm", "http", "scripted"),
-        help="http: OpenAI's protocol without its SDK, faster (default: by the model's name)",
+        metavar="NAME",
+        help="openai, anthropic, litellm, scripted, http (OpenAI's protocol without its SDK, "
+        "faster), an installed one or a Python file (default: by the model's name)",
     )
     add("--script", metavar="FILE", help="replies for the scripted adapter (JSON Lines)")
     add("--base-url", metavar="URL", help="a server that speaks the adapter's protocol")
@@ -305,6 +306,10 @@ def _check(options: argparse.Namespace) -> None:
     """Combinations that no parser refuses by itself."""
     if options.export and options.export[0] != "agentrewardbench":
         raise UserError(f"--export: no format {options.export[0]!r}: use agentrewardbench")
+    if options.adapter:
+        from trajudge.judges.adapters.routing import check_adapter  # noqa: PLC0415
+
+        check_adapter(options.adapter)
     if options.script and options.adapter not in (None, "scripted"):
         raise UserError("--script goes with --adapter scripted")
     composed = set(options.judge or ()) & {"panel", "cascade"}

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from trajudge.trajectories.model import Record
 
-AdapterName = Literal["openai", "anthropic", "litellm", "http", "scripted"]
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]
 Split = Literal["dev", "test", "all"]
 
@@ -28,7 +27,7 @@ class CallConfig(Record):
     requests and tokens per minute, ``context`` the model's window in tokens where it is not known.
     """
 
-    adapter: AdapterName | None = None
+    adapter: str | None = None
     script: str | None = None
     base_url: str | None = None
     temperature: float = Field(default=0.0, ge=0)

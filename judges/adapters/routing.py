@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from trajudge.judges.adapters import plugins
 from trajudge.judges.adapters.base import Adapter
 from trajudge.trajectories.util.errors import UserError
 
@@ -20,8 +21,7 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
     if not model.strip():
         raise UserError("--model is empty: name a model, like gpt-4o")
     if adapter is not None:
-        if adapter not in NAMES:
-            raise UserError(f"--adapter {adapter!r} is unknown: choose from {', '.join(NAMES)}")
+        check_adapter(adapter)
         return adapter
     if model.startswith("claude-"):
         return "anthropic"
@@ -34,6 +34,15 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
         f"--model {model!r} names no known provider: write gpt-…, o3…, claude-… or provider/name, "
         f"or add --base-url URL for a local server or --adapter {'|'.join(NAMES)}"
     )
+
+
+def check_adapter(name: str) -> None:
+    """Raises UserError for a name that is none of ours, no installed adapter and no file's."""
+    if name not in NAMES and not plugins.DOOR.knows(name):
+        known = [*NAMES, *(name for name, _ in plugins.DOOR.installed())]
+        raise UserError(
+            f"--adapter {name!r} is unknown: choose from {', '.join(known)}, or name a Python file"
+        )
 
 
 def make_adapter(
@@ -76,6 +85,8 @@ def _class(name: str) -> Callable[..., Adapter]:
         from trajudge.judges.adapters.anthropic import AnthropicAdapter  # noqa: PLC0415
 
         return AnthropicAdapter
+    if name != "litellm":
+        return plugins.adapter_factory(name)
     from trajudge.judges.adapters.litellm import LiteLLMAdapter  # noqa: PLC0415
 
     return LiteLLMAdapter

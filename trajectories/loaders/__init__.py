@@ -1,7 +1,8 @@
 """One module a file format; this one knows which there are and which one a path is.
 
 A loader module has ``KIND``, ``detect(path)`` and ``load(path, want)``, which yields trajectories
-one at a time in a stable order and ``Unreadable`` for a bad one among good ones.
+one at a time in a stable order and ``Unreadable`` for a bad one among good ones. Those of the
+users come in by ``trajectories.user_loaders``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from trajudge.trajectories import user_loaders
 from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.user_loaders import load_with
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ class Loader(Protocol):
 
 
 def open_source(spec: str, want: Want = accept_all, needs: Needs | None = None) -> Loaded:
-    """Trajectories of ``KIND:PATH``, of a bare ``PATH`` (its kind is detected), or of ``KIND``.
+    """Read ``KIND:PATH``, a bare ``PATH`` (its kind is detected), ``KIND``, or ``FILE.py:PATH``.
 
     ``agentrewardbench`` alone is the published benchmark, fetched as it is read, with the
     screenshots that ``needs`` names (None: all). Raises UserError at once (not at the first
@@ -51,7 +54,7 @@ def open_source(spec: str, want: Want = accept_all, needs: Needs | None = None) 
     """
     kind, path = parse_source(spec)
     if path is not None:
-        return loader(kind).load(path, want)
+        return loader(kind).load(path, want) if kind in KINDS else load_with(kind, path, want)
     if kind == "agentrewardbench":
         from trajudge.trajectories.fetch import fetched  # noqa: PLC0415 - most sources are on the disk
 
@@ -62,8 +65,8 @@ def open_source(spec: str, want: Want = accept_all, needs: Needs | None = None) 
 def parse_source(spec: str) -> tuple[str, Path | None]:
     """``(kind, path)`` of a ``--data`` value; path None for a kind alone. Raises UserError.
 
-    A path that exists is taken as a path even if its name holds a colon or is that of a kind
-    with a separator before it (``./trajudge``).
+    The kind of ``FILE.py:PATH`` is the file. A path that exists is taken as a path even if its
+    name holds a colon or is that of a kind with a separator before it (``./trajudge``).
     """
     head, colon, tail = spec.partition(":")
     if head in KINDS and (colon or "/" not in spec):
@@ -76,7 +79,13 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
     path = Path(spec).expanduser()
     if path.exists():
         return detect_kind(path), path
-    kinds = ", ".join(KINDS)
+    if named := user_loaders.split_spec(spec):
+        kind, tail = named
+        path = Path(tail).expanduser()
+        if not tail or not path.exists():
+            raise UserError(f"--data {spec!r}: there is no file or folder {tail!r}")
+        return kind, path
+    kinds = ", ".join([*KINDS, *(name for name, _ in user_loaders.DOOR.installed())])
     close = get_close_matches(head, KINDS, n=1, cutoff=0.6)
     if close and "/" not in head:
         raise UserError(f"--data {spec!r}: no kind {head!r}, did you mean {close[0]!r}? ({kinds})")

@@ -1,0 +1,163 @@
+"""Loaders, adapters and judges of the users': files that they name, and installed packages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import trajudge as tj
+from trajudge.eval.data.run_folder import read_judgments, read_manifest
+from trajudge.eval.judge import main
+from trajudge.eval.score import main as score
+from trajudge.judges.adapters.routing import make_adapter
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import DONE, MISTAKE
+
+LOADER = """
+from trajudge import Step, Trajectory, TrajectoryKey
+
+def load(path, want):
+    for line in path.read_text().splitlines():
+        key = TrajectoryKey(benchmark="mine", agent="a", task_id=line)
+        if want(key):
+            steps = (Step(index=0, action="click"), Step(index=1))
+            yield Trajectory(key=key, raw_task_id=line, goal=line, steps=steps, answer="done")
+"""
+ADAPTER = """
+from trajudge.judges.adapters.scripted import ScriptedAdapter
+
+def adapter(model, *, base_url, timeout, max_connections, dry_run):
+    return ScriptedAdapter(lambda request: "<success>yes</success>", endpoint="echo")
+"""
+JUDGE = """
+from trajudge import Message, Text, Verdict
+
+async def judge(trajectory, ask):
+    reply = await ask([Message(role="user", parts=(Text(text=trajectory.goal),))])
+    return Verdict(success="yes" in reply.text)
+"""
+ENTRY_POINTS = """\
+[trajudge.loaders]
+lines = tests_of_plugins.loader
+[trajudge.adapters]
+echo = tests_of_plugins.adapter
+[trajudge.judges]
+asks = tests_of_plugins.judge
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the three as files, and data for the loader."""
+    for name, content in (("loader", LOADER), ("adapter", ADAPTER), ("judge", JUDGE)):
+        (tmp_path / f"{name}.py").write_text(content)
+    (tmp_path / "tasks.txt").write_text("one\ntwo\nthree\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "replies.sqlite"))
+    return tmp_path
+
+
+@pytest.fixture
+def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The three as an installed distribution, its metadata on ``sys.path`` as pip leaves it."""
+    site = folder / "site"
+    package, info = site / "tests_of_plugins", site / "tests_of_plugins-1.0.dist-info"
+    package.mkdir(parents=True)
+    info.mkdir()
+    (package / "__init__.py").touch()
+    for name in ("loader", "adapter", "judge"):
+        (folder / f"{name}.py").rename(package / f"{name}.py")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tests-of-plugins\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    monkeypatch.syspath_prepend(str(site))
+    return site
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """What a test imported is gone after it."""
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith("tests_of_plugins"):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("how", ["file", "package"])
+def test_all_three_run_together(how: str, request: pytest.FixtureRequest) -> None:
+    words = ["--data", "./loader.py:tasks.txt", "--adapter", "./adapter.py", "--judge", "judge.py"]
+    if how == "package":
+        request.getfixturevalue("installed")
+        words = ["--data", "lines:tasks.txt", "--adapter", "echo", "--judge", "asks"]
+    assert main([*words, "--model", "any", "--out", "run", "--yes"]) == DONE
+    found = read_judgments(Path("run"))
+    assert [(j.key.task_id, j.success) for j in found] == [
+        ("one", True), ("two", True), ("three", True)
+    ]  # fmt: skip
+    assert read_manifest(Path("run"))["data"] == words[1]
+    ours = tj.judge(words[1], words[5], "any", adapter=words[3], out="ours", yes=True)
+    assert [j.success for j in ours] == [True] * 3
+
+
+def test_an_installed_loader_is_offered_and_imported_only_when_named(installed: Path) -> None:
+    with pytest.raises(UserError, match="online-mind2web, lines"):
+        open_source("nowhere")
+    with pytest.raises(UserError, match="scripted, echo, or name a Python file"):
+        make_adapter("m", adapter="eccho")
+    assert not any(name.startswith("tests_of_plugins") for name in sys.modules)
+    assert len(list(open_source("lines:tasks.txt"))) == 3
+
+
+def test_a_run_folder_runs_nobodys_code(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder from somewhere else may name a loader that lies beside it."""
+    words = ["--data", "./loader.py:tasks.txt", "--judge", "heuristic", "--out", "run"]
+    assert main(words) == DONE
+    (folder / "loader.py").write_text("raise SystemExit('was run')")
+    labels = folder / "labels.jsonl"
+    labels.write_text("")
+    assert score(["run", "--mismatches", "wrong.jsonl"]) == MISTAKE
+    assert "name its loader yourself" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("x = 1", "defines no loader"),
+        ("def load(path, want): return 3", "load gave int, not trajectories"),
+        ("def load(path, want): yield {}", "load gave dict where a Trajectory"),
+        ("import nothing_of_that_name", "cannot be loaded"),
+    ],
+)
+def test_a_loader_that_cannot_work_is_one_sentence(
+    folder: Path, content: str, sentence: str
+) -> None:
+    (folder / "bad.py").write_text(content)
+    with pytest.raises(UserError, match=sentence):
+        list(open_source("bad.py:tasks.txt"))
+    with pytest.raises(UserError, match="no file or folder 'absent'"):
+        open_source("bad.py:absent")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("x = 1", "defines no adapter"),
+        ("def adapter(model, **settings): return object()", "no  async def send"),
+    ],
+)
+def test_an_adapter_that_cannot_work_is_one_sentence(
+    folder: Path, content: str, sentence: str
+) -> None:
+    (folder / "bad.py").write_text(content)
+    with pytest.raises(UserError, match=sentence):
+        make_adapter("m", adapter="bad.py")
+
+
+def test_what_a_loader_was_not_asked_for_is_left_out(folder: Path) -> None:
+    (folder / "all.py").write_text(LOADER.replace("if want(key)", "if True"))
+    found = list(open_source("all.py:tasks.txt", lambda key: key.task_id == "two"))
+    assert [item.key.task_id for item in found if isinstance(item, tj.Trajectory)] == ["two"]

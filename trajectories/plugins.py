@@ -1,0 +1,93 @@
+"""Code of the users': a Python file that they name, or the entry point of an installed package.
+
+Such code is run when it is named, never to list it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from hashlib import sha256
+from importlib import metadata, util
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from trajudge.trajectories.util.errors import UserError
+
+# What a mistake in a file raises while the file is loaded.
+_BROKEN = (
+    *(SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError),
+    *(ArithmeticError, LookupError, OSError, RuntimeError),
+)
+
+Importing = Callable[[Path], AbstractContextManager[None]]
+
+
+class Door(NamedTuple):
+    """Where users' code of one kind comes in: the ``group`` of entry points, and the ``option``
+    that names a file or an entry point."""
+
+    group: str
+    option: str
+
+    def installed(self) -> list[tuple[str, str]]:
+        """Return the names that installed packages bring, each with its package's."""
+        points = metadata.entry_points(group=self.group)
+        return sorted({(point.name, point.dist.name if point.dist else "") for point in points})
+
+    def knows(self, name: str) -> bool:
+        """Whether ``name`` is a Python file's or an entry point; imports neither."""
+        return name.endswith(".py") or bool(metadata.entry_points(group=self.group, name=name))
+
+    def module(self, name: str, importing: Importing | None = None) -> ModuleType | None:
+        """Return the module of a ``.py`` file or of an entry point, None if ``name`` is neither.
+
+        A file is run inside ``importing``. Raises UserError if the module cannot be loaded.
+        """
+        if name.endswith(".py"):
+            return self._from_file(Path(name), importing or (lambda _: nullcontext()))
+        for point in metadata.entry_points(group=self.group, name=name):
+            return self._from_package(point)
+        return None
+
+    def _from_file(self, path: Path, importing: Importing) -> ModuleType:
+        """The module in a file, once for its content."""
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise UserError(
+                f"{self.option} {path}: {error.strerror}: name a Python file"
+            ) from error
+        digest = sha256(content).hexdigest()
+        name = f"trajudge_plugin_{digest[:16]}"
+        if name not in sys.modules:
+            spec = util.spec_from_file_location(name, path)
+            if spec is None or spec.loader is None:
+                raise UserError(f"{self.option} {path}: is no Python file")
+            module = util.module_from_spec(spec)
+            sys.modules[name] = module
+            try:
+                with importing(path):
+                    spec.loader.exec_module(module)
+            except _BROKEN as error:
+                del sys.modules[name]
+                raise UserError(
+                    f"{self.option} {path}: cannot be loaded ({error}): mend the file"
+                ) from error
+            module.__dict__["__digest__"] = digest
+        return sys.modules[name]
+
+    def _from_package(self, point: metadata.EntryPoint) -> ModuleType:
+        try:
+            module = point.load()
+        except (ImportError, AttributeError, SyntaxError) as error:
+            raise UserError(
+                f"{self.option} {point.name}: the package that brings it cannot be loaded ({error})"
+            ) from error
+        if not isinstance(module, ModuleType):
+            raise UserError(
+                f"{self.option} {point.name}: entry point {point.value} names no module"
+            )
+        return module

@@ -1,0 +1,55 @@
+"""Loaders of the users': from a package (entry point group ``trajudge.loaders``) or a single file.
+
+Either gives a module with ``load(path, want)``, which yields a ``Trajectory`` at a time, and
+``Unreadable`` for a bad one among good ones; ``want(key)`` tells whether one is needed, so that
+files of others need not be read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trajudge.trajectories.loading import Loaded, Want
+from trajudge.trajectories.model import Trajectory, Unreadable
+from trajudge.trajectories.plugins import Door
+from trajudge.trajectories.util.errors import UserError
+
+DOOR = Door(group="trajudge.loaders", option="--data")
+
+
+def split_spec(spec: str) -> tuple[str, str] | None:
+    """Return loader and path of ``FILE.py:PATH`` or ``NAME:PATH``; None if no user's loader is
+    named. Imports nothing."""
+    head, colon, tail = spec.partition(".py:")
+    if colon:
+        return f"{head}.py", tail
+    head, colon, tail = spec.partition(":")
+    return (head, tail) if colon and head and DOOR.knows(head) else None
+
+
+def load_with(name: str, path: Path, want: Want) -> Loaded:
+    """Read the wanted trajectories with a user's loader.
+
+    Raises UserError at once if it cannot be loaded, and for what it yields that is no trajectory.
+    """
+    module = DOOR.module(name)
+    load = getattr(module, "load", None)
+    if not callable(load):
+        raise UserError(
+            f"--data {name}: defines no loader: write  def load(path, want)  that yields "
+            "trajectories"
+        )
+    return _checked(name, load(path, want), want)
+
+
+def _checked(name: str, items: object, want: Want) -> Loaded:
+    if not hasattr(items, "__iter__"):
+        raise UserError(f"--data {name}: load gave {type(items).__name__}, not trajectories")
+    for item in items:
+        if not isinstance(item, Trajectory | Unreadable):
+            raise UserError(
+                f"--data {name}: load gave {type(item).__name__} where a Trajectory or Unreadable "
+                "belongs"
+            )
+        if isinstance(item, Unreadable) or want(item.key):
+            yield item
