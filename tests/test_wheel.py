@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -18,16 +19,55 @@ ROOT = Path(__file__).parents[1]
 STRANGERS = ("judges", "rules")  # on the package index, and once the names of our folders
 OWN = ("prompts", "rules", "judges", "trajectories", "annotations", "environments")
 USER = """
+from pathlib import Path
+
 import trajudge as tj
-from trajudge.judges.model import Ask
 
 
-async def judge(trajectory: tj.Trajectory, ask: Ask) -> tj.Verdict:
-    return tj.Verdict(success=bool(trajectory.answer))
+async def mine(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    reply = await ask([tj.Message(role="user", parts=(tj.Text(text=trajectory.goal),))])
+    return tj.Verdict(success="yes" in reply.text)
+
+
+async def cell() -> tj.Judgments:
+    return await tj.ajudge("sample", mine, "gpt-4o", max_cost=5)
 
 
 runs: list[tj.Trajectory] = tj.load()
 reveal_type(tj.labels()[runs[0].key].success)
+jury = tj.panel("simplified", mine, rule="majority")
+judged = tj.judge(runs, jury, model="gpt-4o", out=Path("run"), samples=2, limit=5)
+judged = judged + tj.judge("sample", "heuristic") + tj.read_run("run")
+reveal_type(judged)
+reveal_type(judged[0].success)
+scores = tj.score(judged, tj.labels(), runs, by="agent")
+reveal_type(scores)
+reveal_type(scores.scores[0].precision)
+reveal_type(scores.plot())
+reveal_type(tj.compare([judged, judged]).differences)
+decision = tj.select(judged, target_precision=0.8)
+reveal_type(decision.chosen)
+reveal_type(tj.accept(judged, decision).counts)
+reveal_type(tj.audit(judged).n)
+"""
+REVEALED = (
+    "bool | None",
+    "trajudge.face.judgments.Judgments",
+    "bool | None",
+    "trajudge.face.scores.Scores",
+    "float | None",
+    "matplotlib.axes._axes.Axes",
+    "tuple[trajudge.eval.scoring.records.Difference, ...]",
+    "trajudge.eval.select.decision.Finding | None",
+    "dict[str, int]",
+    "int",
+)
+MISTAKES = """
+import trajudge as tj
+
+tj.judge("sample", "heuristic", modle="gpt-4o")
+tj.judge("sample", "heuristic", samples="two")
+tj.score([3])
 """
 
 
@@ -95,5 +135,14 @@ def test_the_library_is_typed_for_its_users(python: Path, folder: Path) -> None:
     (folder / "mine.py").write_text(USER)
     mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python]
     said = run([*mypy, "--cache-dir", folder / "cache", "mine.py"], folder)
-    assert 'Revealed type is "bool | None"' in said
+    assert tuple(re.findall(r'Revealed type is "(.*)"', said)) == REVEALED
     assert "Success: no issues found" in said
+    (folder / "wrong.py").write_text(MISTAKES)
+    wrong = subprocess.run(
+        [*map(str, mypy), "--cache-dir", folder / "cache", "wrong.py"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert re.findall(r"wrong.py:(\d+): error", wrong.stdout) == ["4", "5", "6"], wrong.stdout

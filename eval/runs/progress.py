@@ -1,4 +1,5 @@
-"""How far a run is: one live line on a terminal, a plain line now and then elsewhere."""
+"""How far a run is: one live line on a terminal or in a notebook, a plain line now and then
+elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.live import Live
 from rich.text import Text
@@ -18,11 +19,12 @@ from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.util.terminal import one_line, terminal_console
 
 PLAIN_EVERY = 10.0
+NOTEBOOK_EVERY = 0.25
 PLAIN_AT_LEAST = 1.0  # seconds between two plain lines, whatever happens
 TOLD_EVERY = 0.5
 
 
-class Progress:
+class RunProgress:
     """Counts judgments as they come and shows them on ``stream`` (standard error).
 
     ``total`` judgments are due, ``earlier`` of them stood in the journal already; ``name`` says
@@ -41,15 +43,16 @@ class Progress:
         self.unpriced = False
         self.waits = ""
         self._waits_told = False
+        self._notebook = NotebookLine() if stream is None and in_notebook() else None
         self._console = terminal_console(file=stream or sys.stderr)
         self._live = (
             Live(console=self._console, refresh_per_second=4, transient=True)
-            if self._console.is_terminal
+            if self._console.is_terminal and not self._notebook
             else None
         )
         self._started = self._shown = time.monotonic()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> RunProgress:
         if self._live:
             self._live.start()
         return self
@@ -62,7 +65,10 @@ class Progress:
     ) -> None:
         if self._live:
             self._live.stop()
-        self._console.print(self.line(), soft_wrap=True)
+        if self._notebook:
+            self._notebook.show(self.line())
+        else:
+            self._console.print(self.line(), soft_wrap=True)
 
     def add(self, judgment: Judgment) -> None:
         """Count one judgment; what it cost counts unless the cache answered."""
@@ -84,6 +90,10 @@ class Progress:
     def _show(self, *, at_once: bool = False) -> None:
         if self._live:
             self._live.update(Text(self.line()))
+        elif self._notebook:
+            if time.monotonic() - self._shown >= NOTEBOOK_EVERY:
+                self._shown = time.monotonic()
+                self._notebook.show(self.line())
         elif at_once or time.monotonic() - self._shown >= PLAIN_EVERY:
             self._shown = time.monotonic()
             self._waits_told = bool(self.waits)
@@ -114,8 +124,34 @@ class Progress:
         return ", ".join(parts)
 
 
+def in_notebook() -> bool:
+    """Whether this is the process of a notebook, whose cells show what is displayed."""
+    if "IPython" not in sys.modules:
+        return False
+    from IPython import get_ipython  # noqa: PLC0415 - an interactive shell has it
+
+    return hasattr(get_ipython(), "kernel")
+
+
+class NotebookLine:
+    """One line below a cell that is replaced by the next."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def show(self, text: str) -> None:
+        """Replace the line. It belongs to the cell that showed it first."""
+        from IPython.display import display  # noqa: PLC0415 - a notebook has it
+
+        shown = {"text/plain": text}
+        if self._handle is None:
+            self._handle = display(shown, raw=True, display_id=True)
+        else:
+            self._handle.update(shown, raw=True)
+
+
 @asynccontextmanager
-async def telling(progress: Progress, waits: Callable[[], str] | None) -> AsyncIterator[None]:
+async def telling(progress: RunProgress, waits: Callable[[], str] | None) -> AsyncIterator[None]:
     """Show while the block runs why it waits, also when no judgment comes."""
 
     async def tell() -> None:

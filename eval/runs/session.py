@@ -17,7 +17,7 @@ from trajudge.eval.data.run_log import run_log
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import Job, LoadReport, jobs_of, skipped
 from trajudge.eval.runs.outputs import write_results
-from trajudge.eval.runs.progress import Progress, telling
+from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.workers import Interrupted, StopSignal, judge_all
 from trajudge.eval.windows import guesses
 from trajudge.judges.client import NoModel
@@ -131,7 +131,7 @@ class RunSession:
         effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
         if engines:  # without a model there is nothing to wait for, and no log
             log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)
-        with Progress(self.total, before, name=plan.judge_id) as progress:
+        with RunProgress(self.total, before, name=plan.judge_id) as progress:
 
             def record(judgment: Judgment) -> None:
                 if effective:

@@ -18,7 +18,7 @@ from trajudge.environments.recording.journal import COUNTED
 from trajudge.eval import score
 from trajudge.eval.audit.__main__ import main as audit
 from trajudge.eval.judge import main as judge
-from trajudge.eval.runs.progress import Progress as JudgingProgress
+from trajudge.eval.runs.progress import RunProgress
 from trajudge.trajectories.util.terminal import terminal_console
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -67,7 +67,7 @@ def test_the_commands_that_print_a_model_show_its_name() -> None:
 
 def test_progress_and_tables_show_it() -> None:
     with on_a_terminal() as terminal:
-        with JudgingProgress(3, name=NAME):
+        with RunProgress(3, name=NAME):
             pass
         terminal_console().print(table_of_runs({NAME: dict.fromkeys(COUNTED, 1)}))
         terminal_console().print(f"judge them with {NAME}")
