@@ -1,4 +1,4 @@
-"""Replay is pass@k where nothing varies: ``trajudge env equivalence --configs CASES``.
+"""Replay is pass@k where nothing varies: ``trajudge env equivalence --cases CASES``.
 
 A scripted agent that succeeds now and then does every case several times, each time from the same
 start. A replay policy that keeps k of these recordings and plays a good one back blindly reaches
@@ -8,37 +8,47 @@ success played back in the browser.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import orjson
-from rich.progress import track
-
-from trajudge.environments.analysis.pass_at_k import attempts, summary
-from trajudge.environments.model.case import read_cases
-from trajudge.environments.recording.recorder import open_recorder
-from trajudge.eval.reporting.rendering import Table, render
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
+from trajudge.environments.options import OLD, add_cases, add_seed
 from trajudge.trajectories.util.exits import DONE, Parser, user_errors
-from trajudge.trajectories.util.terminal import terminal_console
+from trajudge.trajectories.util.options import count
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(
+        prog="trajudge env equivalence", description=__doc__, old={**OLD, "--out": "--save"}
+    )
+    add = made.add_argument
+    add_cases(made)
+    add("--attempts", type=count, default=5, metavar="N", help="runs per case (default: 5)")
+    add("--save", type=Path, default=Path("equivalence.json"), metavar="FILE", help="file to write")
+    add_seed(made)
+    return made
 
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = Parser(prog="trajudge env equivalence", description=__doc__)
-    parser.add_argument("--configs", type=Path, required=True, help="file of cases")
-    parser.add_argument("--attempts", type=int, default=5, help="at every case (default 5)")
-    parser.add_argument("--out", type=Path, default=Path("equivalence.json"), help="file to write")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the agent (default 0)")
-    options = parser.parse_args(arguments)
-    cases = read_cases(options.configs)
+    """Compare blind replay with pass@k on real runs and write both."""
+    options = parser().parse_args(arguments)
+    import orjson  # noqa: PLC0415
+    from rich.progress import track  # noqa: PLC0415
+
+    from trajudge.environments.analysis.pass_at_k import attempts, summary  # noqa: PLC0415
+    from trajudge.environments.model.case import read_cases  # noqa: PLC0415
+    from trajudge.environments.recording.recorder import open_recorder  # noqa: PLC0415
+    from trajudge.eval.reporting.rendering import Table, render  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
+
+    cases = read_cases(options.cases)
     if not cases:
-        raise UserError(f"{options.configs} holds no case")
-    if options.attempts < 1 or options.seed < 0:
-        raise UserError("--attempts needs a number from 1, --seed one from 0")
+        raise UserError(f"{options.cases} holds no case")
     errors = terminal_console(stderr=True)
     with open_recorder(options.seed) as recorder:
         found = [
@@ -48,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
     rows = summary(found, options.attempts)
     content = {"rows": rows, "attempts": [attempt._asdict() for attempt in found]}
-    write_bytes(options.out, orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     shown = [
         (str(row["k"]), f"{100 * row['pass_at_k']:.1f}", f"{100 * row['replay']:.1f}")
         for row in rows

@@ -1,4 +1,4 @@
-"""Static copies of cases, for sharing: ``trajudge env export --configs CASES --out DIR``.
+"""Static copies of cases, for sharing: ``trajudge env export --cases CASES --out DIR``.
 
 A bundle (``DIR/bundles/NUMBER``) is a folder of plain pages with relative links, charts as PNG
 files, ``goal.txt``, ``README.txt`` and ``manifest.json`` with the hashes; open its ``index.html``.
@@ -18,33 +18,41 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.environments.model.case import read_cases
-from trajudge.environments.serving.static_copy import PAGES
-from trajudge.environments.serving.static_export import export, summary_table
-from trajudge.trajectories.util.errors import UserError
+from trajudge.environments.options import OLD, add_cases
+from trajudge.environments.serving import PAGES
 from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.util.terminal import terminal_console
+from trajudge.trajectories.util.options import count
 
-# --- on disk -------------------------------------------------------------------------------------
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(
+        prog="trajudge env export",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        old=OLD,
+    )
+    add = made.add_argument
+    add_cases(made)
+    add("--out", type=Path, default=Path("exported"), metavar="DIR", help="folder to write")
+    add(
+        "--pages", type=count, default=PAGES, metavar="N", help=f"pages per copy (default: {PAGES})"
+    )
+    return made
 
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command: 0 if anything was exported, else 1."""
-    parser = Parser(
-        prog="trajudge env export",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--configs", type=Path, required=True, help="file of cases")
-    parser.add_argument("--out", type=Path, default=Path("exported"), help="folder to write into")
-    parser.add_argument("--pages", type=int, default=PAGES, help=f"of a copy (default {PAGES})")
-    options = parser.parse_args(arguments)
-    if options.pages < 1:
-        raise UserError(f"--pages is {options.pages}: give a number from 1")
-    cases = read_cases(options.configs)
+    """Export the cases; return 0 if anything was exported."""
+    options = parser().parse_args(arguments)
+    from trajudge.environments.model.case import read_cases  # noqa: PLC0415
+    from trajudge.environments.serving.static_export import export, summary_table  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
+
+    cases = read_cases(options.cases)
     if not cases:
-        raise UserError(f"{options.configs} holds no case")
+        raise UserError(f"{options.cases} holds no case")
     refused = export(cases, options.out, options.pages)
     console = terminal_console()
     console.print(summary_table(cases, refused))

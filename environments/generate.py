@@ -8,24 +8,66 @@ The same options give the same bytes.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from rich.progress import Progress
+from trajudge.environments.options import add_seed
+from trajudge.eval.runs.options import call_options
+from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.options import count, read_settings
 
-from trajudge.environments.stages import produce
-from trajudge.environments.stages.options import read_options
-from trajudge.environments.stages.planning import planned
-from trajudge.environments.stages.report import remarks, summary, tables, write_report
-from trajudge.trajectories.util.exits import DONE, FAILURES, user_errors
-from trajudge.trajectories.util.terminal import one_line, terminal_console
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    from trajudge.environments.apps import APPS  # noqa: PLC0415 - read when help is shown
+
+    made = Parser(prog="trajudge env generate", description=__doc__, old={"--out": "--save"})
+    add = made.add_argument
+    where = made.add_mutually_exclusive_group()
+    domains = ", ".join(dict.fromkeys(APPS.values()))
+    where.add_argument("--domain", metavar="D", help=f"one of {domains}")
+    where.add_argument("--app", metavar="A", help=f"one of {', '.join(APPS)}")
+    add("--scenario", metavar="S", help="only this scenario")
+    which = made.add_mutually_exclusive_group()
+    which.add_argument("--level", type=int, choices=(1, 2, 3), help="only cases of this level")
+    which.add_argument("--vector", metavar="N,N,...", help="only cases with exactly these grades")
+    add("--count", type=count, default=20, metavar="N", help="number of cases (default: 20)")
+    add_seed(made)
+    add("--noise", action="store_true", help="cookie bars, promotions, latency, errors to retry")
+    add("--save", type=Path, default=Path("cases.jsonl"), metavar="FILE", help="file to write")
+    model = made.add_argument_group("a model that words goals (optional)")
+    model.add_argument("--model", metavar="NAME", help="e.g. gpt-4o, claude-..., provider/name")
+    call_options(model, "base-url", "adapter", "cache", "max-tokens")
+    made.set_defaults(max_tokens=4096)
+    return made
 
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command: 0 with as many cases as were asked for, 1 with fewer."""
-    specification, model, out = read_options(arguments, __doc__)
-    steps = planned(specification, model)
+    """Generate cases; return 0 with as many as were asked for, 1 with fewer."""
+    options = parser().parse_args(arguments)
+    from rich.progress import Progress  # noqa: PLC0415 - --help needs none of these
+
+    from trajudge.environments.stages import produce  # noqa: PLC0415
+    from trajudge.environments.stages.planning import planned  # noqa: PLC0415
+    from trajudge.environments.stages.report import (  # noqa: PLC0415
+        remarks,
+        summary,
+        tables,
+        write_report,
+    )
+    from trajudge.environments.stages.settings import (  # noqa: PLC0415
+        GenerateConfig,
+        model_of,
+        specification_of,
+    )
+    from trajudge.trajectories.util.terminal import one_line, terminal_console  # noqa: PLC0415
+
+    config = read_settings(GenerateConfig, options)
+    specification, out = specification_of(config), config.save
+    steps = planned(specification, model_of(config))
     errors = terminal_console(stderr=True)
     with Progress(console=errors, transient=True, disable=not errors.is_terminal) as bar:
         line = bar.add_task("generating", total=specification.count)
@@ -40,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not produced.cases:
         return FAILURES
     console.print(
-        f"written to {out}; record agents with\n  trajudge env record --configs {out}",
+        f"written to {out}; record agents with\n  trajudge env record --cases {out}",
         soft_wrap=True,
     )
     return DONE if len(produced.cases) == specification.count else FAILURES

@@ -1,4 +1,4 @@
-"""Blind replay: ``trajudge env replay --configs CASES --out FILE``.
+"""Blind replay: ``trajudge env replay --cases CASES --save FILE``.
 
 Records the oracle on each case and plays its actions back, word for word and without looking, on
 the same configuration and on ones in which a single axis or every axis is another. A static
@@ -9,33 +9,43 @@ others.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import orjson
-from rich.progress import track
-
-from trajudge.environments.analysis.blind_replay import replay, summary, table
-from trajudge.environments.model.case import read_cases
-from trajudge.environments.recording.recorder import open_recorder
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
+from trajudge.environments.options import OLD, add_cases, add_seed
 from trajudge.trajectories.util.exits import DONE, Parser, user_errors
-from trajudge.trajectories.util.terminal import terminal_console
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(prog="trajudge env replay", description=__doc__, old={**OLD, "--out": "--save"})
+    add_cases(made)
+    made.add_argument(
+        "--save", type=Path, default=Path("replay.json"), metavar="FILE", help="file to write"
+    )
+    add_seed(made)
+    return made
 
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = Parser(prog="trajudge env replay", description=__doc__)
-    parser.add_argument("--configs", type=Path, required=True, help="file of cases")
-    parser.add_argument("--out", type=Path, default=Path("replay.json"), help="file to write")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the agents (default 0)")
-    options = parser.parse_args(arguments)
-    cases = read_cases(options.configs)
+    """Replay recorded actions blindly and write the success rates."""
+    options = parser().parse_args(arguments)
+    import orjson  # noqa: PLC0415
+    from rich.progress import track  # noqa: PLC0415
+
+    from trajudge.environments.analysis.blind_replay import replay, summary, table  # noqa: PLC0415
+    from trajudge.environments.model.case import read_cases  # noqa: PLC0415
+    from trajudge.environments.recording.recorder import open_recorder  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
+
+    cases = read_cases(options.cases)
     if not cases:
-        raise UserError(f"{options.configs} holds no case")
+        raise UserError(f"{options.cases} holds no case")
     errors = terminal_console(stderr=True)
     with open_recorder(options.seed) as recorder:
         outcomes = [
@@ -45,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
     rows = summary(outcomes)
     content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
-    write_bytes(options.out, orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     terminal_console().print(table(rows))
     return DONE
 

@@ -1,4 +1,4 @@
-"""What agents reach: ``trajudge env results RECORDED... --configs CASES``.
+"""What agents reach: ``trajudge env results RECORDED... --cases CASES``.
 
 Success by agent over all applications with the hierarchical bootstrap over application, scenario,
 configuration and run (paper 001, section 4.3), by level, application and difficulty dimension, how
@@ -8,32 +8,44 @@ argument are left out and counted.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import orjson
-
-from trajudge.environments.analysis.agent_results import results
-from trajudge.environments.analysis.agent_tables import tables
-from trajudge.environments.analysis.outcomes import read_outcomes
-from trajudge.eval.reporting.rendering import render
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.environments.options import OLD, add_cases, add_seed
 from trajudge.trajectories.util.exits import DONE, Parser, user_errors
-from trajudge.trajectories.util.terminal import terminal_console
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(prog="trajudge env results", description=__doc__, old={**OLD, "--out": "--save"})
+    made.add_argument(
+        "folders", nargs="+", type=Path, metavar="RECORDED", help="folder that env record wrote"
+    )
+    add_cases(made)
+    made.add_argument(
+        "--save", type=Path, default=Path("results.json"), metavar="FILE", help="file to write"
+    )
+    add_seed(made)
+    return made
 
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = Parser(prog="trajudge env results", description=__doc__)
-    parser.add_argument("folders", nargs="+", type=Path, metavar="RECORDED")
-    parser.add_argument("--configs", type=Path, required=True, help="file of cases")
-    parser.add_argument("--out", type=Path, default=Path("results.json"), help="file to write")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap (default 0)")
-    options = parser.parse_args(arguments)
-    content = results(read_outcomes(options.folders, options.configs), options.seed)
-    write_bytes(options.out, orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    """Show the success of recorded agents and write it."""
+    options = parser().parse_args(arguments)
+    import orjson  # noqa: PLC0415
+
+    from trajudge.environments.analysis.agent_results import results  # noqa: PLC0415
+    from trajudge.environments.analysis.agent_tables import tables  # noqa: PLC0415
+    from trajudge.environments.analysis.outcomes import read_outcomes  # noqa: PLC0415
+    from trajudge.eval.reporting.rendering import render  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
+
+    content = results(read_outcomes(options.folders, options.cases), options.seed)
+    write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     console = terminal_console(soft_wrap=True)
     console.print(render(tables(content), "table"))
     for note in sorted({note for entry in content.values() for note in entry["summary"]["notes"]}):

@@ -1,4 +1,4 @@
-"""Solve cases in real Chromium: ``trajudge env validate --configs CASES --out DIR``.
+"""Solve cases in real Chromium: ``trajudge env validate --cases CASES --out DIR``.
 
 The oracle's plan must solve every case at two viewports, with noise and without (see
 ``environments.recording.validation``). ``cases.jsonl`` in DIR holds those that passed,
@@ -8,30 +8,44 @@ The oracle's plan must solve every case at two viewports, with noise and without
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import orjson
-
-from trajudge.environments.model.case import read_cases, write_cases
-from trajudge.environments.recording.validation_run import summary, summary_table, validate_cases
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.environments.options import OLD, add_cases, add_seed
 from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.util.terminal import terminal_console
+from trajudge.trajectories.util.options import count
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(prog="trajudge env validate", description=__doc__, old=OLD)
+    add = made.add_argument
+    add_cases(made)
+    add("--out", type=Path, default=Path("validated"), metavar="DIR", help="folder to write")
+    add("--thorough", action="store_true", help="every viewport with every noise")
+    add_seed(made)
+    add("--workers", type=count, default=1, metavar="N", help="browsers at once (default: 1)")
+    return made
 
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = Parser(prog="trajudge env validate", description=__doc__)
-    parser.add_argument("--configs", type=Path, required=True, help="file of cases")
-    parser.add_argument("--out", type=Path, default=Path("validated"), help="folder to write into")
-    parser.add_argument("--thorough", action="store_true", help="every viewport with every noise")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the runs (default 0)")
-    parser.add_argument("--workers", type=int, default=1, help="browsers side by side")
-    options = parser.parse_args(arguments)
-    cases = read_cases(options.configs)
+    """Validate the cases; return 0 if all passed."""
+    options = parser().parse_args(arguments)
+    import orjson  # noqa: PLC0415
+
+    from trajudge.environments.model.case import read_cases, write_cases  # noqa: PLC0415
+    from trajudge.environments.recording.validation_run import (  # noqa: PLC0415
+        summary,
+        summary_table,
+        validate_cases,
+    )
+    from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
+
+    cases = read_cases(options.cases)
     found = validate_cases(
         cases, options.out, thorough=options.thorough, seed=options.seed, workers=options.workers
     )

@@ -17,9 +17,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.eval.runs.options import call_options, count
+from trajudge.eval.runs.options import call_options
 from trajudge.trajectories.util.exits import DONE, INTERRUPTED, Parser, user_errors
-from trajudge.trajectories.util.options import read_settings
+from trajudge.trajectories.util.options import count, read_settings
 
 
 def parser() -> argparse.ArgumentParser:

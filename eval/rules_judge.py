@@ -3,7 +3,8 @@
     trajudge judge --data runs/ --judge rules:verified \\
         --judge-option tasks=webarena-verified.json --judge-option traces=traces/
 
-and as members, with the same options: ``--judge cascade --of rules:verified,simplified:gpt-4o``.
+and as members, with the same options:
+``--judge cascade --members rules:verified,simplified:gpt-4o``.
 
 They ask no model. A trajectory that the rules cannot decide (no such task, no trace, a page that
 was not kept, an answer that only a judge model can compare) is skipped, with the reason.

@@ -6,12 +6,11 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trajudge.eval.runs.options import call_options
 from trajudge.trajectories.util.exits import Parser, user_errors
-
-if TYPE_CHECKING:
-    from trajudge.eval.runs.settings import ScoreConfig
+from trajudge.trajectories.util.options import read_settings, whole
 
 _DESCRIPTION = """\
 Score runs, or published judgments, again without a call: every rate with its interval, judges
@@ -33,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
     _what(options.add_argument_group("what is scored"))
     _output(options.add_argument_group("output"))
-    _errors(options.add_argument_group("wrong verdicts"))
+    _errors(options.add_argument_group("wrong verdicts, and how --explain calls its model"))
     return options
 
 
@@ -53,8 +52,8 @@ def _what(group: Any) -> None:
     )
     add(
         "--annotations",
-        metavar="SPEC",
-        help="labels, KIND:PATH (default: those of the run; for --judgments the installed "
+        metavar="KIND:PATH",
+        help="expert labels (default: those of the run; for --judgments the installed "
         "package agent-reward-bench)",
     )
     add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
@@ -88,14 +87,14 @@ def _how(add: Callable[..., Any]) -> None:
     )
     add(
         "--resamples",
-        type=_whole,
+        type=whole,
         default=2_000,
         metavar="N",
         help="0: judges are not compared; other numbers change nothing today (default: 2000)",
     )
     add(
         "--seed",
-        type=_whole,
+        type=whole,
         default=0,
         metavar="N",
         help="recorded, without effect (default: 0)",
@@ -145,19 +144,7 @@ def _errors(group: Any) -> None:
         help="trajectories of --mismatches (default: those of the runs); may be repeated",
     )
     add("--explain", metavar="MODEL", help="sort --mismatches by the paper's kinds with this model")
-    add("--adapter", metavar="NAME", help="of --explain")
-    add("--base-url", metavar="URL", help="of --explain")
-    add("--script", metavar="FILE", help="replies for the scripted adapter, of --explain")
-    add("--prices", metavar="FILE", help="a price table, of --explain")
-    add("--max-cost", metavar="DOLLARS", help="of --explain")
-    add("--cache", metavar="FILE", help="where replies are kept, of --explain")
-
-
-def _whole(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number of at least 0")
-    return value
+    call_options(group, "adapter", "base-url", "script", "prices", "max-cost", "cache")
 
 
 @user_errors
@@ -171,17 +158,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.explain and options.mismatches is None:
         raise UserError("--explain sorts wrong verdicts: name their file with --mismatches FILE")
     from trajudge.eval.reporting.score_report import report  # noqa: PLC0415
-
-    return report(_config(options))
-
-
-def _config(options: argparse.Namespace) -> ScoreConfig:
-    """The typed settings of parsed options."""
-    from trajudge.eval.runs.options import settings_of  # noqa: PLC0415
     from trajudge.eval.runs.settings import CallConfig, ScoreConfig  # noqa: PLC0415
 
-    calls = CallConfig(**settings_of(options, CallConfig) | {"seed": 0})
-    return ScoreConfig(**settings_of(options, ScoreConfig) | {"calls": calls})
+    calls = read_settings(CallConfig, options, seed=0)
+    return report(read_settings(ScoreConfig, options, calls=calls))
 
 
 if __name__ == "__main__":

@@ -14,14 +14,11 @@ ROOMS = ("annotations", "environments", "eval", "judges", "prompts", "rules", "t
 READERS = {
     "trajectories/util/options.py": {"read_settings"},
     "trajectories/util/exits.py": {"parse_known_args"},
-    "eval/runs/options.py": {"_request", "call_config", "settings_of", "_check"},
+    "eval/runs/options.py": {"_request", "_check"},
 }
 LATER = {
-    "environments/recording/options.py",
-    "environments/stages/options.py",
     "eval/analysis/cross_fit.py",
     "eval/hard_subset.py",
-    "eval/score.py",
     "eval/telemetry.py",
     "trajectories/fetch.py",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trajudge.environments.model.options import checked
+from trajudge.trajectories.util.options import make_settings
 
 if TYPE_CHECKING:
     from trajudge.eval.runs.models import ModelHandle
@@ -23,8 +23,7 @@ def model_settings(model: str, **calls: Any) -> ModelSettings:
     default. Raises UserError that names the first wrong one."""
     from trajudge.eval.runs.settings import CallConfig  # noqa: PLC0415 - scripted agents need no model
 
-    given = {name: value for name, value in calls.items() if value is not None}
-    return ModelSettings(model, checked(CallConfig, **given))
+    return ModelSettings(model, make_settings(CallConfig, calls))
 
 
 def model_side(settings: ModelSettings) -> ModelHandle:

@@ -42,7 +42,7 @@ def outcomes(folder: Path, cases: dict[str, Case]) -> list[Outcome]:
         case = cases.get(entry.raw_task_id) or cases.get(_quiet(entry.raw_task_id))
         if case is None:
             raise UserError(
-                f"{folder}: no case is called {entry.raw_task_id}: give the --configs that the "
+                f"{folder}: no case is called {entry.raw_task_id}: give the --cases that the "
                 "runs were recorded with"
             )
         turns, cost = entry.telemetry.get("n_steps", np.nan), entry.telemetry.get("cost")

@@ -6,22 +6,41 @@ the applications of this package are measured. Exit code 1 if a benchmark does n
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import orjson
-
-from trajudge.environments.prism.own import own_report
-from trajudge.environments.prism.report import Graded, Report, grade, read_report, satisfied
-from trajudge.eval.reporting.rendering import Table, render
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
+from trajudge.environments.options import add_seed
 from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.util.terminal import terminal_console
+from trajudge.trajectories.util.options import count
+
+if TYPE_CHECKING:
+    from trajudge.environments.prism.report import Graded, Report
+    from trajudge.eval.reporting.rendering import Table
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(prog="trajudge env prism", description=__doc__, old={"--out": "--save"})
+    add = made.add_argument
+    add("reports", nargs="*", type=Path, metavar="REPORT", help="a benchmark's answers (JSON)")
+    add("--save", type=Path, default=Path("prism.json"), metavar="FILE", help="file to write")
+    add(
+        "--checked",
+        type=count,
+        default=200,
+        metavar="N",
+        help="own configurations to check (default: 200)",
+    )
+    add_seed(made)
+    return made
 
 
 def _table(name: str, graded: Sequence[Graded]) -> Table:
+    from trajudge.eval.reporting.rendering import Table  # noqa: PLC0415
+
     return Table(f"PRISM: {name}", ("principle", "grade", "evidence"), graded, names=3)
 
 
@@ -32,21 +51,22 @@ def _content(report: Report, graded: Sequence[Graded]) -> dict[str, object]:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    parser = Parser(prog="trajudge env prism", description=__doc__)
-    parser.add_argument("reports", nargs="*", type=Path, metavar="REPORT")
-    parser.add_argument("--out", type=Path, default=Path("prism.json"), help="file to write")
-    parser.add_argument("--checked", type=int, default=200, help="own configurations to check")
-    parser.add_argument("--seed", type=int, default=0, help="seed of these (default 0)")
-    options = parser.parse_args(arguments)
-    if options.checked < 1 or options.seed < 0:
-        raise UserError("--checked needs a number from 1, --seed one from 0")
+    """Grade the benchmarks; return 0 if all satisfy the five principles."""
+    options = parser().parse_args(arguments)
+    import orjson  # noqa: PLC0415 - --help needs none of these
+
+    from trajudge.environments.prism.own import own_report  # noqa: PLC0415
+    from trajudge.environments.prism.report import grade, read_report, satisfied  # noqa: PLC0415
+    from trajudge.eval.reporting.rendering import render  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
+
     given = [read_report(path) for path in options.reports]
     reports = given or [own_report(options.checked, options.seed)]
     graded = [grade(report) for report in reports]
     pairs = list(zip(reports, graded, strict=True))
     content = [_content(*pair) for pair in pairs]
-    write_bytes(options.out, orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     tables = [_table(report.name, grades) for report, grades in pairs]
     terminal_console(soft_wrap=True).print(render(tables, "table"))
     return DONE if all(map(satisfied, graded)) else FAILURES

@@ -25,11 +25,9 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.model.page import Chart, Page, Text
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import TODAY, App, Bound, Scenario
+from trajudge.environments.serving import PAGES
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.terminal import one_line
-
-PAGES = 600  # of a bundle; links beyond them lead to a page that says so
-
 
 START, BEYOND = "index.html", "beyond.html"
 

@@ -10,7 +10,8 @@ import orjson
 from rich.table import Table
 
 from trajudge.environments.model.case import Case
-from trajudge.environments.serving.static_copy import PAGES, NotStatic, bundle
+from trajudge.environments.serving import PAGES
+from trajudge.environments.serving.static_copy import NotStatic, bundle
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 

@@ -111,12 +111,12 @@ def member_options(
         if handle:
             if entry.pictures and not handle.known.images:
                 raise UserError(
-                    f"--of {name}: {handle.model} takes no images, and {name} needs them"
+                    f"--members {name}: {handle.model} takes no images, and {name} needs them"
                 )
             if entry.logprobs and not handle.gives_logprobs:
                 raise UserError(
-                    f"--of {name}: Anthropic's protocol gives no token probabilities, which {name} "
-                    f"is made of: name another model than {handle.model}"
+                    f"--members {name}: Anthropic's protocol gives no token probabilities, which "
+                    f"{name} is made of: name another model than {handle.model}"
                 )
             reader = handle.reader("")
             facts = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}

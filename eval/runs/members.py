@@ -17,16 +17,18 @@ MEMBER = "member "
 
 def named_members(config: JudgeConfig) -> list[tuple[str, str | None]]:
     """(judge, model) of every member. Raises UserError for one that cannot be a member."""
-    if not config.of:
-        raise UserError(f"--judge {config.judge} needs its members: --of NAME[:MODEL],NAME[:MODEL]")
+    if not config.members:
+        raise UserError(
+            f"--judge {config.judge} needs its members: --members NAME[:MODEL],NAME[:MODEL]"
+        )
     members = []
-    for text in config.of.split(","):
+    for text in config.members.split(","):
         name, model = split_model(text.strip())
         entry = find_judge(name)
         if entry.composed:
-            raise UserError(f"--of {text}: a composed judge cannot be a member of another")
+            raise UserError(f"--members {text}: a composed judge cannot be a member of another")
         if model and not entry.needs_model:
-            raise UserError(f"--of {text}: judge {name} asks no model: leave {model} out")
+            raise UserError(f"--members {text}: judge {name} asks no model: leave {model} out")
         members.append((name, model or None))
     return members
 
@@ -39,8 +41,8 @@ def models_of(config: JudgeConfig, models: Sequence[str]) -> Sequence[str | None
         return [next(iter(asking), None)]
     if not models:
         raise UserError(
-            f"--judge {config.judge} --of {config.of}: a member asks a model: name it with "
-            "--model, or as NAME:MODEL"
+            f"--judge {config.judge} --members {config.members}: a member asks a model: name it "
+            "with --model, or as NAME:MODEL"
         )
     return models
 

@@ -6,17 +6,17 @@ Nothing slow is imported here, so that ``--help`` answers at once.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.options import amount, count, positive, read_settings, whole
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.settings import CallConfig, RunRequest
-    from trajudge.trajectories.model import Record
+    from trajudge.eval.runs.settings import RunRequest
 
 DESCRIPTION = """\
 Ask a judge whether web agents succeeded, caused side effects or went round in circles, and
@@ -32,27 +32,6 @@ files, 130 interrupted (everything kept: the same command goes on from there)
 """
 
 
-def count(text: str) -> int:
-    with suppress(ValueError):
-        if (value := int(text)) >= 1:
-            return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
-
-
-def _amount(text: str) -> float:
-    with suppress(ValueError):
-        if 0 <= (value := float(text)) < float("inf"):
-            return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
-
-
-def _positive(text: str) -> float:
-    with suppress(ValueError):
-        if 0 < (value := float(text)) < float("inf"):
-            return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-
-
 def _failures(text: str) -> float | int:
     """A count, or a share such as ``5%``."""
     with suppress(ValueError):
@@ -63,14 +42,14 @@ def _failures(text: str) -> float | int:
     raise argparse.ArgumentTypeError(f"{text!r} is neither a count nor a share such as 5%")
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of ``trajudge judge``."""
+def parser() -> Parser:
+    """Make the parser of ``trajudge judge``."""
     made = Parser(
         prog="trajudge judge",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        old={"--of": "--members"},
     )
     _judge_options(made.add_argument_group("the judge"))
     _data_options(made.add_argument_group("the trajectories"))
@@ -99,13 +78,26 @@ def _judge_options(group: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="an option of this judge, or of the members of --of that take it, see  "
+        help="an option of this judge, or of the members that take it, see  "
         "trajudge judges show NAME; may be repeated",
     )
-    add("--of", metavar="NAME[:MODEL],...", help="the members of --judge panel or cascade")
-    add("--rule", choices=("majority", "unanimous", "mean"), help="of a panel (default: majority)")
-    add("--quorum", type=count, metavar="N", help="answers a panel needs (default: most members)")
-    add("--tie", choices=("success", "failure"), help="of a panel's votes (default: failure)")
+    add("--members", metavar="NAME[:MODEL],...", help="members of --judge panel or cascade")
+    add(
+        "--rule",
+        choices=("majority", "unanimous", "mean"),
+        help="how a panel's verdicts are combined (default: majority)",
+    )
+    add(
+        "--quorum",
+        type=count,
+        metavar="N",
+        help="minimum number of member verdicts (default: majority)",
+    )
+    add(
+        "--tie",
+        choices=("success", "failure"),
+        help="verdict when a panel's votes tie (default: failure)",
+    )
     add("--captioner-model", metavar="NAME", help="describes screenshots (default: --model)")
     add("--describer-model", metavar="NAME", help="describes changes (default: --model)")
     add(
@@ -144,35 +136,51 @@ def _data_options(group: Any) -> None:
     add("--strict", action="store_true", help="stop at the first trajectory that cannot be read")
 
 
-def call_options(group: Any) -> None:
-    """How a model is reached, and what that may cost."""
-    add = group.add_argument
-    add(
-        "--adapter",
-        metavar="NAME",
-        help="openai, anthropic, litellm, scripted, http (OpenAI's protocol without its SDK, "
+# How a model is called; a default of CallConfig's is not repeated here.
+CALL_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "adapter": {
+        "metavar": "NAME",
+        "help": "openai, anthropic, litellm, scripted, http (OpenAI's protocol without its SDK, "
         "faster), an installed one or a Python file (default: by the model's name)",
-    )
-    add("--script", metavar="FILE", help="replies for the scripted adapter (JSON Lines)")
-    add("--base-url", metavar="URL", help="a server that speaks the adapter's protocol")
-    add("--temperature", type=_amount, default=0.0, metavar="T", help="default: 0")
-    add("--max-tokens", type=count, default=1024, metavar="N", help="of a reply (default: 1024)")
-    add("--seed", type=int, default=0, metavar="N", help="of the calls and of --stratified")
-    add("--concurrency", type=count, default=32, metavar="N", help="calls at once (default: 32)")
-    add("--rpm", type=_positive, metavar="N", help="at most N requests a minute")
-    add("--tpm", type=_positive, metavar="N", help="at most N tokens a minute")
-    add("--context", type=count, metavar="N", help="the model's window in tokens, where not known")
-    add("--timeout", type=_positive, default=300.0, metavar="SECONDS", help="of a call")
-    add("--max-cost", type=_amount, metavar="DOLLARS", help="stop before the run costs more")
-    add("--prices", metavar="FILE", help="a price table that goes before the built-in one")
-    add("--dry-run", action="store_true", help="price the run without a call")
-    add("--yes", action="store_true", help="do not ask before a run that costs more than $1")
-    add("--cache", metavar="FILE", help="where replies are kept (default: ~/.cache/trajudge)")
+    },
+    "script": {"metavar": "FILE", "help": "replies for the scripted adapter (JSON Lines)"},
+    "base-url": {"metavar": "URL", "help": "a server that speaks the adapter's protocol"},
+    "temperature": {"type": amount, "metavar": "T", "help": "sampling temperature (default: 0)"},
+    "max-tokens": {"type": count, "metavar": "N", "help": "tokens per reply (default: 1024)"},
+    "seed": {
+        "type": whole,
+        "default": 0,
+        "metavar": "N",
+        "help": "seed of the calls and of --stratified (default: 0)",
+    },
+    "concurrency": {"type": count, "metavar": "N", "help": "concurrent calls (default: 32)"},
+    "rpm": {"type": positive, "metavar": "N", "help": "requests per minute at most"},
+    "tpm": {"type": positive, "metavar": "N", "help": "tokens per minute at most"},
+    "context": {"type": count, "metavar": "N", "help": "context window in tokens, if not known"},
+    "timeout": {"type": positive, "metavar": "SECONDS", "help": "per call (default: 300)"},
+    "max-cost": {"type": amount, "metavar": "DOLLARS", "help": "stop before costs exceed this"},
+    "prices": {"metavar": "FILE", "help": "price table that overrides the built-in one"},
+    "dry-run": {"action": "store_true", "help": "estimate the cost without a call"},
+    "yes": {"action": "store_true", "help": "do not ask before a run that costs more than $1"},
+    "cache": {"metavar": "FILE", "help": "cached replies (default: ~/.cache/trajudge)"},
+}
+
+
+def call_options(group: Any, *names: str) -> None:
+    """Add the options that say how a model is called: those of ``names``, by default all."""
+    for name in names or CALL_OPTIONS:
+        group.add_argument(f"--{name}", **CALL_OPTIONS[name])
 
 
 def _run_options(group: Any) -> None:
     add = group.add_argument
-    add("--samples", type=count, default=1, metavar="N", help="judgments a trajectory")
+    add(
+        "--samples",
+        type=count,
+        default=1,
+        metavar="N",
+        help="judgments per trajectory (default: 1)",
+    )
     add("--retry-failed", action="store_true", help="ask again where an earlier try failed")
     add(
         "--max-failures",
@@ -216,6 +224,7 @@ def parse(argv: Sequence[str]) -> RunRequest:
 def _request(options: argparse.Namespace) -> RunRequest:
     """The typed settings of parsed options."""
     from trajudge.eval.runs.settings import (  # noqa: PLC0415 - --help needs none of these
+        CallConfig,
         DataConfig,
         JudgeConfig,
         RunConfig,
@@ -223,36 +232,18 @@ def _request(options: argparse.Namespace) -> RunRequest:
     )
     from trajudge.judges.options import named_options  # noqa: PLC0415
 
-    judge = {
-        **settings_of(options, JudgeConfig),
-        "judge": options.judge[0],
-        "model": None,
-        "options": named_options("--judge-option", options.judge_option),
-    }
+    given = named_options("--judge-option", options.judge_option)
+    first = read_settings(JudgeConfig, options, judge=options.judge[0], model=None, options=given)
     return RunRequest(
         judges=tuple(options.judge),
         models=tuple(options.model or ()),
-        judge=JudgeConfig(**judge),
-        data=DataConfig(**settings_of(options, DataConfig)),
-        calls=call_config(options),
-        run=RunConfig(**settings_of(options, RunConfig)),
+        judge=first,
+        data=read_settings(DataConfig, options),
+        calls=read_settings(CallConfig, options),
+        run=read_settings(RunConfig, options),
         yes=options.yes,
         full=options.full,
     )
-
-
-def call_config(options: argparse.Namespace) -> CallConfig:
-    """The calls' settings, for every command that has ``call_options``."""
-    from trajudge.eval.runs.settings import CallConfig  # noqa: PLC0415
-
-    return CallConfig(**settings_of(options, CallConfig))
-
-
-def settings_of(options: argparse.Namespace, kind: type[Record]) -> dict[str, Any]:
-    """The options that a settings record takes, without those that were left open."""
-    given = vars(options)
-    names = {field.alias or name for name, field in kind.model_fields.items()}
-    return {name: given[name] for name in sorted(names) if given.get(name) is not None}
 
 
 def _config_of(argv: Sequence[str]) -> str | None:
@@ -262,7 +253,7 @@ def _config_of(argv: Sequence[str]) -> str | None:
     return found
 
 
-def _config_words(made: argparse.ArgumentParser, file: Path, argv: Sequence[str]) -> list[str]:
+def _config_words(made: Parser, file: Path, argv: Sequence[str]) -> list[str]:
     """The file's entries as command-line words, without those that the command line names."""
     import yaml  # noqa: PLC0415 - only runs with a config file pay for it
 
@@ -280,7 +271,7 @@ def _config_words(made: argparse.ArgumentParser, file: Path, argv: Sequence[str]
     named = {word.split("=")[0] for word in argv}
     words: list[str] = []
     for name, value in (entries or {}).items():
-        option = "--" + str(name).replace("_", "-")
+        option = made.renewed("--" + str(name).replace("_", "-"))
         if option not in known or option in ("--config", "--help"):
             raise UserError(f"{file}: no option {name!r}: see  trajudge judge --help")
         if option not in named:
@@ -313,7 +304,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.script and options.adapter not in (None, "scripted"):
         raise UserError("--script goes with --adapter scripted")
     composed = set(options.judge or ()) & {"panel", "cascade"}
-    for name in ("of", "rule", "quorum", "tie"):
+    for name in ("members", "rule", "quorum", "tie"):
         if getattr(options, name) is not None and not composed:
             raise UserError(f"--{name} goes with --judge panel or cascade")
     if options.stratified and not options.limit:

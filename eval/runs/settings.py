@@ -47,13 +47,13 @@ class CallConfig(Record):
 class JudgeConfig(Record):
     """One judge with one model (None: it needs none) and its options.
 
-    ``options`` are those of ``--judge-option``, ``of`` the members of a panel or cascade.
+    ``options`` are those of ``--judge-option``, ``members`` those of a panel or cascade.
     """
 
     judge: str = "simplified"
     model: str | None = None
     options: dict[str, Any] = Field(default_factory=dict)
-    of: str | None = None
+    members: str | None = None
     rule: Literal["majority", "unanimous", "mean"] | None = None
     quorum: int | None = Field(default=None, ge=1)
     tie: Literal["success", "failure"] | None = None

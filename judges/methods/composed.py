@@ -67,7 +67,9 @@ class ComposedOptions(Record):
     def _distinct(cls, of: Members) -> Members:
         names = [str(member) for member in of.members]
         if len(set(names)) < max(2, len(names)):
-            raise ValueError("name two judges or more, each once:  --of NAME[:MODEL],NAME[:MODEL]")
+            raise ValueError(
+                "name two judges or more, each once:  --members NAME[:MODEL],NAME[:MODEL]"
+            )
         return of
 
 

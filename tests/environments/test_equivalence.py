@@ -28,7 +28,7 @@ def test_both_rates_are_the_unbiased_means_over_cases() -> None:
 def test_on_real_runs_they_are_equal(chromium: Path, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", [sound("unwish")])
     out = tmp_path / "equivalence.json"
-    words = ["--configs", str(tmp_path / "cases.jsonl"), "--out", str(out), "--attempts", "4"]
+    words = ["--cases", str(tmp_path / "cases.jsonl"), "--save", str(out), "--attempts", "4"]
     assert main(words) == DONE
     found = json.loads(out.read_text())
     assert len(found["attempts"]) == 4
@@ -39,5 +39,5 @@ def test_on_real_runs_they_are_equal(chromium: Path, tmp_path: Path) -> None:
 
 def test_no_attempt_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_cases(tmp_path / "cases.jsonl", [sound("unwish")])
-    assert main(["--configs", str(tmp_path / "cases.jsonl"), "--attempts", "0"]) == MISTAKE
+    assert main(["--cases", str(tmp_path / "cases.jsonl"), "--attempts", "0"]) == MISTAKE
     assert "--attempts" in capsys.readouterr().err

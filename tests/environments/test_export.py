@@ -138,7 +138,7 @@ def test_bundles_and_their_keys_are_apart(tmp_path: Path, spent: Case) -> None:
     cases = [case("buy"), spent]
     write_cases(tmp_path / "cases.jsonl", cases)
     out = tmp_path / "out"
-    assert main(["--configs", str(tmp_path / "cases.jsonl"), "--out", str(out)]) == 0
+    assert main(["--cases", str(tmp_path / "cases.jsonl"), "--out", str(out)]) == 0
     (key,) = map(json.loads, (out / "keys.jsonl").read_text().splitlines())
     assert key["bundle"] == "0001"
     assert Case.model_validate(key["case"]) == spent
@@ -161,7 +161,7 @@ def test_nothing_to_export_is_a_failure_with_its_reason(
 ) -> None:
     write_cases(tmp_path / "cases.jsonl", [case("buy")])
     out = tmp_path / "out"
-    assert main(["--configs", str(tmp_path / "cases.jsonl"), "--out", str(out)]) == 1
+    assert main(["--cases", str(tmp_path / "cases.jsonl"), "--out", str(out)]) == 1
     assert "changes the state" in " ".join(capsys.readouterr().out.split())
 
 

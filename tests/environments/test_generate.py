@@ -22,7 +22,7 @@ from trajudge.environments.verify import Evidence, expected
 
 def run(tmp_path: Path, *options: str) -> tuple[int, Path]:
     out = tmp_path / "cases.jsonl"
-    return main([*options, "--out", str(out)]), out
+    return main([*options, "--save", str(out)]), out
 
 
 def test_cases_are_written_with_a_summary(
@@ -61,7 +61,7 @@ def test_the_same_options_give_the_same_bytes_in_every_process(tmp_path: Path) -
         command = [sys.executable, "-m", "environments.generate", "--count", "16", "--noise"]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         subprocess.run(
-            [*command, "--out", str(out)], env=environment, check=True, capture_output=True
+            [*command, "--save", str(out)], env=environment, check=True, capture_output=True
         )
         made.append([path.read_bytes() for path in sorted(out.parent.iterdir())])
     assert made[0] == made[1]
@@ -97,8 +97,8 @@ def test_a_vector_that_was_found_can_be_asked_for(tmp_path: Path) -> None:
         (("--scenario", "haggle"), "'haggle'"),
         (("--vector", "1,2,3"), "seven numbers"),
         (("--vector", "1,1,1,1,1,1,4"), "seven numbers"),
-        (("--count", "0"), "--count is 0"),
-        (("--seed", "-1"), "--seed is -1"),
+        (("--count", "0"), "--count: '0' is not"),
+        (("--seed", "-1"), "--seed: '-1' is not"),
         (("--level", "4"), "--level"),
         (("--level", "1", "--vector", "1,1,1,1,1,1,1"), "not allowed with"),
         (("--app", "shop", "--domain", "tool-use"), "not allowed with"),

@@ -72,9 +72,9 @@ def text_of(folder: Path) -> tuple[bytes, ...]:
 
 
 def command(cases: Path, out: Path, *more: str) -> list[str]:
-    agents = ["--agents", *QUICK, "--seed", "1"]
+    agents = ["--agent", *QUICK, "--seed", "1"]
     return [
-        sys.executable, "-m", "environments.record", "--configs", str(cases), "--out", str(out),
+        sys.executable, "-m", "environments.record", "--cases", str(cases), "--out", str(out),
         *agents, *more,
     ]  # fmt: skip
 
@@ -196,7 +196,7 @@ def test_jobs_are_those_that_make_sense() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--agents", "oracel"], "oracel"),
+        (["--agent", "oracel"], "oracel"),
         (["--workers", "0"], "--workers"),
         (["--seed", "-1"], "--seed"),
         (["--max-cost", "1"], "--model"),
@@ -208,7 +208,7 @@ def test_jobs_are_those_that_make_sense() -> None:
 def test_mistakes_are_one_sentence(
     words: list[str], said: str, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = main(["--configs", str(cases), "--out", str(tmp_path), *words])
+    code = main(["--cases", str(cases), "--out", str(tmp_path), *words])
     errors = capsys.readouterr().err
     assert code == MISTAKE
     assert said in errors
@@ -220,7 +220,7 @@ def test_mistakes_are_one_sentence(
 
 def model_words(server: LlmServer, cases: Path, tmp_path: Path, *more: str) -> list[str]:
     return [
-        "--configs", str(cases), "--out", str(tmp_path / "out"), "--model", "lab/tiny",
+        "--cases", str(cases), "--out", str(tmp_path / "out"), "--model", "lab/tiny",
         "--adapter", "http", "--base-url", f"{server.url}/v1",
         "--cache", str(tmp_path / "replies.sqlite"), *more,
     ]  # fmt: skip

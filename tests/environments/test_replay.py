@@ -40,7 +40,7 @@ def test_the_command_writes_what_it_found(
     chromium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_cases(tmp_path / "cases.jsonl", [sound("unwish")])
-    words = ["--configs", str(tmp_path / "cases.jsonl"), "--out", str(tmp_path / "replay.json")]
+    words = ["--cases", str(tmp_path / "cases.jsonl"), "--save", str(tmp_path / "replay.json")]
     assert main(words) == DONE
     found = json.loads((tmp_path / "replay.json").read_text())
     assert len(found["outcomes"]) == len(CONDITIONS)
@@ -51,5 +51,5 @@ def test_a_file_without_cases_is_a_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "cases.jsonl").write_text("")
-    assert main(["--configs", str(tmp_path / "cases.jsonl")]) == MISTAKE
+    assert main(["--cases", str(tmp_path / "cases.jsonl")]) == MISTAKE
     assert "no case" in capsys.readouterr().err

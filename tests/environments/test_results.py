@@ -63,7 +63,7 @@ def test_success_is_counted_by_group_and_open_runs_are_left_out(
 ) -> None:
     folder, cases = recorded
     out = tmp_path / "results.json"
-    assert main([str(folder), "--configs", str(cases), "--out", str(out)]) == DONE
+    assert main([str(folder), "--cases", str(cases), "--save", str(out)]) == DONE
     content = orjson.loads(out.read_bytes())["a"]
     assert content["summary"]["runs"] == 5
     assert content["summary"]["open"] == 1
@@ -82,7 +82,7 @@ def test_success_is_counted_by_group_and_open_runs_are_left_out(
 def test_matched_pairs_tell_what_an_axis_moves(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     folder, cases = recorded
     out = tmp_path / "results.json"
-    main([str(folder), "--configs", str(cases), "--out", str(out)])
+    main([str(folder), "--cases", str(cases), "--save", str(out)])
     axes = {row["axis"]: row for row in orjson.loads(out.read_bytes())["a"]["axes"]}
     assert (axes["theme"]["pairs"], axes["theme"]["mad"]) == (1, 1.0)
     assert (axes["profile"]["pairs"], axes["profile"]["mad"]) == (0, None)
@@ -103,7 +103,7 @@ def test_two_agents_are_compared_on_the_configurations_of_both(
         [Annotation(key=k, raw_task_id=k.task_id, annotator="s", success=False) for k in keys],
     )
     out = tmp_path / "results.json"
-    main([str(folder), str(other), "--configs", str(cases), "--out", str(out)])
+    main([str(folder), str(other), "--cases", str(cases), "--save", str(out)])
     content = orjson.loads(out.read_bytes())
     assert content["b"]["regret"] == []
     assert [(row["other"], row["halves"]) for row in content["a"]["regret"]] == [
@@ -121,7 +121,7 @@ def test_an_interval_without_resampling_stands_beside(
     """Scenario rates 1/2, 1, 1: mean 5/6, standard error 1/6, t(0.975, 2) = 4.302653."""
     folder, cases = recorded
     out = tmp_path / "results.json"
-    main([str(folder), "--configs", str(cases), "--out", str(out)])
+    main([str(folder), "--cases", str(cases), "--save", str(out)])
     found = orjson.loads(out.read_bytes())["a"]["summary"]
     assert found["t_low"] == pytest.approx(5 / 6 - 4.302653 / 6)
     assert found["t_high"] == 1.0  # a share is at most that

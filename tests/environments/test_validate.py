@@ -52,7 +52,7 @@ def test_the_command_keeps_what_passed_and_goes_on_where_it_was(
     good, bad = sound("unwish"), broken_case()
     configs, out = tmp_path / "cases.jsonl", tmp_path / "out"
     write_cases(configs, [good, bad])
-    words = ["--configs", str(configs), "--out", str(out)]
+    words = ["--cases", str(configs), "--out", str(out)]
     assert main(words) == FAILURES
     assert read_cases(out / "cases.jsonl") == [good]
     (reject,) = map(json.loads, (out / "rejects.jsonl").read_text().splitlines())

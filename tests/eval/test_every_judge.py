@@ -80,8 +80,8 @@ def test_every_judge_of_the_list(
         shown = capsys.readouterr().out
         assert main([*words, "--out", "again"]) == 0
         for name, more in (
-            ("panel", ["--of", "simplified,insta,heuristic"]),
-            ("cascade", ["--of", "heuristic,simplified"]),
+            ("panel", ["--members", "simplified,insta,heuristic"]),
+            ("cascade", ["--members", "heuristic,simplified"]),
             ("telemetry", ["--judge-option", "model=telemetry.json"]),
         ):
             model = words[:6] if name in COMPOSED else words[:2]
@@ -135,6 +135,6 @@ def test_every_judge_over_the_other_protocol(
         capsys.readouterr()
         assert main([*words, "--judge", "logprob"]) == 2
         assert "gives no token probabilities" in capsys.readouterr().err
-        assert main([*words, "--judge", "panel", "--of", "logprob,insta"]) == 2
+        assert main([*words, "--judge", "panel", "--members", "logprob,insta"]) == 2
         assert server.stats.requests == asked
     assert "gives no token probabilities" in capsys.readouterr().err

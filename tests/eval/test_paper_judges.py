@@ -63,7 +63,7 @@ def test_a_dry_run_of_a_grid_prices_what_its_runs_share_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 2.0\noutput = 8.0\n')
-    grid = ["--judge", "webvoyager", "--judge", "panel", "--of", "webvoyager,heuristic"]
+    grid = ["--judge", "webvoyager", "--judge", "panel", "--members", "webvoyager,heuristic"]
     with LlmServer(text=assumed) as server:
         words = ["--limit", "6", "--prices", "prices.toml", *grid]
         assert run(server, *words, "--dry-run") == 0

@@ -143,7 +143,7 @@ def test_the_rules_go_first_in_a_cascade_and_vote_in_a_panel(tmp_path: Path) -> 
     for name in ("1", "2"):
         _trace(tmp_path, name)
     runs = [_run("webarena.1", RIGHT), _run("webarena.2", WRONG), _run("webarena.3", RIGHT)]
-    members = ["--of", "rules:verified,heuristic"]
+    members = ["--members", "rules:verified,heuristic"]
     _, found = _judge(tmp_path, ["--judge", "cascade", *members, *options], *runs)
     asked = {name: judgment.scores["second_asked"] for name, judgment in found.items()}
     assert asked == {"a/webarena.1": 1.0, "a/webarena.2": 0.0, "a/webarena.3": 1.0}
@@ -159,7 +159,13 @@ def test_the_rules_go_first_in_a_cascade_and_vote_in_a_panel(tmp_path: Path) -> 
 
 
 def test_another_task_file_under_the_same_name_is_another_run(tmp_path: Path) -> None:
-    words = [*_verified(tmp_path, 1)[2:], "--judge", "panel", "--of", "rules:verified,heuristic"]
+    words = [
+        *_verified(tmp_path, 1)[2:],
+        "--judge",
+        "panel",
+        "--members",
+        "rules:verified,heuristic",
+    ]
     _trace(tmp_path, "1")
     assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == DONE
     (tmp_path / "tasks.json").write_text(json.dumps([plain(task(["b"], task_id=1))]))
@@ -170,10 +176,10 @@ def test_another_task_file_under_the_same_name_is_another_run(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--of", "rules:verified,heuristic"], "needs the option tasks=VALUE"),
-        (["--of", "rules:verified:gpt-4o,heuristic"], "asks no model"),
-        (["--of", "rules:x,heuristic"], "--judge rules: no such judge"),
-        (["--of", "heuristic,rule-based", "--judge-option", "tasks=x"], "no option 'tasks'"),
+        (["--members", "rules:verified,heuristic"], "needs the option tasks=VALUE"),
+        (["--members", "rules:verified:gpt-4o,heuristic"], "asks no model"),
+        (["--members", "rules:x,heuristic"], "--judge rules: no such judge"),
+        (["--members", "heuristic,rule-based", "--judge-option", "tasks=x"], "no option 'tasks'"),
     ],
 )
 def test_a_mistake_in_a_member_is_one_sentence(

@@ -108,7 +108,14 @@ def test_a_judge_scored_on_its_training_set_alone_has_no_metrics(
     model, data = tmp_path / "model.json", f"trajudge:{shop_runs}"
     assert main(["--data", data, "--seeds", "1", "--out", str(model)]) == 0
     judging = ["--judge", "telemetry", "--judge-option", f"model={model}", "--data", data]
-    panel = ["--judge", "panel", "--of", "telemetry,heuristic", "--judge-option", f"model={model}"]
+    panel = [
+        "--judge",
+        "panel",
+        "--members",
+        "telemetry,heuristic",
+        "--judge-option",
+        f"model={model}",
+    ]
     for name, words in (("alone", judging), ("panel", [*panel, "--data", data])):
         run = tmp_path / name
         assert judge([*words, "--split", "all", "--out", str(run)]) == 0

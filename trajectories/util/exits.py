@@ -31,9 +31,10 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         words = sys.argv[1:] if args is None else args
-        return super().parse_known_args([self._renewed(word) for word in words], namespace)
+        return super().parse_known_args([self.renewed(word) for word in words], namespace)
 
-    def _renewed(self, word: str) -> str:
+    def renewed(self, word: str) -> str:
+        """Replace an old flag by today's, with a note on stderr."""
         flag, equals, value = word.partition("=")
         if flag not in self.old:
             return word
@@ -43,7 +44,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of it
 
-        raise UserError(f"{message}: see  {self.prog} --help")
+        raise UserError(f"{message.removeprefix('argument ')}: see  {self.prog} --help")
 
 
 def user_errors(command: Callable[P, int]) -> Callable[P, int]:

@@ -1,27 +1,67 @@
-"""From a parsed command line to a command's settings."""
+"""From a command line to a command's settings: argument types, and the one reader of options."""
 
 from __future__ import annotations
 
+import argparse
 import inspect
-from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TypeVar
 
 SettingsT = TypeVar("SettingsT")
 
 
+def count(text: str) -> int:
+    """Read a whole number of at least 1."""
+    with suppress(ValueError):
+        if (value := int(text)) >= 1:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+
+
+def whole(text: str) -> int:
+    """Read a whole number of at least 0."""
+    with suppress(ValueError):
+        if (value := int(text)) >= 0:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+
+
+def amount(text: str) -> float:
+    """Read a finite number of at least 0."""
+    with suppress(ValueError):
+        if 0 <= (value := float(text)) < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
+
+
+def positive(text: str) -> float:
+    """Read a finite number above 0."""
+    with suppress(ValueError):
+        if 0 < (value := float(text)) < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+
+
 def read_settings(
-    settings: Callable[..., SettingsT], options: Namespace, **others: object
+    settings: Callable[..., SettingsT], options: argparse.Namespace, /, **others: object
 ) -> SettingsT:
     """Build a record of settings from the options that are named as its fields.
 
-    An option that was left open (None) keeps the field's default; ``others`` are fields that are
-    no options. Raises UserError naming an option whose value its field refuses.
+    ``others`` are fields that are no options. Raises UserError as ``make_settings`` does.
     """
-    given = vars(options) | others
+    return make_settings(settings, vars(options) | others)
+
+
+def make_settings(settings: Callable[..., SettingsT], values: Mapping[str, object]) -> SettingsT:
+    """Build a record of settings from the values of its fields; None keeps a field's default.
+
+    Raises UserError naming the first option whose value its field refuses.
+    """
     names = inspect.signature(settings).parameters
+    given = {name: values[name] for name in names if values.get(name) is not None}
     try:
-        return settings(**{name: given[name] for name in names if given.get(name) is not None})
+        return settings(**given)
     except ValueError as error:
         from pydantic import ValidationError  # noqa: PLC0415 - --help needs none of it
 
@@ -30,7 +70,5 @@ def read_settings(
         if not isinstance(error, ValidationError):
             raise
         first = error.errors(include_url=False)[0]
-        option = (
-            "--" + str(first["loc"][0]).replace("_", "-") if first["loc"] else settings.__name__
-        )
-        raise UserError(f"{option} {first['input']}: {first['msg'].lower()}") from error
+        name = str(first["loc"][0]).replace("_", "-") if first["loc"] else "options"
+        raise UserError(f"--{name} is {first['input']!r}: {first['msg'].lower()}") from None

@@ -72,10 +72,10 @@ def test_a_report_that_cannot_be_read_names_file_and_field(tmp_path: Path) -> No
 
 
 def test_the_own_applications_satisfy_all_five(tmp_path: Path) -> None:
-    assert main(["--out", str(tmp_path / "own.json"), "--checked", "10"]) == DONE
+    assert main(["--save", str(tmp_path / "own.json"), "--checked", "10"]) == DONE
 
 
 def test_a_benchmark_that_falls_short_is_told_by_the_exit_code(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text('{"name": "x"}')
-    assert main([str(path), "--out", str(tmp_path / "prism.json")]) == FAILURES
+    assert main([str(path), "--save", str(tmp_path / "prism.json")]) == FAILURES

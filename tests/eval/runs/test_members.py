@@ -51,9 +51,9 @@ def by_model(**texts: str) -> LlmServer:
 def test_a_panel_of_models_votes(rule: str, success: bool) -> None:
     with by_model(m_a=GOOD, m_b=GOOD, m_c=BAD) as server:
         members = "simplified:m-a,simplified:m-b,simplified:m-c"
-        assert run(server, "--judge", "panel", "--of", members, "--rule", rule) == 0
+        assert run(server, "--judge", "panel", "--members", members, "--rule", rule) == 0
         assert server.stats.requests == 12
-        assert run(server, "--judge", "panel", "--of", members, "--rule", rule) == 0
+        assert run(server, "--judge", "panel", "--members", members, "--rule", rule) == 0
         assert server.stats.requests == 12
     assert [j.success for j in judgments()] == [success] * 4
     assert judgments()[0].score == pytest.approx(2 / 3)
@@ -65,16 +65,16 @@ def test_a_panel_of_models_votes(rule: str, success: bool) -> None:
 def test_a_tie_is_what_the_option_says(tie: str, success: bool) -> None:
     with by_model(m_a=GOOD, m_b=BAD) as server:
         members = "simplified:m-a,simplified:m-b"
-        assert run(server, "--judge", "panel", "--of", members, "--tie", tie) == 0
+        assert run(server, "--judge", "panel", "--members", members, "--tie", tie) == 0
     assert [j.success for j in judgments()] == [success] * 4
 
 
 def test_members_that_fail_are_absent_and_the_quorum_decides() -> None:
     with by_model(m_a=GOOD, m_b="I will not say.") as server:
         members = "simplified:m-a,simplified:m-b"
-        assert run(server, "--judge", "panel", "--of", members, "--quorum", "1") == 0
+        assert run(server, "--judge", "panel", "--members", members, "--quorum", "1") == 0
         assert {j.status for j in judgments()} == {Status.OK}
-        words = ["--judge", "panel", "--of", members, "--quorum", "2"]
+        words = ["--judge", "panel", "--members", members, "--quorum", "2"]
         assert run(server, *words, "--out", "strict") == 1
     strict = read_judgments(Path("strict"))
     assert {j.status for j in strict} == {Status.UNPARSABLE}
@@ -83,7 +83,7 @@ def test_members_that_fail_are_absent_and_the_quorum_decides() -> None:
 
 def test_a_panel_may_mix_models_and_rules() -> None:
     with LlmServer(text=GOOD) as server:
-        words = ["--judge", "panel", "--of", "simplified,heuristic", "--model", "m-a"]
+        words = ["--judge", "panel", "--members", "simplified,heuristic", "--model", "m-a"]
         assert run(server, *words) == 0
         assert server.stats.requests == 4
     assert judgments()[0].judge == "panel-of-simplified+heuristic:m-a"
@@ -91,7 +91,7 @@ def test_a_panel_may_mix_models_and_rules() -> None:
 
 
 def test_a_panel_without_a_model_needs_none() -> None:
-    assert run(None, "--judge", "panel", "--of", "heuristic,rule-based") == 0
+    assert run(None, "--judge", "panel", "--members", "heuristic,rule-based") == 0
     assert {j.status for j in judgments()} == {Status.OK}
 
 
@@ -105,7 +105,7 @@ def test_a_cascade_asks_the_second_only_where_the_first_is_positive(
 
     with LlmServer(text=text) as server:
         members = "simplified:cheap,simplified:strong"
-        assert run(server, "--judge", "cascade", "--of", members, "--concurrency", "1") == 0
+        assert run(server, "--judge", "cascade", "--members", members, "--concurrency", "1") == 0
         strong = [i for i in server.seen if i.payload["model"] == "strong"]
     asked = [j for j in judgments() if j.scores["second_asked"]]
     assert len(strong) == len(asked)
@@ -117,7 +117,7 @@ def test_a_cascade_asks_the_second_only_where_the_first_is_positive(
 def test_a_dry_run_prices_the_members() -> None:
     with LlmServer(text=GOOD) as server:
         members = "simplified:m-a,simplified:m-b"
-        assert run(server, "--judge", "panel", "--of", members, "--dry-run") == 0
+        assert run(server, "--judge", "panel", "--members", members, "--dry-run") == 0
         assert server.stats.requests == 0
 
 
@@ -125,14 +125,14 @@ def test_a_dry_run_prices_the_members() -> None:
     ("words", "said"),
     [
         (["--judge", "panel"], "--judge panel needs its members"),
-        (["--judge", "panel", "--of", "heuristic"], "name two judges or more"),
-        (["--judge", "panel", "--of", "heuristic,heuristic"], "name two judges or more"),
-        (["--judge", "panel", "--of", "heuristic,nobody"], "no such judge"),
-        (["--judge", "panel", "--of", "heuristic,panel"], "cannot be a member"),
-        (["--judge", "panel", "--of", "heuristic:gpt-4o,rule-based"], "asks no model"),
-        (["--judge", "panel", "--of", "heuristic,simplified"], "a member asks a model"),
-        (["--judge", "cascade", "--of", "heuristic,rule-based,telemetry"], "two members"),
-        (["--judge", "heuristic", "--of", "heuristic,rule-based"], "--of goes with"),
+        (["--judge", "panel", "--members", "heuristic"], "name two judges or more"),
+        (["--judge", "panel", "--members", "heuristic,heuristic"], "name two judges or more"),
+        (["--judge", "panel", "--members", "heuristic,nobody"], "no such judge"),
+        (["--judge", "panel", "--members", "heuristic,panel"], "cannot be a member"),
+        (["--judge", "panel", "--members", "heuristic:gpt-4o,rule-based"], "asks no model"),
+        (["--judge", "panel", "--members", "heuristic,simplified"], "a member asks a model"),
+        (["--judge", "cascade", "--members", "heuristic,rule-based,telemetry"], "two members"),
+        (["--judge", "heuristic", "--members", "heuristic,rule-based"], "--members goes with"),
     ],
 )
 def test_mistakes_are_said(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

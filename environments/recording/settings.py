@@ -1,0 +1,66 @@
+"""The settings of ``trajudge env record``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from trajudge.environments.agents.script import AGENTS
+from trajudge.environments.agents.settings import ModelSettings, model_settings
+from trajudge.environments.recording.jobs import chosen
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
+
+# How a model is reached: the fields below that are options of trajudge judge.
+CALLS = (
+    *("adapter", "script", "base_url", "temperature", "max_tokens", "rpm", "tpm", "context"),
+    *("timeout", "max_cost", "prices", "cache"),
+)
+
+
+class RecordConfig(Record):
+    """Which cases are recorded, by which agents, and where.
+
+    ``agent`` names scripted agents or behaviours (empty: all, none beside a model); ``model`` sees
+    ``representation`` of a page and does every case ``attempts`` times; what follows says how it is
+    called (``CallConfig``), None for the defaults.
+    """
+
+    cases: Path
+    out: Path = Path("recorded")
+    agent: tuple[str, ...] = ()
+    seed: int = 0
+    workers: int = 1
+    model: str | None = None
+    representation: Literal["axtree", "screenshot", "both"] = "axtree"
+    attempts: int = 1
+    adapter: str | None = None
+    script: str | None = None
+    base_url: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    rpm: float | None = None
+    tpm: float | None = None
+    context: int | None = None
+    timeout: float | None = None
+    max_cost: float | None = None
+    prices: str | None = None
+    cache: str | None = None
+
+
+def agents_of(config: RecordConfig) -> list[str]:
+    """Read which scripted agents are recorded. Raises UserError for an unknown one."""
+    return chosen(config.agent or ([] if config.model else ["all"]))
+
+
+def model_of(config: RecordConfig) -> ModelSettings | None:
+    """Read how the model is reached; None for none. Raises UserError."""
+    given = config.model_dump(include=set(CALLS))
+    if config.model is None:
+        for name, value in given.items():
+            if value is not None:
+                raise UserError(f"--{name.replace('_', '-')} goes with --model NAME")
+        return None
+    if config.model in AGENTS:
+        raise UserError(f"--model {config.model}: must not be the name of a scripted agent")
+    return model_settings(config.model, seed=config.seed, **given)

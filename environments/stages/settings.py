@@ -1,0 +1,72 @@
+"""The settings of ``trajudge env generate``, and the specification that they ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trajudge.environments.agents.settings import ModelSettings, model_settings
+from trajudge.environments.apps import APPS
+from trajudge.environments.checks.difficulty import DIMENSIONS
+from trajudge.environments.model.case import Vector
+from trajudge.environments.stages.model import Specification
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.options import make_settings
+
+
+class GenerateConfig(Record):
+    """Which cases are generated, and the model that words their goals (None: the templates do).
+
+    ``vector`` is seven grades from 1 to 3, ``N,N,...``, in the order of the difficulty dimensions.
+    """
+
+    domain: str | None = None
+    app: str | None = None
+    scenario: str | None = None
+    level: int | None = None
+    vector: str | None = None
+    count: int = 20
+    seed: int = 0
+    noise: bool = False
+    save: Path = Path("cases.jsonl")
+    model: str | None = None
+    base_url: str | None = None
+    adapter: str | None = None
+    cache: str | None = None
+    max_tokens: int = 4096
+
+
+def model_of(config: GenerateConfig) -> ModelSettings | None:
+    """Read how the model is reached; None for none. Raises UserError."""
+    if config.model is None:
+        return None
+    calls = config.model_dump(include={"base_url", "adapter", "cache", "max_tokens"})
+    return model_settings(config.model, **calls)
+
+
+def specification_of(config: GenerateConfig) -> Specification:
+    """Read what is to be generated. Raises UserError."""
+    apps = tuple(
+        name
+        for name, domain in APPS.items()
+        if config.app in (None, name) and config.domain in (None, domain)
+    )
+    if not apps:
+        known = ", ".join(f"{name} ({domain})" for name, domain in APPS.items())
+        asked = f"--app {config.app}" if config.app else f"--domain {config.domain}"
+        raise UserError(f"{asked}: there is no such application; choose from {known}")
+    wanted = config.model_dump(include={"scenario", "level", "count", "seed", "noise"})
+    return make_settings(Specification, {**wanted, "apps": apps, "vector": _vector(config.vector)})
+
+
+def _vector(text: str | None) -> Vector | None:
+    if text is None:
+        return None
+    grades = [int(part) if part in ("1", "2", "3") else 0 for part in text.split(",")]
+    if len(grades) != len(DIMENSIONS) or 0 in grades:
+        raise UserError(
+            f"--vector is {text!r}: give seven numbers from 1 to 3 for {', '.join(DIMENSIONS)}, "
+            "such as 3,1,2,3,2,3,2"
+        )
+    depth, breadth, interaction, visual, information, reasoning, risk = grades
+    return (depth, breadth, interaction, visual, information, reasoning, risk)
