@@ -27,9 +27,9 @@ import numpy as np
 
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
-from trajudge.judges.adapters.base import Sent
+from trajudge.judges.adapters.base import AdapterResponse
 from trajudge.judges.adapters.http import HttpAdapter
-from trajudge.judges.engine import Budget, Cache, Engine, Gate, Retry
+from trajudge.judges.engine import Budget, Cache, Engine, Limiter, Retry
 from trajudge.judges.model import Message, Request, Text
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +48,7 @@ class Round(NamedTuple):
 class TellingAdapter(HttpAdapter):
     """Says on standard output when a reply was read."""
 
-    async def send(self, request: Request) -> Sent:
+    async def send(self, request: Request) -> AdapterResponse:
         sent = await super().send(request)
         sys.stdout.write(READ + "\n")
         sys.stdout.flush()
@@ -61,7 +61,7 @@ async def ask_all(kind: type[HttpAdapter], url: str, cache: Path, kill: int) -> 
     engine = Engine(
         adapter,
         cache=Cache(cache),
-        gate=Gate(concurrency=QUESTIONS),
+        limiter=Limiter(concurrency=QUESTIONS),
         retry=Retry(np.random.default_rng(0)),
         budget=Budget(lambda model, usage: None),
     )

@@ -28,7 +28,7 @@ from trajudge.eval.data.journal import Journal
 from trajudge.eval.runs.jobs import Job
 from trajudge.eval.runs.workers import StopSignal, judge_all
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Gate, Retry
+from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Limiter, Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status, Usage
 from trajudge.judges.registry import make_judge, needs_of
@@ -78,7 +78,7 @@ async def judge(url: str, trajectories: list[Trajectory], concurrency: int, fold
     engines = Engines(
         {MODEL: adapter},
         cache=Cache(folder / "cache.db"),
-        gate=lambda: Gate(concurrency=concurrency),
+        limiter=lambda: Limiter(concurrency=concurrency),
         retry=Retry(np.random.default_rng(0)),
         budget=Budget(lambda model, usage: usage.input * 2.5e-6 + usage.output * 1e-5),
     )

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from trajudge.judges.providers import register_judges
 
 if TYPE_CHECKING:
-    from trajudge.judges.entry import Entry
+    from trajudge.judges.entry import JudgeEntry
 
 
-def _rule_judges() -> Mapping[str, Entry]:
+def _rule_judges() -> Mapping[str, JudgeEntry]:
     from trajudge.eval.rules_judge import ENTRIES  # noqa: PLC0415 - only where judges are listed
 
     return ENTRIES

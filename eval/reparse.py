@@ -145,7 +145,7 @@ async def _reparse(
     from trajudge.judges.judging import judge_trajectory  # noqa: PLC0415
     from trajudge.judges.model import Status  # noqa: PLC0415
     from trajudge.judges.replies.replay_client import NotRecorded, ReplayClient  # noqa: PLC0415
-    from trajudge.trajectories.needs import NOTHING  # noqa: PLC0415
+    from trajudge.trajectories.needs import NO_NEEDS  # noqa: PLC0415
 
     if judgment.status in (Status.PROVIDER_ERROR, Status.SKIPPED):
         return Reparsed(judgment, f"no whole set of replies ({judgment.status})")
@@ -155,7 +155,7 @@ async def _reparse(
     try:
         # What was shown is told by the recorded requests, pictures by their hash.
         found = await judge_trajectory(
-            judgment.judge, judge, trajectory, replay, judgment.sample, needs=NOTHING
+            judgment.judge, judge, trajectory, replay, judgment.sample, needs=NO_NEEDS
         )
     except NotRecorded as error:
         return Reparsed(judgment, str(error))

@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from trajudge.judges.entry import Entry
+from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.model import ModelClient, Skipped, Verdict
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import Needs
@@ -135,7 +135,7 @@ class WebArena:
 
 
 ENTRIES = {
-    "rules:verified": Entry(
+    "rules:verified": JudgeEntry(
         module=__name__,
         judge="Verified",
         options="VerifiedOptions",
@@ -143,7 +143,7 @@ ENTRIES = {
         summary="WebArena Verified's rules on the answer and the network trace",
         id_options=("mode",),
     ),
-    "rules:webarena": Entry(
+    "rules:webarena": JudgeEntry(
         module=__name__,
         judge="WebArena",
         options="WebArenaOptions",

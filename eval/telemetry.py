@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train, evaluate, print, write; the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.judges.methods.telemetry import FEATURES  # noqa: PLC0415 - --help needs none of these
+    from trajudge.judges.methods.telemetry_judge import FEATURES  # noqa: PLC0415 - --help needs none of these
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     for name in options.without:

@@ -13,9 +13,9 @@ from pathlib import Path
 import orjson
 
 from trajudge.eval.runs.settings import CallConfig
-from trajudge.judges.adapters.base import Adapter, TellsWindow
+from trajudge.judges.adapters.base import Adapter, ReportsContextWindow
+from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.errors import Unreachable
-from trajudge.judges.adapters.windows import Window
 from trajudge.judges.models.capabilities import capability, is_known
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
@@ -23,19 +23,21 @@ from trajudge.trajectories.util.errors import UserError
 FILE = "windows.json"
 
 
-def find_window(model: str, adapter: Adapter, calls: CallConfig, folder: Path) -> Window:
+def find_window(model: str, adapter: Adapter, calls: CallConfig, folder: Path) -> ContextWindow:
     """The window to cut prompts to; ``folder`` keeps what servers told.
 
     Raises UserError if nobody knows the model's window and its server cannot be reached.
     """
     if calls.context is not None:
-        return Window(tokens=calls.context, source="named")
-    table = Window(tokens=capability(model).context, source="table" if is_known(model) else "guess")
-    if not isinstance(adapter, TellsWindow):
+        return ContextWindow(tokens=calls.context, source="named")
+    table = ContextWindow(
+        tokens=capability(model).context, source="table" if is_known(model) else "guess"
+    )
+    if not isinstance(adapter, ReportsContextWindow):
         return table
     told, place = _read(folder), f"{adapter.endpoint} {model}"
     try:
-        found = adapter.told_window(model)
+        found = adapter.context_window(model)
     except Unreachable as failure:
         if place not in told and table.source == "guess" and not calls.dry_run:
             raise UserError(
@@ -48,8 +50,8 @@ def find_window(model: str, adapter: Adapter, calls: CallConfig, folder: Path) -
     return found or table
 
 
-def _window(told: object, table: Window) -> Window:
-    return Window.model_validate(told) if isinstance(told, dict) else table
+def _window(told: object, table: ContextWindow) -> ContextWindow:
+    return ContextWindow.model_validate(told) if isinstance(told, dict) else table
 
 
 def _read(folder: Path) -> dict[str, object]:
@@ -67,16 +69,16 @@ def _write(folder: Path, told: Mapping[str, object]) -> None:
         write_bytes(folder / FILE, orjson.dumps(told, option=orjson.OPT_INDENT_2))
 
 
-def recorded_windows(manifest: Mapping[str, object]) -> dict[str, Window]:
+def recorded_windows(manifest: Mapping[str, object]) -> dict[str, ContextWindow]:
     """Those of a run's manifest, none where it was recorded before windows were."""
     windows = manifest.get("windows")
     return {
-        str(model): Window.model_validate(window)
+        str(model): ContextWindow.model_validate(window)
         for model, window in (windows.items() if isinstance(windows, dict) else ())
     }
 
 
-def guesses(windows: Mapping[str, Window]) -> Iterator[str]:
+def guesses(windows: Mapping[str, ContextWindow]) -> Iterator[str]:
     """A sentence for every model whose window is a guess."""
     for model, window in windows.items():
         if window.source == "guess":

@@ -1,4 +1,4 @@
-"""What the register knows of a judge without importing it."""
+"""Registry entry of a judge: what is known of it without importing it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trajudge.trajectories.needs import Needs
 
 
 @dataclass(frozen=True)
-class Entry:
+class JudgeEntry:
     """``judge`` and ``options`` name a factory (options -> Judge) and its options' class, both in
     ``module``; ``id_options`` those that tell variants apart in the judge's id.
 
@@ -53,7 +53,7 @@ class Entry:
         return kind
 
     def needs_pictures(self, role: str, representation: str | None) -> bool:
-        """Whether the model of ``role`` ("judge" or one of ``models``) is shown screenshots.
+        """Tell whether the model of ``role`` ("judge" or one of ``models``) is shown screenshots.
         ``representation`` None: the default one."""
         shown = representation or next(iter(self.representations), "none")
         by_representation = self.pictures == "" and shown in ("screenshot", "both")

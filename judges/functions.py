@@ -13,16 +13,16 @@ from types import CodeType, FunctionType, MappingProxyType
 
 from pydantic import BaseModel
 
-from trajudge.judges.entry import Entry
+from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.model import Judge
 from trajudge.judges.plugins import check_needs
 from trajudge.trajectories.util.errors import UserError
 
 # Of this context alone: two calls that run at once may each have a judge of the same name.
-_GIVEN: ContextVar[Mapping[str, Entry]] = ContextVar("given", default=MappingProxyType({}))
+_GIVEN: ContextVar[Mapping[str, JudgeEntry]] = ContextVar("given", default=MappingProxyType({}))
 
 
-def given_entry(name: str) -> Entry | None:
+def given_entry(name: str) -> JudgeEntry | None:
     """Return the entry of a judge that was handed over, None if there is none of that name."""
     return _GIVEN.get().get(name)
 
@@ -36,7 +36,7 @@ def given_judges(
     A judge is named as its function is. Raises UserError for one that is no ``async def``, has a
     name that is ``taken``, or the name of another.
     """
-    entries: dict[str, Entry] = {}
+    entries: dict[str, JudgeEntry] = {}
     for judge in judges:
         name = _name(judge)
         if name in taken or name in entries:
@@ -49,14 +49,14 @@ def given_judges(
         _GIVEN.reset(token)
 
 
-def _entry(name: str, judge: Judge, needs_model: bool) -> Entry:
+def _entry(name: str, judge: Judge, needs_model: bool) -> JudgeEntry:
     if not any(map(inspect.iscoroutinefunction, (judge, getattr(judge, "__call__", None)))):  # noqa: B004
         raise UserError(
             f"the judge {name!r} is no coroutine function: write  async def {name}(trajectory, "
             "ask)  that returns a Verdict"
         )
     declared = getattr(judge, "needs", None)
-    return Entry(
+    return JudgeEntry(
         module="",
         judge=name,
         options="",

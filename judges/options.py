@@ -1,4 +1,5 @@
-"""A judge's options as a command line or a caller gives them, read as the judge's own class."""
+"""Options of a judge as a command line or a caller gives them, parsed into the judge's own
+class."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from trajudge.trajectories.util.errors import UserError
 
 
 def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:
-    """Options of a judge from ``NAME=VALUE`` on a command line. Raises UserError."""
+    """Parse options of a judge from ``NAME=VALUE`` on a command line. Raises UserError."""
     given: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -23,7 +24,8 @@ def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:
 
 
 def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> Record:
-    """``options`` as the judge's own class. Raises UserError for one that it does not take."""
+    """Parse ``options`` into the judge's own class. Raises UserError for one that it does not
+    take."""
     for option in options:
         if option not in kind.model_fields:
             takes = ", ".join(kind.model_fields) or "none"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
-from trajudge.judges.entry import Entry
+from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.old_names import understood
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.plugins import Door
@@ -28,14 +28,14 @@ def module_of(name: str) -> ModuleType | None:
     return DOOR.module(name, understood)
 
 
-def describe(name: str, module: ModuleType) -> Entry:
+def describe(name: str, module: ModuleType) -> JudgeEntry:
     """The entry of a user's judge. Raises UserError if the module holds none."""
     if not callable(getattr(module, "judge", None)):
         raise UserError(
             f"--judge {name}: defines no judge: write  async def judge(trajectory, ask)  that "
             "returns a Verdict"
         )
-    return Entry(
+    return JudgeEntry(
         module=module.__name__,
         judge="judge",
         options="Options" if hasattr(module, "Options") else "",

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trajudge.judges.entry import Entry
+    from trajudge.judges.entry import JudgeEntry
 
-PROVIDERS: list[Callable[[], Mapping[str, Entry]]] = []
+PROVIDERS: list[Callable[[], Mapping[str, JudgeEntry]]] = []
 
 
-def register_judges(provide: Callable[[], Mapping[str, Entry]]) -> None:
+def register_judges(provide: Callable[[], Mapping[str, JudgeEntry]]) -> None:
     """Add the entries that ``provide`` gives when the judges are first listed."""
     PROVIDERS.append(provide)

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from trajudge.judges import plugins
-from trajudge.judges.entry import Entry
+from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.functions import given_entry
 from trajudge.judges.model import Judge
 from trajudge.judges.options import read_options
@@ -27,18 +27,18 @@ from trajudge.trajectories.util.errors import UserError
 _METHODS = "trajudge.judges.methods"
 
 
-class _Register(Mapping[str, Entry]):
+class _Register(Mapping[str, JudgeEntry]):
     """The entries of ``judges.toml``, then those of the rooms that bring judges of their own."""
 
     @cached_property
-    def _entries(self) -> dict[str, Entry]:
+    def _entries(self) -> dict[str, JudgeEntry]:
         tables = tomllib.loads(files(__package__).joinpath("judges.toml").read_text("utf-8"))
         found = {name: _entry(**table) for name, table in tables.items()}
         for provide in PROVIDERS:
             found |= provide()
         return found
 
-    def __getitem__(self, name: str) -> Entry:
+    def __getitem__(self, name: str) -> JudgeEntry:
         return self._entries[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -48,16 +48,16 @@ class _Register(Mapping[str, Entry]):
         return len(self._entries)
 
 
-def _entry(module: str, judge: str, **fields: Any) -> Entry:
+def _entry(module: str, judge: str, **fields: Any) -> JudgeEntry:
     lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
     defaults = {"options": f"{judge}Options", "needs_model": True}
-    return Entry(module=f"{_METHODS}.{module}", judge=judge, **{**defaults, **fields, **lists})
+    return JudgeEntry(module=f"{_METHODS}.{module}", judge=judge, **{**defaults, **fields, **lists})
 
 
-JUDGES: Mapping[str, Entry] = _Register()
+JUDGES: Mapping[str, JudgeEntry] = _Register()
 
 
-def find_judge(name: str) -> Entry:
+def find_judge(name: str) -> JudgeEntry:
     """The entry of a judge: one of ours, a caller's function, of an installed package, or in a file
     (``path.py``).
     Raises UserError for a name that is not there."""
@@ -102,7 +102,7 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
     return _id(entry.label or name, entry, made), _made(entry, made)
 
 
-def _made(entry: Entry, options: Record) -> Judge:
+def _made(entry: JudgeEntry, options: Record) -> Judge:
     if entry.function is not None:
         return entry.function
     factory = getattr(import_module(entry.module), entry.judge)
@@ -120,7 +120,7 @@ def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:
     return check_needs(name, declared)
 
 
-def _id(name: str, entry: Entry, options: Record) -> str:
+def _id(name: str, entry: JudgeEntry, options: Record) -> str:
     """The name; the representation or variant always, other id options where they are not the
     default, other models where there are any."""
     parts = [name]

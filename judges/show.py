@@ -12,7 +12,7 @@ import yaml
 
 from trajudge.judges.cards import card_of
 from trajudge.judges.client import BaseClient, CallArgs
-from trajudge.judges.entry import Entry
+from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.model import Judge, Message, Picture, Reply
 from trajudge.judges.options import read_options
@@ -59,13 +59,13 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(name: str, entry: Entry, card: Card) -> Row:
+def _row(name: str, entry: JudgeEntry, card: Card) -> Row:
     shown = " or ".join(entry.representations)
     without = "steps" if entry.needs_model else "the run's record"
     return (name, shown or without, card.calls, card.scale, card.paper)
 
 
-def _options(name: str, entry: Entry, given: Mapping[str, Any]) -> Iterator[str]:
+def _options(name: str, entry: JudgeEntry, given: Mapping[str, Any]) -> Iterator[str]:
     kind = entry.options_class
     open_ = [key for key, field in kind.model_fields.items() if field.is_required()]
     if set(open_) - given.keys():

@@ -1,4 +1,4 @@
-"""Which trajectories a trained judge was trained on: its verdicts on them are no held-out ones."""
+"""Training sets of trained judges: their verdicts on these trajectories are not held out."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def key_hash(key: TrajectoryKey) -> str:
 
 
 def training_hashes(judge: object) -> frozenset[str] | None:
-    """The hashes of the judge's training set (of all members of a composed judge); None: it was
-    trained on trajectories that it does not name."""
+    """Return the hashes of the judge's training set (of all members of a composed judge); None: it
+    was trained on trajectories that it does not name."""
     found: frozenset[str] | None = getattr(judge, "training_keys", frozenset())
     return found
 
 
-def together(judges: Iterable[object]) -> frozenset[str] | None:
-    """The training sets of several judges as one; None where one of them is not known."""
+def combined_hashes(judges: Iterable[object]) -> frozenset[str] | None:
+    """Combine the training sets of several judges; None where one of them is not known."""
     each = [training_hashes(judge) for judge in judges]
     known = [hashes for hashes in each if hashes is not None]
     return frozenset().union(*known) if len(known) == len(each) else None

@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.hub.ahead import ahead
 from trajudge.trajectories.hub.client import FileUnavailable
 from trajudge.trajectories.hub.mirror import HubCopy
+from trajudge.trajectories.hub.prefetch import prefetch
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.loaders.agentrewardbench_screenshots import Screenshots
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.needs import ALL, EVERYTHING, NOTHING, Needs, Shown, last
+from trajudge.trajectories.needs import ALL, EVERYTHING, NO_NEEDS, Needs, Shown, last
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
@@ -128,7 +128,7 @@ def fetched(
 def _fetched(copy: HubCopy, wanted: list[Row], needs: Needs, progress: Progress) -> Loaded:
     found = Screenshots(copy.folder)
     with progress:
-        for row, path in ahead(lambda row: _fetch_trajectory(copy, row, needs), wanted):
+        for row, path in prefetch(lambda row: _fetch_trajectory(copy, row, needs), wanted):
             progress.advance()
             result: Trajectory | Unreadable | None
             if isinstance(path, FileUnavailable):
@@ -137,7 +137,7 @@ def _fetched(copy: HubCopy, wanted: list[Row], needs: Needs, progress: Progress)
                 reason = f"is not in the dataset {copy.repo} at revision {copy.revision}"
                 result = Unreadable(row.path, reason, row.key)
             else:
-                source = agentrewardbench.Source(path, row.key, row.task_id, row.experiment)
+                source = agentrewardbench.TrajectoryFile(path, row.key, row.task_id, row.experiment)
                 result = agentrewardbench.read_file(source, found)
             if result is not None:
                 yield result
@@ -179,7 +179,7 @@ def download(
 ) -> list[FileUnavailable]:
     """Fetches everything that ``what`` names for the rows; ``judges`` empty means all of them.
     Gives what could not be had."""
-    needs = Needs(screenshots=screenshots) if "screenshots" in what else NOTHING
+    needs = Needs(screenshots=screenshots) if "screenshots" in what else NO_NEEDS
     jobs: list[Callable[[], object]] = []
     if {"trajectories", "screenshots"} & set(what):
         jobs += [partial(_fetch_trajectory, copy, row, needs) for row in wanted]
@@ -187,7 +187,7 @@ def download(
         jobs += [partial(copy.get, path) for path in _judgment_paths(copy, wanted, judges)]
     failed = []
     with Progress(copy, len(jobs)) as progress:
-        for _, found in ahead(_tried, jobs):
+        for _, found in prefetch(_tried, jobs):
             progress.advance()
             if isinstance(found, FileUnavailable):
                 failed.append(found)

@@ -80,7 +80,7 @@ class Needs(Record):
         return sorted({step for shown in self.screenshots for step in shown.steps(recorded)})
 
 
-NOTHING = Needs()
+NO_NEEDS = Needs()
 EVERYTHING = Needs(screenshots=ALL, trees=ALL, goal_images=True, answer=True)
 
 

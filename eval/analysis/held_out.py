@@ -13,11 +13,11 @@ from trajudge.annotations import primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from trajudge.eval.data.inputs import find_source, open_spec
 from trajudge.eval.reporting.formatting import benchmark_name
-from trajudge.judges.methods.telemetry import ended_by_environment, features
+from trajudge.judges.methods.telemetry_judge import ended_by_environment, features
 from trajudge.judges.methods.telemetry_training import fit, folds_of
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.needs import NOTHING
+from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.trajectories.util.errors import UserError
 
 _RESAMPLES = 100
@@ -65,7 +65,7 @@ def read_labelled(data: str | None, annotations: str | None) -> Labelled:
     source = find_source(data, annotations)
     labels = primary_labels(source.annotations)
     found = []
-    for item in open_source(open_spec(source.spec), labels.__contains__, NOTHING):
+    for item in open_source(open_spec(source.spec), labels.__contains__, NO_NEEDS):
         if not isinstance(item, Trajectory) or not any(step.action for step in item.steps):
             continue
         label = labels.get(item.key)

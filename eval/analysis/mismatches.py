@@ -12,7 +12,7 @@ from trajudge.eval.scoring.observations import answered, one_per_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
-from trajudge.trajectories.needs import NOTHING
+from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.trajectories.util.errors import UserError
 
 LAST_STEPS = 3
@@ -101,7 +101,7 @@ def _wrong(judgments: Iterable[Judgment], labels: Labels) -> list[Judgment]:
 def _trajectories(keys: set[TrajectoryKey], data: Sequence[str]) -> dict[TrajectoryKey, Trajectory]:
     found: dict[TrajectoryKey, Trajectory] = {}
     for spec in data:
-        for item in open_source(open_spec(spec), keys.__contains__, NOTHING):
+        for item in open_source(open_spec(spec), keys.__contains__, NO_NEEDS):
             if isinstance(item, Trajectory) and item.key in keys:
                 found.setdefault(item.key, item)
     return found

@@ -22,7 +22,7 @@ from trajudge.eval.scoring.compute import OVERALL, one_per_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.needs import NOTHING
+from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.trajectories.util.errors import UserError
 
 OFFICIAL = "the official reward"
@@ -150,7 +150,7 @@ def _evidence(cases: Sequence[Case], data: Sequence[str]) -> list[Case]:
     wanted = {case.key for case in cases}
     known: dict[TrajectoryKey, Trajectory] = {}
     for spec in data if wanted else ():
-        for item in open_source(spec, wanted.__contains__, NOTHING):
+        for item in open_source(spec, wanted.__contains__, NO_NEEDS):
             if isinstance(item, Trajectory):
                 known.setdefault(item.key, item)
     return [with_evidence(case, known[case.key]) if case.key in known else case for case in cases]

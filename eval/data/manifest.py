@@ -12,7 +12,7 @@ import orjson
 from pydantic import Field, JsonValue
 
 from trajudge.eval.data.run_folder import JUDGMENTS, MANIFEST, read_manifest, write_manifest
-from trajudge.judges.adapters.windows import Window
+from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
@@ -43,7 +43,7 @@ class RunManifest(Record):
     revision: str | None = None
     annotations: str | None = None
     selection: dict[str, JsonValue] = Field(default_factory=dict)
-    windows: dict[str, Window] = added(default_factory=dict)
+    windows: dict[str, ContextWindow] = added(default_factory=dict)
     protocol: str = "default"
     version: str
     sent: list[dict[str, JsonValue]] = added(default_factory=list)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trajudge.eval.runs.members import MEMBER, member_fields, named_members
-from trajudge.judges.entry import Entry
+from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.registry import check_representation, find_judge
 from trajudge.trajectories.util.errors import UserError
 
@@ -42,7 +42,7 @@ def judge_options(config: JudgeConfig, model: ModelHandle | None) -> dict[str, A
 
 
 def _composed(
-    config: JudgeConfig, entry: Entry, model: ModelHandle | None, given: dict[str, Any]
+    config: JudgeConfig, entry: JudgeEntry, model: ModelHandle | None, given: dict[str, Any]
 ) -> dict[str, Any]:
     """An option that the composed judge does not take itself is its members'."""
     own = entry.options_class.model_fields
@@ -73,7 +73,7 @@ def _given(config: JudgeConfig) -> dict[str, Any]:
 
 
 def _check_models(
-    config: JudgeConfig, entry: Entry, model: ModelHandle, representation: str | None
+    config: JudgeConfig, entry: JudgeEntry, model: ModelHandle, representation: str | None
 ) -> None:
     """Raises UserError for a model that the judge has no use for, or that lacks what it needs."""
     for role in model.others:

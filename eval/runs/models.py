@@ -17,8 +17,8 @@ from trajudge.eval.runs.members import MEMBER, member_models
 from trajudge.eval.runs.settings import ROLES, CallConfig, JudgeConfig
 from trajudge.eval.windows import find_window
 from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.routing import make_adapter
-from trajudge.judges.adapters.windows import Window
 from trajudge.judges.engine import (
     Budget,
     Cache,
@@ -26,14 +26,14 @@ from trajudge.judges.engine import (
     DryRunRoute,
     EngineClient,
     Engines,
-    Gate,
+    Limiter,
     ModelRoute,
     Payments,
     Retry,
 )
 from trajudge.judges.model import Picture, Request, Text, Usage
 from trajudge.judges.models.capabilities import Capability, capability
-from trajudge.judges.models.prices import Prices, load_prices
+from trajudge.judges.models.prices import PriceTable, load_prices
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.pictures import ImageLimits
 from trajudge.trajectories.tokens import (
@@ -63,9 +63,9 @@ class ModelHandle:
     model: str
     adapter: Adapter
     known: Capability
-    window: Window
+    window: ContextWindow
     parameters: Mapping[str, JsonValue]
-    prices: Prices
+    prices: PriceTable
     calls: CallConfig
     others: Mapping[str, ModelHandle] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ class ModelHandle:
         }
 
     @property
-    def windows(self) -> dict[str, Window]:
+    def windows(self) -> dict[str, ContextWindow]:
         """Of all models, by name."""
         return {model: handle.window for model, handle in self.handles.items()}
 
@@ -178,7 +178,7 @@ class ModelHandle:
         return Engines(
             {model: handle.adapter for model, handle in self.handles.items()},
             cache=self.open_cache(),
-            gate=lambda: Gate(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm),
+            limiter=lambda: Limiter(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm),
             retry=Retry(np.random.default_rng(calls.seed)),
             budget=budget,
         )

@@ -76,11 +76,11 @@ def show(
 def _export(planned: PlannedRun, folder: Path, judgments: Sequence[Judgment]) -> None:
     from trajudge.eval.data.export import ExportSettings, export  # noqa: PLC0415
     from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
-    from trajudge.trajectories.needs import NOTHING  # noqa: PLC0415
+    from trajudge.trajectories.needs import NO_NEEDS  # noqa: PLC0415
 
     plan = planned.plan
     keys = set(plan.keys)
-    read = plan.source.read(keys.__contains__, NOTHING)
+    read = plan.source.read(keys.__contains__, NO_NEEDS)
     representation = plan.manifest.options.get("representation")
     settings = ExportSettings(
         model=planned.config.model or planned.config.judge,

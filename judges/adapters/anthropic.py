@@ -18,8 +18,10 @@ _TAKEN = {"max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "thin
 
 
 class AnthropicAdapter(ProviderAdapter):
-    """Messages. Parameters that the protocol does not know (``seed``, ``logprobs``) are left out,
-    as ``Reply.parameters`` shows; a JSON schema in ``response_format`` goes under its name here.
+    """Anthropic's messages protocol.
+
+    Parameters that the protocol does not know (``seed``, ``logprobs``) are left out, as
+    ``Reply.parameters`` shows; a JSON schema in ``response_format`` goes under its name here.
     """
 
     name = "anthropic"
@@ -42,7 +44,8 @@ class AnthropicAdapter(ProviderAdapter):
         return wanted
 
     def _prompt(self, request: Request) -> dict[str, Any]:
-        """The system prompt apart, its last block marked if it is long enough to be cached."""
+        """Return the messages and the system prompt apart, its last block marked if it is long
+        enough to be cached."""
         system = [
             self._part(part)
             for message in request.messages
@@ -65,7 +68,7 @@ class AnthropicAdapter(ProviderAdapter):
         return {"type": "image", "source": self._source(part)}
 
     def _source(self, picture: Picture) -> dict[str, Any]:
-        data = self._encoded.string(picture)
+        data = self._images.string(picture)
         return {"type": "base64", "media_type": picture.media_type, "data": data}
 
     def _read(self, content: dict[str, Any]) -> Reply:
@@ -73,7 +76,7 @@ class AnthropicAdapter(ProviderAdapter):
 
 
 def _output_config(response_format: JsonValue) -> dict[str, JsonValue]:
-    """The schema of chat completions' ``response_format`` as the messages protocol takes it."""
+    """Translate the schema of chat completions' ``response_format`` to the messages protocol."""
     if not isinstance(response_format, dict):
         return {}
     described = response_format.get("json_schema")
@@ -83,7 +86,7 @@ def _output_config(response_format: JsonValue) -> dict[str, JsonValue]:
 
 
 def read_message(content: dict[str, Any], *, where: str) -> Reply:
-    """The Reply in a decoded message.
+    """Parse the Reply in a decoded message.
 
     Raises BadReply without the protocol's fields or its end (``pause_turn``, none), and
     ContextOverflow if the window was full before the answer ended.

@@ -1,4 +1,4 @@
-"""What every adapter is: a Request goes in, a Reply and the told limits come out."""
+"""Interface of the adapters: a Request goes in, a Reply and the reported rate limits come out."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ from trajudge.judges.model import Reply, Request
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.judges.adapters.windows import Window
+    from trajudge.judges.adapters.context_windows import ContextWindow
 
-__all__ = ["Adapter", "RateHeaders", "Sent", "TellsWindow", "clean_url", "key_from"]
+__all__ = [
+    "Adapter",
+    "AdapterResponse",
+    "RateHeaders",
+    "ReportsContextWindow",
+    "clean_url",
+    "key_from",
+]
 
 
-class Sent(NamedTuple):
-    """A reply, and the limits that came with it."""
+class AdapterResponse(NamedTuple):
+    """A reply, and the rate limits that came with it."""
 
     reply: Reply
     limits: RateHeaders | None = None
@@ -33,22 +40,24 @@ class Adapter(Protocol):
     name: str
     endpoint: str
 
-    async def send(self, request: Request) -> Sent: ...
+    async def send(self, request: Request) -> AdapterResponse: ...
 
     async def close(self) -> None: ...
 
 
 @runtime_checkable
-class TellsWindow(Protocol):
+class ReportsContextWindow(Protocol):
     """An adapter whose server, or package, knows how many tokens a model's window holds."""
 
-    def told_window(self, model: str) -> Window | None:
-        """The window, None where it is not told. Raises Unreachable if nobody answers."""
+    def context_window(self, model: str) -> ContextWindow | None:
+        """Return the window, None where it is not reported. Raises Unreachable if nobody
+        answers."""
         ...
 
 
 def clean_url(url: str) -> str:
-    """``url`` without a trailing slash, query or credentials, so that it may be shown and hashed.
+    """Return ``url`` without a trailing slash, query or credentials, so that it may be shown and
+    hashed.
 
     Raises UserError if it is no http(s) URL.
     """
@@ -65,7 +74,7 @@ def clean_url(url: str) -> str:
 
 
 def key_from(variable: str, *, own_service: bool, model: str) -> str:
-    """The key in the environment. Another server than the provider's may go without one.
+    """Return the key in the environment. Another server than the provider's may go without one.
 
     Raises UserError naming the variable if the provider's own service needs it.
     """

@@ -1,4 +1,4 @@
-"""What can go wrong with a call to a model, whatever the SDK.
+"""Errors of a call to a model, the same for every SDK.
 
 ::
 
@@ -27,16 +27,17 @@ from trajudge.judges.model import Usage
 
 
 class CallFailed(Exception):
-    """A call that gave no reply. ``str()`` is one sentence without keys or page text.
+    """A call without a reply. ``str()`` is one sentence without keys or page text.
 
-    ``usage`` is what the server billed all the same, where its answer told.
+    ``usage`` is what the server billed all the same, where its answer reports it.
     """
 
     usage: Usage | None = None
 
 
 class Retryable(CallFailed):
-    """May succeed later; ``retry_after`` in seconds and ``limits`` where the provider told them."""
+    """May succeed later; ``retry_after`` in seconds and ``limits`` where the provider reported
+    them."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class BadReply(Retryable):
 
 
 class Final(CallFailed):
-    """Asking again changes nothing."""
+    """The same request will fail again."""
 
 
 class ContextOverflow(Final):
@@ -78,8 +79,8 @@ class Refused(Final):
 
 
 class Blocked(Refused):
-    """A firewall's page. The same page may be about the sender, so it is never kept: the next
-    run asks again."""
+    """A firewall's page. The same page may be about the sender, so it is never kept: the next run
+    asks again."""
 
 
 class BadRequest(Final):
@@ -87,11 +88,11 @@ class BadRequest(Final):
 
 
 class Forbidden(Final):
-    """403: the key may lack a right, which shows when every request is answered so."""
+    """403: the key may lack a right, which shows when every request gets this answer."""
 
 
 class NoAccess(Final):
-    """The key, the account or the model is wrong, and so every request of the run."""
+    """The key, the account or the model is wrong, and so is every request of the run."""
 
 
 class AuthFailed(NoAccess):

@@ -11,7 +11,7 @@ from urllib.request import getproxies, proxy_bypass
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
 from trajudge.judges.adapters.protocols.json_body import json_bytes, json_object
-from trajudge.judges.adapters.sdk import Answered, no_answer
+from trajudge.judges.adapters.sdk import HttpResult, no_answer
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -22,8 +22,8 @@ KEEPALIVE = 4.0
 
 
 class HttpAdapter(OpenAIAdapter):
-    """What the openai adapter is, on another wire: models, parameters, errors and endpoint (so
-    also the cache's replies) are the same."""
+    """The openai adapter over another transport: models, parameters, errors and endpoint (and
+    therefore the cache's replies) are the same."""
 
     name = "http"
 
@@ -44,7 +44,7 @@ class HttpAdapter(OpenAIAdapter):
             headers={"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"},
         )
 
-    async def _post(self, body: dict[str, Any]) -> Answered:
+    async def _post(self, body: dict[str, Any]) -> HttpResult:
         import aiohttp  # noqa: PLC0415
 
         try:
@@ -55,8 +55,8 @@ class HttpAdapter(OpenAIAdapter):
             raise no_answer(error, self._where) from None
         headers = {name.lower(): value for name, value in response.headers.items()}
         if response.status != 200:
-            return Answered(response.status, {}, read_error(content), headers)
-        return Answered(200, json_object(content, self._where), ErrorBody(), headers)
+            return HttpResult(response.status, {}, read_error(content), headers)
+        return HttpResult(200, json_object(content, self._where), ErrorBody(), headers)
 
     async def close(self) -> None:
         if "_session" in self.__dict__:
@@ -64,9 +64,9 @@ class HttpAdapter(OpenAIAdapter):
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for ``url`` (``HTTPS_PROXY``, ``NO_PROXY``, ...).
+    """Return the proxy that the environment names for ``url`` (``HTTPS_PROXY``, ``NO_PROXY``, ...).
 
-    Asked once: aiohttp's own reading of the environment is done again for every request.
+    Called once: aiohttp would read the environment again for every request.
     """
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):

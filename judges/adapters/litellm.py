@@ -13,7 +13,8 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any
 
-from trajudge.judges.adapters.base import Sent, clean_url
+from trajudge.judges.adapters.base import AdapterResponse, clean_url
+from trajudge.judges.adapters.context_windows import ContextWindow, ask_server
 from trajudge.judges.adapters.errors import (
     AuthFailed,
     BadReply,
@@ -23,11 +24,11 @@ from trajudge.judges.adapters.errors import (
     Unreachable,
 )
 from trajudge.judges.adapters.litellm_errors import (
-    Said,
+    ServerAnswer,
     ended_without_word,
     is_unreached,
     own_kind,
-    said_by,
+    server_answer,
     unread_completion,
 )
 from trajudge.judges.adapters.overflow import with_numbers
@@ -37,10 +38,9 @@ from trajudge.judges.adapters.protocols.failures import failure
 from trajudge.judges.adapters.protocols.headers import rate_headers
 from trajudge.judges.adapters.protocols.json_body import storable
 from trajudge.judges.adapters.sdk import host_of, root_cause
-from trajudge.judges.adapters.windows import Window, ask_server
 from trajudge.judges.model import Picture, Reply, Request
 from trajudge.judges.models.capabilities import capability, is_known
-from trajudge.judges.models.parameters import Learned
+from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
 from trajudge.trajectories.util.errors import MissingExtra
 
 # In the words of many providers' own code: litellm gives some of them as a 500, not as a 401.
@@ -54,9 +54,10 @@ _SENTENCES: dict[type[CallFailed], str] = {
 
 
 class LiteLLMAdapter:
-    """``timeout`` in seconds for one attempt; keys as litellm reads them from the environment.
+    """Adapter of litellm.
 
-    Raises MissingExtra if litellm is not installed.
+    ``timeout`` in seconds for one attempt; keys as litellm reads them from the environment. Raises
+    MissingExtra if litellm is not installed.
     """
 
     name = "litellm"
@@ -77,7 +78,7 @@ class LiteLLMAdapter:
         self.endpoint = self._url or self.name
         self._model, self._provider = model, model.partition("/")[0]
         self._timeout = timeout
-        self._learned = Learned()
+        self._unsupported = UnsupportedParameters()
 
     @cached_property
     def _sdk(self) -> ModuleType:
@@ -93,31 +94,32 @@ class LiteLLMAdapter:
 
     @cached_property
     def _base_error(self) -> type[Exception]:
-        """All of litellm's errors are made from those of the openai SDK."""
+        """Base class of litellm's errors: they are made from those of the openai SDK."""
         import openai  # noqa: PLC0415
 
         return openai.OpenAIError
 
-    def told_window(self, model: str) -> Window | None:
-        """By the server that the user named; else by litellm's own table, where ours has none."""
+    def context_window(self, model: str) -> ContextWindow | None:
+        """Return the window: of the server that the user named, else of litellm's own table, where
+        ours has none."""
         if self._url is not None:
             key = str(self._server()["api_key"])
             tokens = ask_server(self._url, model.partition("/")[2] or model, key)
-            return Window(tokens=tokens, source="server") if tokens else None
+            return ContextWindow(tokens=tokens, source="server") if tokens else None
         if is_known(model):
             return None
         entry = self._sdk.model_cost.get(model) or {}
         tokens = entry.get("max_input_tokens") or entry.get("max_tokens")
-        return Window(tokens=tokens, source="litellm") if isinstance(tokens, int) else None
+        return ContextWindow(tokens=tokens, source="litellm") if isinstance(tokens, int) else None
 
-    async def send(self, request: Request) -> Sent:
+    async def send(self, request: Request) -> AdapterResponse:
         messages = [turn(message, _data_url) for message in request.messages]
         wanted = dict(request.parameters)
         if not capability(request.model).temperature:
             wanted.pop("temperature", None)
         started = perf_counter()
         while True:
-            parameters = self._learned.apply(request.model, wanted)
+            parameters = self._unsupported.apply(request.model, wanted)
             try:
                 content, told = await self._complete(request.model, messages, parameters)
                 break
@@ -125,18 +127,18 @@ class LiteLLMAdapter:
                 if unread := unread_completion(error, self._where):
                     content, told = unread, {}
                     break
-                said = said_by(error)
-                if not self._learned.learn(request.model, said.status, said.error, parameters):
+                said = server_answer(error)
+                if not self._unsupported.learn(request.model, said.status, said.error, parameters):
                     raise (self._without_key(said.error) or self._mapped(error, said)) from None
         reply = self._read(content)
         seconds = perf_counter() - started
         reply = reply.model_copy(update={"seconds": seconds, "parameters": parameters})
-        return Sent(reply, rate_headers(told))
+        return AdapterResponse(reply, rate_headers(told))
 
     async def _complete(
         self, model: str, messages: list[dict[str, Any]], parameters: dict[str, Any]
     ) -> tuple[dict[str, Any], Mapping[str, str]]:
-        """One attempt: the completion as litellm gives it, and the headers."""
+        """Make one attempt; return the completion as litellm gives it, and the headers."""
         heard: list[object] = []
 
         def listen(details: Mapping[str, Any]) -> None:
@@ -166,7 +168,7 @@ class LiteLLMAdapter:
             await self._sdk.close_litellm_async_clients()
 
     def _server(self) -> dict[str, Any]:
-        """A server named by the user may go without a key."""
+        """Return the arguments of a server named by the user, which may go without a key."""
         if self._url is None:
             return {}
         return {"api_base": self._url, "api_key": os.environ.get(self._key_variable()) or "none"}
@@ -175,7 +177,8 @@ class LiteLLMAdapter:
         return f"{self._provider.upper()}_API_KEY"
 
     def _without_key(self, said: ErrorBody) -> AuthFailed | None:
-        """The error to raise if this one came for want of a key, naming what is not set."""
+        """Return the error for a missing key, naming what is not set; None if the key is not the
+        reason."""
         if self._url or not _NO_KEY.search(said.message):
             return None
         missing = self._sdk.validate_environment(self._model).get("missing_keys")
@@ -183,8 +186,8 @@ class LiteLLMAdapter:
             return None
         return AuthFailed(f"{self._where} needs a key, and nothing is set of {', '.join(missing)}")
 
-    def _mapped(self, error: Exception, said: Said) -> CallFailed:
-        """One of our errors for one of litellm's."""
+    def _mapped(self, error: Exception, said: ServerAnswer) -> CallFailed:
+        """Map one of litellm's errors to one of ours."""
         if kind := own_kind(error, said, self._sdk.exceptions):
             sentence = f"{self._where} {_SENTENCES[kind]}"
             message = said.error.message if kind is ContextOverflow else ""

@@ -1,4 +1,4 @@
-"""What stands behind an error of litellm: the server's own answer, which litellm words anew."""
+"""Server's own answer behind an error of litellm, which litellm rewords."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from trajudge.judges.adapters.sdk import causes
 _NO_CONNECTION = re.compile(r"Connection error|Cannot connect to host")
 
 
-class Said(NamedTuple):
-    """What the server answered; ``is_whole``: its body itself, not litellm's words for it."""
+class ServerAnswer(NamedTuple):
+    """Status, error and headers of an answer; ``is_whole``: its body itself, not litellm's words
+    for it."""
 
     status: int
     error: ErrorBody
@@ -32,22 +33,24 @@ class Said(NamedTuple):
     is_whole: bool
 
 
-def said_by(error: Exception) -> Said:
-    """The server's own answer if it is anywhere behind litellm's error."""
+def server_answer(error: Exception) -> ServerAnswer:
+    """Find the server's own answer if it is anywhere behind litellm's error."""
     for cause in causes(error):
         response: Any = getattr(cause, "response", None)
         body, status = getattr(response, "content", b""), getattr(response, "status_code", 0)
         if isinstance(body, bytes) and body and status >= 400:
             headers = {name.lower(): value for name, value in response.headers.items()}
-            return Said(status, read_error(body), headers, is_whole=True)
+            return ServerAnswer(status, read_error(body), headers, is_whole=True)
     told: Any = getattr(error, "litellm_response_headers", None)
     told = told or getattr(getattr(error, "response", None), "headers", None) or {}
     status = int(getattr(error, "status_code", 0) or 500)
-    return Said(status, ErrorBody(str(getattr(error, "message", error))), told, is_whole=False)
+    return ServerAnswer(
+        status, ErrorBody(str(getattr(error, "message", error))), told, is_whole=False
+    )
 
 
-def own_kind(error: Exception, said: Said, kinds: Any) -> type[CallFailed] | None:
-    """The error that litellm's class alone tells, where the server's own words tell none.
+def own_kind(error: Exception, said: ServerAnswer, kinds: Any) -> type[CallFailed] | None:
+    """Return our error for litellm's class, where the server's own words tell none.
 
     ``kinds`` is litellm's module of exceptions.
     """
@@ -62,8 +65,8 @@ def own_kind(error: Exception, said: Said, kinds: Any) -> type[CallFailed] | Non
     return next((ours for ours, theirs in classes if isinstance(error, theirs)), None)
 
 
-def is_unreached(error: Exception, said: Said, kinds: Any) -> bool:
-    """Whether no server answered."""
+def is_unreached(error: Exception, said: ServerAnswer, kinds: Any) -> bool:
+    """Tell whether no server answered."""
     if said.is_whole:
         return False
     words = said.error.message
@@ -71,7 +74,7 @@ def is_unreached(error: Exception, said: Said, kinds: Any) -> bool:
 
 
 def unread_completion(error: Exception, where: str) -> dict[str, Any] | None:
-    """The completion that litellm could not decode: Python keeps the body in the error."""
+    """Return the completion that litellm could not decode: Python keeps the body in the error."""
     for cause in causes(error):
         if isinstance(cause, UnicodeDecodeError | JSONDecodeError):
             body = cause.doc if isinstance(cause, JSONDecodeError) else cause.object
@@ -81,8 +84,8 @@ def unread_completion(error: Exception, where: str) -> dict[str, Any] | None:
 
 
 def ended_without_word(original: object) -> bool:
-    """Whether the completion as the server sent it has no finish reason, where litellm would say
-    ``stop``."""
+    """Tell whether the completion as the server sent it has no finish reason, where litellm would
+    say ``stop``."""
     content = _completion(original, "") if isinstance(original, str) else None
     choices = content.get("choices") if content else None
     first = choices[0] if isinstance(choices, list) and choices else None

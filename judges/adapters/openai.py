@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 import orjson
 from pydantic import JsonValue
 
+from trajudge.judges.adapters.context_windows import ContextWindow, ask_server
 from trajudge.judges.adapters.protocols.chat import read_chat, turn
 from trajudge.judges.adapters.provider import ProviderAdapter
-from trajudge.judges.adapters.windows import Window, ask_server
 from trajudge.judges.model import Picture, Reply, Request
 from trajudge.judges.models.capabilities import capability
 
@@ -31,12 +31,12 @@ class OpenAIAdapter(ProviderAdapter):
     def _root(url: str) -> str:
         return url if urlsplit(url).path else url + "/v1"
 
-    def told_window(self, model: str) -> Window | None:
-        """Of any server but OpenAI's own, whose list of models has no windows."""
+    def context_window(self, model: str) -> ContextWindow | None:
+        """Return the window of any server but OpenAI's own, whose list of models has no windows."""
         if self._url == self.own_url:
             return None
         tokens = ask_server(self._url, model, self._key)
-        return Window(tokens=tokens, source="server") if tokens else None
+        return ContextWindow(tokens=tokens, source="server") if tokens else None
 
     def _wanted(self, request: Request) -> dict[str, JsonValue]:
         wanted = dict(request.parameters)
@@ -48,7 +48,7 @@ class OpenAIAdapter(ProviderAdapter):
         return {"messages": [turn(message, self._url_of) for message in request.messages]}
 
     def _url_of(self, picture: Picture) -> orjson.Fragment:
-        return self._encoded.string(picture, f"data:{picture.media_type};base64,")
+        return self._images.string(picture, f"data:{picture.media_type};base64,")
 
     def _read(self, content: dict[str, Any]) -> Reply:
         return read_chat(content, where=self._where, key_variable=self.key_variable)

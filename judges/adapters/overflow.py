@@ -1,5 +1,5 @@
-"""The numbers in the words with which a server refuses a prompt that is too long: those of OpenAI,
-Anthropic, Gemini, Mistral, Cohere, vLLM, llama.cpp and Text Generation Inference."""
+"""Numbers in the messages of servers that refuse a prompt as too long: those of OpenAI, Anthropic,
+Gemini, Mistral, Cohere, vLLM, llama.cpp and Text Generation Inference."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 
-class TooLong(NamedTuple):
-    """What a refusal says in tokens: the ``window``, the ``prompt`` as the server counted it, and
-    what it set aside for the ``reply``; None for what it does not say."""
+class OverflowNumbers(NamedTuple):
+    """Numbers of a refusal in tokens: the ``window``, the ``prompt`` as the server counted it, and
+    what it reserved for the ``reply``; None for what it does not say."""
 
     window: int | None = None
     prompt: int | None = None
@@ -46,15 +46,15 @@ _REPLY = (
 )
 
 
-def too_long(message: str) -> TooLong:
-    """The numbers in a server's words about a prompt that is too long."""
-    return TooLong(*(_first(message, kind) for kind in (_WINDOW, _PROMPT, _REPLY)))
+def overflow_numbers(message: str) -> OverflowNumbers:
+    """Parse the numbers in a server's message about a prompt that is too long."""
+    return OverflowNumbers(*(_first(message, kind) for kind in (_WINDOW, _PROMPT, _REPLY)))
 
 
 def with_numbers(said: str, message: str) -> str:
-    """``said``, which shows a server's ``message`` cut, with the numbers that it lacks."""
-    told = too_long(message)
-    if too_long(said) == told:
+    """Append to ``said``, which shows a server's ``message`` cut, the numbers that it lacks."""
+    told = overflow_numbers(message)
+    if overflow_numbers(said) == told:
         return said
     numbers = (
         ("maximum context length is {} tokens", told.window),

@@ -1,5 +1,5 @@
-"""What the adapters of OpenAI's and Anthropic's protocols have in common: where they send and with
-which key, the SDK's client, and that a parameter which a model refused is not sent again."""
+"""Common base of the adapters of OpenAI's and Anthropic's protocols: address and key, the SDK's
+client, and that a parameter which a model refused is not sent again."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Any, ClassVar
 from pydantic import JsonValue
 
 from trajudge.judges.adapters import sdk as sdks
-from trajudge.judges.adapters.base import Sent, clean_url, key_from
+from trajudge.judges.adapters.base import AdapterResponse, clean_url, key_from
 from trajudge.judges.adapters.protocols.failures import failure
 from trajudge.judges.adapters.protocols.headers import rate_headers
 from trajudge.judges.model import Reply, Request
 from trajudge.judges.models.capabilities import capability
-from trajudge.judges.models.parameters import Learned
+from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
 
 
 class ProviderAdapter(ABC):
-    """``timeout`` in seconds for one attempt. Raises UserError if the key of the provider's own
-    service is missing.
+    """Adapter of a provider with an SDK of its own.
 
-    ``package`` is the SDK's, and the endpoint's name where the provider's own service answers;
-    ``client`` the SDK's class; ``path`` where requests go below the URL; ``required`` are the
-    parameters that the protocol never does without.
+    ``timeout`` in seconds for one attempt. Raises UserError if the key of the provider's own
+    service is missing. ``package`` is the SDK's, and the endpoint's name where the provider's own
+    service answers; ``client`` the SDK's class; ``path`` where requests go below the URL;
+    ``required`` are the parameters that the protocol never does without.
     """
 
     name: str
@@ -59,38 +59,40 @@ class ProviderAdapter(ABC):
         )
         self._timeout = timeout
         self._max_connections = max_connections
-        self._encoded = sdks.Encoded()
-        self._learned = Learned()
+        self._images = sdks.ImageBase64Cache()
+        self._unsupported = UnsupportedParameters()
 
     @staticmethod
     @abstractmethod
     def _root(url: str) -> str:
-        """The URL that ``path`` is put behind, however the user wrote it."""
+        """Return the URL that ``path`` is appended to, however the user wrote it."""
 
     @abstractmethod
     def _wanted(self, request: Request) -> dict[str, JsonValue]:
-        """The request's parameters as the protocol names them."""
+        """Return the request's parameters as the protocol names them."""
 
     @abstractmethod
     def _prompt(self, request: Request) -> dict[str, Any]:
-        """The messages as the body holds them."""
+        """Return the messages as the body holds them."""
 
     @abstractmethod
     def _read(self, content: dict[str, Any]) -> Reply:
-        """The answer in the body of a 200. Raises CallFailed."""
+        """Parse the answer in the body of a 200. Raises CallFailed."""
 
-    async def send(self, request: Request) -> Sent:
+    async def send(self, request: Request) -> AdapterResponse:
         wanted, prompt = self._wanted(request), self._prompt(request)
         if not capability(request.model).temperature:
             wanted.pop("temperature", None)
         started = perf_counter()
         while True:
-            parameters = self._learned.apply(request.model, wanted)
+            parameters = self._unsupported.apply(request.model, wanted)
             answered = await self._post({"model": request.model, **prompt, **parameters})
             if answered.status == 200:
                 break
             optional = {k: v for k, v in parameters.items() if k not in self.required}
-            if not self._learned.learn(request.model, answered.status, answered.error, optional):
+            if not self._unsupported.learn(
+                request.model, answered.status, answered.error, optional
+            ):
                 raise failure(
                     answered.status,
                     answered.error,
@@ -102,13 +104,13 @@ class ProviderAdapter(ABC):
         reply = self._read(answered.content)
         seconds = perf_counter() - started
         reply = reply.model_copy(update={"seconds": seconds, "parameters": parameters})
-        return Sent(reply, rate_headers(answered.headers))
+        return AdapterResponse(reply, rate_headers(answered.headers))
 
     async def close(self) -> None:
         if "_client" in self.__dict__:
             await self._client.close()
 
-    async def _post(self, body: dict[str, Any]) -> sdks.Answered:
+    async def _post(self, body: dict[str, Any]) -> sdks.HttpResult:
         return await sdks.post(self._sdk, self._client, self.path, body, where=self._where)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Which adapter answers for ``--model``."""
+"""Choice of the adapter for ``--model``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = ("openai", "anthropic", "litellm", "http", "scripted")
 
 
 def route(model: str, *, adapter: str | None = None, base_url: str | None = None) -> str:
-    """The adapter's name: the explicit one wins, then the model's name, then ``base_url``.
+    """Choose the adapter's name: the explicit one wins, then the model's name, then ``base_url``.
 
     Raises UserError naming the value and the options.
     """
@@ -55,7 +55,7 @@ def make_adapter(
     max_connections: int = 256,
     dry_run: bool = False,
 ) -> tuple[Adapter, str]:
-    """The adapter and the model's name as it goes into requests.
+    """Make the adapter, and return it with the model's name as it goes into requests.
 
     ``timeout`` in seconds for one attempt; ``script`` is the file of the scripted adapter; a
     ``dry_run`` needs no key. No SDK is imported before the first request. Raises UserError (a

@@ -1,4 +1,4 @@
-"""Replies from a file or a function, for tests and dry runs."""
+"""Scripted replies from a file or a function, for tests and dry runs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import orjson
 from pydantic import Field, ValidationError
 
 from trajudge.judges.adapters import errors
-from trajudge.judges.adapters.base import Sent
+from trajudge.judges.adapters.base import AdapterResponse
 from trajudge.judges.adapters.protocols.finish import Finish
 from trajudge.judges.model import Reply, Request, Text, Usage
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 
 
-class Line(Record):
+class ScriptedReply(Record):
     """One line of a script: a reply, or the name of an error of ``judges.adapters.errors``.
 
     It answers requests whose prompt contains ``match`` (empty: every request).
@@ -39,20 +39,20 @@ class ScriptedAdapter:
         self._reply_to = reply_to
         self.endpoint = endpoint
 
-    async def send(self, request: Request) -> Sent:
+    async def send(self, request: Request) -> AdapterResponse:
         reply = self._reply_to(request)
         if isinstance(reply, str):
             usage = Usage(input=len(prompt_of(request)) // 4, output=len(reply) // 4)
             reply = Reply(text=reply, usage=usage)
         update = {"model": request.model, "parameters": request.parameters}
-        return Sent(reply.model_copy(update=update))
+        return AdapterResponse(reply.model_copy(update=update))
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def from_file(path: str | None) -> ScriptedAdapter:
-    """An adapter that answers from a JSON Lines file: the first line that matches the prompt.
+    """Make an adapter that answers from a JSON Lines file: the first line that matches the prompt.
 
     It does not depend on the order in which requests arrive, so a resumed run gets the same
     replies. Raises UserError for a file that cannot be read, naming the line.
@@ -71,8 +71,8 @@ def from_file(path: str | None) -> ScriptedAdapter:
     return ScriptedAdapter(reply_to, endpoint=f"scripted:{Path(path).name}")
 
 
-def read_script(path: Path) -> list[Line]:
-    """The lines of a script; empty ones are passed over. Raises UserError naming the line."""
+def read_script(path: Path) -> list[ScriptedReply]:
+    """Read the lines of a script; empty ones are skipped. Raises UserError naming the line."""
     try:
         rows = path.read_bytes().splitlines()
     except OSError as error:
@@ -82,7 +82,7 @@ def read_script(path: Path) -> list[Line]:
         if not row.strip():
             continue
         try:
-            line = Line(**orjson.loads(row))
+            line = ScriptedReply(**orjson.loads(row))
         except (orjson.JSONDecodeError, TypeError, ValidationError):
             raise UserError(
                 f"{path}, line {number}, is not a scripted reply: write an object with text, and "
@@ -98,12 +98,12 @@ def read_script(path: Path) -> list[Line]:
 
 
 def prompt_of(request: Request) -> str:
-    """All text of the prompt, in order."""
+    """Return all text of the prompt, in order."""
     parts = (part for message in request.messages for part in message.parts)
     return "\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def _play(line: Line, prompt: str) -> Reply:
+def _play(line: ScriptedReply, prompt: str) -> Reply:
     if line.error:
         raise _ERRORS[line.error](line.text or "scripted")
     usage = Usage(input=len(prompt) // 4, output=len(line.text) // 4)

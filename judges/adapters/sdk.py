@@ -1,6 +1,8 @@
-"""What the openai and anthropic SDKs have in common: a client whose ``post`` takes a body ready
-made. The SDK keeps authentication, connections and timeouts; the body is ours, so that an image
-is encoded once and not again for every request, and so is the reading of the answer."""
+"""HTTP calls through the openai and anthropic SDKs: a client whose ``post`` takes a prepared body.
+
+The SDK keeps authentication, connections and timeouts; the body is ours, so that an image is
+encoded once and not again for every request, and so is the parsing of the answer.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _JSON = {"headers": {"Content-Type": "application/json"}}
 _KEPT_BYTES = 64 * 2**20
 
 
-class Answered(NamedTuple):
+class HttpResult(NamedTuple):
     """A status, the JSON object of a 200 or the error of anything else, and the headers."""
 
     status: int
@@ -32,7 +34,7 @@ class Answered(NamedTuple):
     headers: Mapping[str, str]
 
 
-class Encoded:
+class ImageBase64Cache:
     """Base64 of images as JSON strings, the latest 64 MB of them kept by hash."""
 
     def __init__(self) -> None:
@@ -40,7 +42,7 @@ class Encoded:
         self._bytes = 0
 
     def string(self, picture: Picture, prefix: str = "") -> orjson.Fragment:
-        """The JSON string of ``prefix`` and the image's base64."""
+        """Return the JSON string of ``prefix`` and the image's base64."""
         key = (prefix, picture.sha256)
         encoded = self._kept.get(key)
         if encoded is None:
@@ -55,14 +57,14 @@ class Encoded:
 
 
 def http_library(sdk: ModuleType) -> ModuleType:
-    """The HTTP library that this version of the SDK is built on: httpx, or its successor."""
+    """Import the HTTP library that this version of the SDK is built on: httpx, or its successor."""
     classes = sdk.DefaultAioHttpClient.__mro__
     base = next(kind for kind in classes if kind.__name__ == "AsyncClient")
     return import_module(base.__module__.partition(".")[0])
 
 
 def http_client(sdk: ModuleType, *, timeout: float, max_connections: int) -> Any:
-    """The SDK's aiohttp transport, which costs least under many connections."""
+    """Make the SDK's aiohttp transport, which costs least under many connections."""
     library = http_library(sdk)
     limits = library.Limits(
         max_connections=max_connections, max_keepalive_connections=max_connections
@@ -74,8 +76,8 @@ def http_client(sdk: ModuleType, *, timeout: float, max_connections: int) -> Any
 
 async def post(
     sdk: ModuleType, client: Any, path: str, body: dict[str, Any], *, where: str
-) -> Answered:
-    """One attempt. Raises Unreachable and BadReply; a status that is not 200 is returned."""
+) -> HttpResult:
+    """Make one attempt. Raises Unreachable and BadReply; a status that is not 200 is returned."""
     try:
         response = await client.post(
             path,
@@ -85,30 +87,30 @@ async def post(
         )
     except sdk.APIStatusError as error:
         said = read_error(error.response.content)
-        return Answered(error.status_code, {}, said, dict(error.response.headers))
+        return HttpResult(error.status_code, {}, said, dict(error.response.headers))
     except sdk.APIConnectionError as error:
         raise no_answer(error, where) from None
     # A plain dict: every look into httpx's headers goes through all of them again.
     headers = dict(response.headers)
-    return Answered(200, json_object(response.content, where), ErrorBody(), headers)
+    return HttpResult(200, json_object(response.content, where), ErrorBody(), headers)
 
 
 def no_answer(error: Exception, where: str) -> CallFailed:
-    """What really went wrong is at the end of the chain: the aiohttp transport calls every error
-    of a connection (refused, reset, dropped) a timeout, and the SDK repeats it."""
+    """Make the error from the end of the chain: the aiohttp transport calls every error of a
+    connection (refused, reset, dropped) a timeout, and the SDK repeats it."""
     if any(isinstance(cause, TimeoutError) for cause in causes(error)):
         return Unreachable(f"{where} did not answer in time")
     return Unreachable(f"cannot reach {where}: {root_cause(error)}")
 
 
 def root_cause(error: BaseException) -> str:
-    """What the deepest cause of an error says: "Connect call failed", not "Connection error"."""
+    """Return the message of the deepest cause: "Connect call failed", not "Connection error"."""
     *_, deepest = causes(error)
     return str(deepest) or type(deepest).__name__
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, its cause, the cause of that, and so on."""
+    """Yield the error, its cause, the cause of that, and so on."""
     seen = set[int]()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
@@ -118,7 +120,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def host_of(url: str) -> str:
-    """Host and port of a URL, as messages name it."""
+    """Return host and port of a URL, for messages."""
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
     return f"{parts.hostname}:{port}"

@@ -1,16 +1,16 @@
-"""The card of every judge: with its prompts, or here for a judge that has none."""
+"""Card of every judge: with its prompts, or here for a judge without prompts."""
 
 from __future__ import annotations
 
 from importlib import resources
 
-from trajudge.judges.entry import Entry
+from trajudge.judges.entry import JudgeEntry
 from trajudge.prompts.cards import Card, read_card
 from trajudge.prompts.render import load_prompt
 
 
-def card_of(name: str, entry: Entry) -> Card | None:
-    """The card of the judge ``name``; None for a user's own judge."""
+def card_of(name: str, entry: JudgeEntry) -> Card | None:
+    """Load the card of the judge ``name``; None for a user's own judge."""
     if entry.label:
         return None
     if entry.needs_model:

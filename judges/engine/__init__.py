@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from trajudge.judges.engine.budget import Budget, BudgetSpent, Price
 from trajudge.judges.engine.clients import DryRunClient, DryRunRoute, EngineClient, ModelRoute
-from trajudge.judges.engine.engine import Answer, Engine, Estimate
+from trajudge.judges.engine.engine import Engine, EngineReply, Estimate
 from trajudge.judges.engine.engines import Engines
-from trajudge.judges.engine.limiting.gate import Gate
+from trajudge.judges.engine.limiting.limiter import Limiter
 from trajudge.judges.engine.retry import Retry
 from trajudge.judges.engine.store.cache import Cache
 from trajudge.judges.engine.store.payments import Payments
 
 __all__ = [
-    "Answer",
     "Budget",
     "BudgetSpent",
     "Cache",
@@ -24,9 +23,10 @@ __all__ = [
     "DryRunRoute",
     "Engine",
     "EngineClient",
+    "EngineReply",
     "Engines",
     "Estimate",
-    "Gate",
+    "Limiter",
     "ModelRoute",
     "Payments",
     "Price",

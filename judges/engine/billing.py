@@ -1,4 +1,4 @@
-"""Which failed attempts a provider may charge for."""
+"""Failed attempts that a provider may charge for."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _NO_CONNECTION = {
 
 
 def may_be_billed(error: BaseException) -> bool:
-    """Whether the model may have answered although no usage was read.
+    """Tell whether the model may have answered although no usage was read.
 
-    True of an answer that is cut or malformed, of silence or a dropped connection after the
-    request went out, and of an attempt that was cancelled on its way. A status of 4xx or 5xx is
-    not billed, and neither is a connection that was never made.
+    True of an answer that is cut or malformed, of silence or a dropped connection after the request
+    went out, and of an attempt that was cancelled on its way. A status of 4xx or 5xx is not billed,
+    and neither is a connection that was never made.
     """
     if isinstance(error, BadReply):
         return True
@@ -41,7 +41,7 @@ def _no_connection(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it came from, however it was raised."""
+    """Yield the error and its causes, however it was raised."""
     seen = set[int]()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:

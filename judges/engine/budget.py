@@ -1,8 +1,8 @@
 """``--max-cost``: the worst case of a call is reserved before it is sent, and settled after it.
 
-The limit holds for all attempts, those included whose answer never arrived but may be billed. It
-rests on two things: that no answer is longer than the request allows, and that no prompt takes
-more tokens than were counted. Where a server breaks either, every later reservation is scaled up.
+The limit holds for all attempts, including those whose answer never arrived but may be billed. It
+rests on two assumptions: no answer is longer than the request allows, and no prompt takes more
+tokens than were counted. Where a server breaks either, every later reservation is scaled up.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Price = Callable[[str, Usage], float | None]
 
 
 class BudgetSpent(Exception):
-    """The next call might pass the limit. What was judged is kept, and the run can be resumed."""
+    """The next call might pass the limit. Judgments so far are kept, and the run can be resumed."""
 
 
 class Reservation:
-    """The money set aside for one attempt: ``worst`` dollars, of which ``cost`` were spent.
+    """Money reserved for one attempt: ``worst`` dollars, of which ``cost`` were spent.
 
     Entering waits for the money, leaving gives back what was not spent. Raises what
     ``Budget.reserve`` says.
@@ -45,10 +45,10 @@ class Reservation:
 
 
 class Budget:
-    """What a run has spent and may still spend, in US dollars; ``limit`` None: only counted.
+    """US dollars that a run has spent and may still spend; ``limit`` None: only counted.
 
-    ``spent`` is what earlier sessions of the same run cost, if the limit is to hold for all, and
-    ``payments`` where this one notes its own for those that follow.
+    ``spent`` is the cost of earlier sessions of the same run, if the limit is to hold for all, and
+    ``payments`` the file in which this session notes its own.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Budget:
         self._settled = asyncio.Event()
 
     def require_price(self, model: str) -> None:
-        """Raises UserError if there is a limit and no price to hold it with."""
+        """Raise UserError if there is a limit and the model's price is not known."""
         if self.limit is not None and self._price(model, Usage(input=1)) is None:
             raise UserError(
                 f"the price of {model!r} is not known, so --max-cost {self.limit:g} cannot be "
@@ -78,13 +78,13 @@ class Budget:
             )
 
     def cost(self, model: str, usage: Usage) -> float | None:
-        """US dollars, None if the price is not known."""
+        """Compute US dollars, None if the price is not known."""
         return self._price(model, usage)
 
     def reserve(self, model: str, worst: Usage) -> Reservation:
-        """Set the worst case of one attempt aside; ``settle`` or ``presume`` inside.
+        """Reserve the worst case of one attempt; ``settle`` or ``presume`` inside.
 
-        Waits while attempts in flight hold what this one needs: most cost less than was set aside
+        Waits while attempts in flight hold what this one needs: most cost less than was reserved
         for them. Raises BudgetSpent if it does not fit even when all of them are settled.
         """
         self.require_price(model)
@@ -97,7 +97,7 @@ class Budget:
             reservation.attempt = self._payments.sent(request_hash, worst)
 
     def settle(self, reservation: Reservation, usage: Usage) -> None:
-        """Count the usage that the attempt's answer tells."""
+        """Count the usage that the attempt's answer reports."""
         reservation.cost += self._price(reservation.model, usage) or 0.0
         if reservation.worst:
             self._correction = max(self._correction, reservation.cost / reservation.worst)
@@ -121,7 +121,8 @@ class Budget:
         self._open += 1
 
     def _dearest(self, model: str, worst: Usage) -> float:
-        """Dollars of the worst case: some providers charge more for a prompt they cache."""
+        """Compute the dollars of the worst case: some providers charge more for a prompt they
+        cache."""
         if self.limit is None:
             return 0.0
         as_cached = worst.model_copy(update={"input": 0, "cache_write": worst.input})
@@ -134,7 +135,7 @@ class Budget:
         return self.spent + reserved > self.limit
 
     def _never_fits(self, reservation: Reservation) -> bool:
-        """Whether it would not fit even if whatever is in flight were free."""
+        """Tell whether it would not fit even if everything in flight were free."""
         return self.spent + reservation.worst * self._correction > (self.limit or 0.0)
 
     def _sentence(self, reservation: Reservation) -> str:

@@ -1,4 +1,4 @@
-"""cache -> single flight -> lease -> retry -> budget -> gate -> adapter -> commit -> answer."""
+"""cache -> single flight -> lease -> retry -> budget -> limiter -> adapter -> commit -> answer."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from trajudge.judges.adapters.errors import (
 )
 from trajudge.judges.engine.billing import may_be_billed
 from trajudge.judges.engine.budget import Budget, Reservation
-from trajudge.judges.engine.circuit import Circuit
-from trajudge.judges.engine.flight import Flight
-from trajudge.judges.engine.limiting.gate import Gate, Ticket
+from trajudge.judges.engine.circuit_breaker import CircuitBreaker
+from trajudge.judges.engine.limiting.limiter import Limiter, Permit
 from trajudge.judges.engine.retry import Retry
+from trajudge.judges.engine.single_flight import SingleFlight
 from trajudge.judges.engine.store.cache import Cache, Outcome
 from trajudge.judges.engine.store.leases import Claim
 from trajudge.judges.engine.store.sent import SentCalls
@@ -44,17 +44,17 @@ Expected = Callable[[], Usage]
 """The estimate of one request, made when it is first asked for."""
 
 
-class Answer(NamedTuple):
-    """A reply, and whether it was there already."""
+class EngineReply(NamedTuple):
+    """A reply, and whether it came from the cache."""
 
     reply: Reply
     cached: bool
 
 
 @dataclass
-class Counts:
-    """What a run has done so far, for its progress line; ``waiting`` are requests that another
-    process is asking at the moment."""
+class CallCounts:
+    """Counts of a run's calls so far, for its progress line; ``waiting`` are requests that another
+    process is making at the moment."""
 
     sent: int = 0
     answered: int = 0
@@ -66,25 +66,31 @@ class Counts:
 
 
 class Engine:
-    """How every request of a run reaches the model: once, in turn, and never in vain.
+    """Sends requests through cache, single flight, retries, budget and rate limits to the adapter.
 
-    A reply is on the disk before anyone sees it, so a run that is killed at any moment and started
-    again sends nothing twice that was answered. ``cache`` None: nothing is kept.
+    A reply is on the disk before it is returned, so a run that is killed at any moment and started
+    again never repeats a completed call. ``cache`` None: nothing is kept.
     """
 
     def __init__(
-        self, adapter: Adapter, *, cache: Cache | None, gate: Gate, retry: Retry, budget: Budget
+        self,
+        adapter: Adapter,
+        *,
+        cache: Cache | None,
+        limiter: Limiter,
+        retry: Retry,
+        budget: Budget,
     ) -> None:
         self.adapter = adapter
         self.cache = cache
-        self.gate = gate
+        self.limiter = limiter
         self.retry = retry
         self.budget = budget
-        self.counts = Counts()
+        self.counts = CallCounts()
         self.sent = SentCalls()
-        self._flight: Flight[Answer] = Flight()
+        self._flight: SingleFlight[EngineReply] = SingleFlight()
         self._stopped: Exception | None = None
-        self._circuit = Circuit(adapter.endpoint, retry.seconds)
+        self._circuit_breaker = CircuitBreaker(adapter.endpoint, retry.seconds)
 
     async def ask(
         self,
@@ -93,57 +99,57 @@ class Engine:
         refresh: bool = False,
         estimate: Estimate | None = None,
         worst_case: Estimate | None = None,
-    ) -> Answer:
-        """The reply to a request; ``refresh`` asks again what is in the cache.
+    ) -> EngineReply:
+        """Return the reply to a request; ``refresh`` repeats a call that is in the cache.
 
         ``estimate`` serves the token limit, ``worst_case`` (default: the same) the budget. Raises
-        CallFailed
-        if this call failed for good, BudgetSpent if it would pass the limit, UserError if the run
-        as a whole cannot go on (no key, no server, a full disk), and what ``stop`` was given.
+        CallFailed if this call failed for good, BudgetSpent if it would pass the limit, UserError
+        if the run as a whole cannot go on (no key, no server, a full disk), and the error that
+        ``stop`` was given.
         """
         if self.cache is not None and not refresh:
             known = self.cache.get(request.hash)
             if known is not None:
                 return self._noted(request, self._known(known))
         fetch = partial(self._fetch, request, estimate, worst_case)
-        answer = await self._flight.join(
+        answer = await self._flight.run(
             request.hash, partial(self._leased, request, fetch, refresh=refresh)
         )
         return self._noted(request, answer)
 
     def stop(self, error: Exception) -> None:
-        """Send nothing any more: whoever waits gets ``error``, what is in flight is finished."""
+        """Send nothing any more: waiting calls get ``error``, calls in flight are finished."""
         log.info("stopped: %s", error)
         self._stopped = error
-        self.gate.stop(error)
+        self.limiter.stop(error)
 
-    async def land(self) -> None:
-        """End what is under way."""
-        await self._flight.close()
+    async def drain(self) -> None:
+        """Cancel the calls under way and wait for their end."""
+        await self._flight.drain()
 
     async def close(self) -> None:
-        """End what is under way, commit what has arrived, close the connections."""
-        await self.land()
+        """Cancel the calls under way, commit what has arrived, close the connections."""
+        await self.drain()
         if self.cache is not None:
             await self.cache.close()
         await self.adapter.close()
 
     async def _leased(
         self, request: Request, fetch: Callable[[], Awaitable[Reply]], *, refresh: bool
-    ) -> Answer:
+    ) -> EngineReply:
         """Ask, unless another process that shares the cache does: then wait for its answer."""
         if self.cache is None:
-            return Answer(await fetch(), cached=False)
+            return EngineReply(await fetch(), cached=False)
         known = await self._claim(self.cache, request.hash, refresh=refresh)
         try:
             if known is None:
-                return Answer(await fetch(), cached=False)
+                return EngineReply(await fetch(), cached=False)
         finally:
             self.cache.release(request.hash)
         return self._known(known)
 
     async def _claim(self, cache: Cache, request_hash: str, *, refresh: bool) -> Outcome | None:
-        """The lease on a request, and what was answered to it in the meantime; None: ask now."""
+        """Claim a request; return what was answered to it in the meantime, None to ask now."""
         key = bytes.fromhex(request_hash)
         asked_before = cache.created(request_hash) if refresh else 0.0
         poll = FIRST_POLL
@@ -162,16 +168,16 @@ class Engine:
         is_new = not refresh or cache.created(request_hash) > asked_before
         return cache.get(request_hash) if is_new else None
 
-    def _noted(self, request: Request, answer: Answer) -> Answer:
+    def _noted(self, request: Request, answer: EngineReply) -> EngineReply:
         sent = answer.reply.parameters
         self.sent.note(self.adapter, request.model, sent, cached=answer.cached)
         return answer
 
-    def _known(self, known: Outcome) -> Answer:
-        """An answer that is there already. Raises it if it is an error."""
+    def _known(self, known: Outcome) -> EngineReply:
+        """Return a cached answer. Raises it if it is an error."""
         self.counts.cached += 1
         if isinstance(known, Reply):
-            return Answer(known, cached=True)
+            return EngineReply(known, cached=True)
         raise known
 
     async def _fetch(
@@ -206,15 +212,16 @@ class Engine:
     async def _reserved(
         self, request: Request, expected: Expected, worst: Usage, again: bool
     ) -> Reply:
-        """One attempt, with money of its own: a failed one may be billed as well as the next."""
+        """Make one attempt with a reservation of its own: a failed one may be billed as well as the
+        next."""
         async with self.budget.reserve(request.model, worst) as reservation:
             return await self._attempt(request, expected, reservation, again)
 
     async def _attempt(
         self, request: Request, expected: Expected, reservation: Reservation, again: bool
     ) -> Reply:
-        counted = self.gate.counts_tokens
-        ticket = await self.gate.enter(tokens_of(expected()) if counted else 0, again=again)
+        counted = self.limiter.counts_tokens
+        permit = await self.limiter.acquire(tokens_of(expected()) if counted else 0, again=again)
         self.counts.sent += 1
         self.counts.retried += again
         try:
@@ -222,47 +229,47 @@ class Engine:
             sent = await self.adapter.send(request)
         except CallFailed as error:
             self._charge(reservation, error)
-            self._failed(ticket, error, expected)
+            self._failed(permit, error, expected)
             raise
         except BaseException as error:
             self._charge(reservation, error)
-            self.gate.left(ticket)
+            self.limiter.release(permit)
             raise
         self.budget.settle(reservation, sent.reply.usage)
         self.counts.answered += 1
-        self._circuit.answered()
+        self._circuit_breaker.answered()
         tokens = tokens_of(sent.reply.usage) if counted else None
-        self.gate.answered(ticket, sent.limits, tokens)
+        self.limiter.answered(permit, sent.limits, tokens)
         return sent.reply
 
     def _charge(self, reservation: Reservation, error: BaseException) -> None:
-        """Count what an attempt without a reply may cost."""
+        """Count the possible cost of an attempt without a reply."""
         usage = error.usage if isinstance(error, CallFailed) else None
         if usage is not None:
             self.budget.settle(reservation, usage)
         elif may_be_billed(error):
             self.budget.presume(reservation)
 
-    def _failed(self, ticket: Ticket, error: CallFailed, expected: Expected) -> None:
-        """Tell the gate what the failure says of the server, and end a run that is hopeless."""
+    def _failed(self, permit: Permit, error: CallFailed, expected: Expected) -> None:
+        """Report a failure to the limiter, and end a run that is unrecoverable."""
         log.info("%s: %s", type(error).__name__, error)
         now = asyncio.get_running_loop().time()
-        hopeless = self._circuit.failed(error, ticket.at, now)
-        if hopeless is not None:
-            self.stop(hopeless)
+        unrecoverable = self._circuit_breaker.failed(error, permit.at, now)
+        if unrecoverable is not None:
+            self.stop(unrecoverable)
         match error:
             case RateLimited():
                 self.counts.refused += 1
-                ticket.tokens = tokens_of(expected())  # tells which limit it ran into
-                self.gate.refused(ticket, error.retry_after, error.limits)
+                permit.tokens = tokens_of(expected())  # tells which limit it ran into
+                self.limiter.refused(permit, error.retry_after, error.limits)
             case Overloaded() | Unreachable():
-                self.gate.failed(ticket, error.retry_after)
+                self.limiter.failed(permit, error.retry_after)
             case _:
-                self.gate.left(ticket)
-        if hopeless is not None:
-            raise hopeless from error
+                self.limiter.release(permit)
+        if unrecoverable is not None:
+            raise unrecoverable from error
 
 
 def tokens_of(usage: Usage) -> int:
-    """What a limit of tokens a minute counts: the prompt and the answer."""
+    """Return the tokens that a rate limit counts: prompt and answer."""
     return usage.input + usage.cache_read + usage.cache_write + usage.output

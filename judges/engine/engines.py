@@ -1,4 +1,4 @@
-"""The engines of a run that asks several models: one an endpoint, with one cache and one budget."""
+"""Engines of a run with several models: one per endpoint, with one cache and one budget."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from trajudge.judges.adapters.base import Adapter
 from trajudge.judges.engine.budget import Budget
 from trajudge.judges.engine.engine import Engine
-from trajudge.judges.engine.limiting.gate import Gate
+from trajudge.judges.engine.limiting.limiter import Limiter
 from trajudge.judges.engine.limiting.waiting import reasons
 from trajudge.judges.engine.retry import Retry
 from trajudge.judges.engine.store.cache import Cache
@@ -16,19 +16,19 @@ from trajudge.judges.engine.store.sent import SentCalls
 
 
 class Engines:
-    """The engine of every model. Models of one endpoint share it and with it its ``gate``, for
-    what a server admits holds for all that is asked of it."""
+    """Engine of every model. Models of one endpoint share an engine and with it its ``limiter``,
+    because a server's limits hold for all its models."""
 
     def __init__(
         self,
         adapters: Mapping[str, Adapter],
         *,
         cache: Cache,
-        gate: Callable[[], Gate],
+        limiter: Callable[[], Limiter],
         retry: Retry,
         budget: Budget,
     ) -> None:
-        """``adapters`` by the name of the model."""
+        """Make the engines; ``adapters`` by the name of the model."""
         self.cache = cache
         self.sent = SentCalls()
         self._adapters = tuple(adapters.values())
@@ -37,22 +37,22 @@ class Engines:
         for model, adapter in adapters.items():
             place = (adapter.name, adapter.endpoint)
             if place not in self._engines:
-                engine = Engine(adapter, cache=cache, gate=gate(), retry=retry, budget=budget)
+                engine = Engine(adapter, cache=cache, limiter=limiter(), retry=retry, budget=budget)
                 engine.sent = self.sent
                 self._engines[place] = engine
             self._by_model[model] = self._engines[place]
 
     def __getitem__(self, model: str) -> Engine:
-        """The engine that reaches ``model``."""
+        """Return the engine that reaches ``model``."""
         return self._by_model[model]
 
     def stop(self, error: Exception) -> None:
-        """Send nothing any more: whoever waits gets ``error``, what is in flight is finished."""
+        """Send nothing any more: waiting calls get ``error``, calls in flight are finished."""
         for engine in self._engines.values():
             engine.stop(error)
 
     def waits(self) -> str:
-        """Why calls wait, for the progress line; "" if none does."""
+        """Say why calls wait, for the progress line; "" if none does."""
         several = len(self._engines) > 1
         return ", ".join(
             f"{engine.adapter.endpoint}: {reason}" if several else reason
@@ -61,8 +61,8 @@ class Engines:
         )
 
     async def close(self) -> None:
-        """End what is under way, commit what has arrived, close the connections."""
-        await asyncio.gather(*(engine.land() for engine in self._engines.values()))
+        """Cancel the calls under way, commit what has arrived, close the connections."""
+        await asyncio.gather(*(engine.drain() for engine in self._engines.values()))
         await self.cache.close()
         for adapter in self._adapters:
             await adapter.close()

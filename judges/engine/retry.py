@@ -1,4 +1,4 @@
-"""The one owner of retries (tenacity); the SDKs' own are off."""
+"""Retries of failed calls (tenacity); the SDKs' own retries are off."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 class Retry:
-    """How often and how long a call is tried again.
+    """Retry policy of a call.
 
     At most ``attempts`` in all, and none that would start later than ``seconds`` after the first
-    failure. A 429 is flow control, not a failure of the call: it is bound by the time alone.
-    Where the server names no wait, it is ``first * 2**n``, at most ``longest``, shortened by up to
-    a half with ``random`` so that calls that failed together do not come back together.
+    failure. A 429 is flow control, not a failure of the call: only the time limits it. Where the
+    server names no wait, it is ``first * 2**n``, at most ``longest``, shortened by up to a half
+    with ``random`` so that calls that failed together do not return together.
     """
 
     def __init__(
@@ -42,11 +42,12 @@ class Retry:
         self._longest = longest
 
     async def call(self, attempt: Callable[[bool], Awaitable[T]]) -> T:
-        """The result of the first attempt that succeeds; ``attempt`` is told whether it is tried
-        again. Raises CallFailed after the last one.
+        """Return the result of the first attempt that succeeds; ``attempt`` is told whether it is a
+        retry.
 
-        Most calls succeed at once, and tenacity takes longer to set up than the rest of the engine
-        to run: it is given the first failure, as its first attempt.
+        Raises CallFailed after the last attempt. Most calls succeed at once, and tenacity takes
+        longer to set up than the rest of the engine to run: it therefore starts after the first
+        failure.
         """
         first: list[Retryable] = []
         try:
@@ -78,13 +79,13 @@ class Retry:
             self.wakes.remove(wake)
 
     def backoff(self, attempts: int) -> float:
-        """Seconds before the next attempt, after so many."""
+        """Draw the seconds to wait after the given number of attempts."""
         wait = min(self._first * 2.0 ** (attempts - 1), self._longest)
         return float(wait * self._random.uniform(0.5, 1.0))
 
 
 class _Course:
-    """The failures of one call so far. tenacity asks ``wait`` first and ``is_over`` then."""
+    """Failures of one call so far. tenacity asks ``wait`` first and ``is_over`` then."""
 
     def __init__(self, retry: Retry) -> None:
         self._retry = retry

@@ -149,7 +149,7 @@ class Panel:
         self._options = options
         self._members = panel_members(options.of)
         self.prompt_hash = _combined_hash(self._members)
-        self.training_keys = training_set.together(member.judge for member in self._members)
+        self.training_keys = training_set.combined_hashes(member.judge for member in self._members)
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Judge the trajectory. Raises the first absent member's failure if the quorum is
@@ -197,7 +197,7 @@ class Cascade:
         self._options = options
         self._first, self._second = members = panel_members(options.of)
         self.prompt_hash = _combined_hash(members)
-        self.training_keys = training_set.together(member.judge for member in members)
+        self.training_keys = training_set.combined_hashes(member.judge for member in members)
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Judge the trajectory. Raises what the second member raises."""

@@ -1,1 +1,1 @@
-"""What is known of models: capabilities, prices, the parameters they take."""
+"""Facts about models: capabilities, prices, supported parameters."""

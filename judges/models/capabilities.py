@@ -1,4 +1,4 @@
-"""What is known of the models: windows, images, the names and limits of parameters."""
+"""Capabilities of models: windows, images, the names and limits of parameters."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from trajudge.trajectories.model import Record
 
 
 class Capability(Record):
-    """``context`` and ``output`` in tokens; images by longest side and area in pixels, and bytes
-    of the encoded file. ``temperature``: whether the model takes one. ``cache_minimum``: the
-    tokens that a prompt must begin with alike for its provider to cache them on request."""
+    """Capabilities of a model.
+
+    ``context`` and ``output`` in tokens; images by longest side and area in pixels, and bytes of
+    the encoded file. ``temperature``: whether the model takes one. ``cache_minimum``: the tokens
+    that a prompt must begin with alike for its provider to cache them on request.
+    """
 
     context: int
     output: int
@@ -31,8 +34,8 @@ class Capability(Record):
 
 @cache
 def capability(model: str) -> Capability:
-    """What is known of ``model``, with or without litellm's ``provider/``; a careful default for
-    the unknown (``capabilities.toml`` says which)."""
+    """Look up ``model``, with or without litellm's ``provider/``; a careful default for the unknown
+    (``capabilities.toml`` says which)."""
     name = model.rpartition("/")[2].lower()
     for pattern, known in _table():
         if fnmatchcase(name, pattern):
@@ -41,14 +44,14 @@ def capability(model: str) -> Capability:
 
 
 def is_known(model: str) -> bool:
-    """Whether ``capabilities.toml`` has more than the careful default for ``model``."""
+    """Tell whether ``capabilities.toml`` has more than the careful default for ``model``."""
     name = model.rpartition("/")[2].lower()
     return any(fnmatchcase(name, pattern) for pattern, _ in _table() if pattern != "*")
 
 
 @cache
 def _table() -> list[tuple[str, Capability]]:
-    """Patterns in the order of the file: the first match counts."""
+    """Load the patterns in the order of the file: the first match counts."""
     text = files("trajudge.judges.models").joinpath("capabilities.toml").read_text()
     entries = tomllib.loads(text)["model"]
     return [

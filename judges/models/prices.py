@@ -1,4 +1,4 @@
-"""What calls cost. An unknown model has no price: None, never 0."""
+"""Prices of calls. An unknown model has no price: None, never 0."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 class Price(Record):
-    """US dollars a million tokens. Without a price of its own, a cached token costs ``input``."""
+    """US dollars per million tokens. Without a price of its own, a cached token costs ``input``."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -26,17 +26,19 @@ class Price(Record):
     cache_write: float | None = Field(default=None, ge=0)
 
 
-class Prices:
-    """The dated table in ``prices.toml``, and the user's own file before it."""
+class PriceTable:
+    """The dated table in ``prices.toml``, overridden by the user's own file."""
 
     def __init__(self, models: dict[str, Price], *, date: str) -> None:
         self._models = models
         self.date = date
 
     def price(self, model: str) -> Price | None:
-        """By the exact name, else without ``provider/``, else without the date at its end.
+        """Look up a price by the exact name, else without ``provider/``, else without the date at
+        its end.
 
-        A model of a known family is not of its price: ``gpt-4o-audio`` is not ``gpt-4o``.
+        The price of a family does not hold for its other models: ``gpt-4o-audio`` is not
+        ``gpt-4o``.
         """
         bare = model.rpartition("/")[2]
         for name in (model, bare, _VERSION.sub("", bare)):
@@ -45,7 +47,7 @@ class Prices:
         return None
 
     def cost(self, usage: Usage, model: str) -> float | None:
-        """US dollars of the tokens, None if the model's price is not known."""
+        """Compute US dollars of the tokens, None if the model's price is not known."""
         price = self.price(model)
         if price is None:
             return None
@@ -60,9 +62,9 @@ class Prices:
         return dollars / 1_000_000
 
 
-def load_prices(path: Path | None = None, *, built_in: bool = True) -> Prices:
-    """The built-in table, under the user's file of the same form: ``[models."NAME"]`` with
-    ``input`` and ``output``. Without ``built_in`` only the user's file counts: a model of that
+def load_prices(path: Path | None = None, *, built_in: bool = True) -> PriceTable:
+    """Load the built-in table, overridden by the user's file of the same form: ``[models."NAME"]``
+    with ``input`` and ``output``. Without ``built_in`` only the user's file counts: a model of that
     name on another server has another price.
 
     Raises UserError naming the file and what is wrong in it.
@@ -70,7 +72,7 @@ def load_prices(path: Path | None = None, *, built_in: bool = True) -> Prices:
     table = tomllib.loads(files("trajudge.judges.models").joinpath("prices.toml").read_text())
     models, date = _models(table) if built_in else {}, str(table["date"])
     if path is None:
-        return Prices(models, date=date)
+        return PriceTable(models, date=date)
     try:
         own = tomllib.loads(path.read_text(encoding="utf-8"))
         models |= _models(own)
@@ -82,7 +84,7 @@ def load_prices(path: Path | None = None, *, built_in: bool = True) -> Prices:
             f'--prices {path} is not a price table ({line}): write  [models."NAME"]  with  '
             "input = DOLLARS  and  output = DOLLARS  a million tokens"
         ) from None
-    return Prices(models, date=f"{date}, with {path.name}")
+    return PriceTable(models, date=f"{date}, with {path.name}")
 
 
 def _models(table: dict[str, Any]) -> dict[str, Price]:

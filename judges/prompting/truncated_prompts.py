@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from trajudge.judges.adapters.errors import ContextOverflow
-from trajudge.judges.adapters.overflow import too_long
+from trajudge.judges.adapters.overflow import overflow_numbers
 from trajudge.judges.model import Message, ModelClient, Part, Picture, Reply, Text
 from trajudge.judges.prompting.pictures import ImageLimits, picture_tokens
 from trajudge.trajectories.model import Trajectory
@@ -86,7 +86,7 @@ def budget_after_overflow(overflow: ContextOverflow, counted: int) -> int | None
     Uses the window and the prompt length that the server's message states; None where it states
     none.
     """
-    told = too_long(str(overflow))
+    told = overflow_numbers(str(overflow))
     if told.window is None:
         return None
     room = told.window - (REPLY_ROOM if told.reply is None else told.reply)

@@ -15,10 +15,10 @@ from tests.llm_server import LlmServer
 from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.eval.judge import main
 from trajudge.eval.score import main as score
+from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.http import HttpAdapter
 from trajudge.judges.adapters.litellm import LiteLLMAdapter
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.adapters.windows import Window
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.sample import sample_path
@@ -87,8 +87,8 @@ def test_every_adapter_asks_for_llamacpps_window() -> None:
     with LlmServer(models=[listed], props=LLAMA_CPP) as server:
         for kind in (OpenAIAdapter, HttpAdapter, LiteLLMAdapter):
             name = "openai/mine" if kind is LiteLLMAdapter else "mine"
-            told = kind(name, base_url=f"{server.url}/v1").told_window(name)
-            assert told == Window(tokens=3000, source="server")
+            told = kind(name, base_url=f"{server.url}/v1").context_window(name)
+            assert told == ContextWindow(tokens=3000, source="server")
 
 
 def test_a_window_that_nobody_tells_is_said_to_be_a_guess(

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.engine import Budget, Cache, Engine, EngineClient, Gate, Retry
+from trajudge.judges.engine import Budget, Cache, Engine, EngineClient, Limiter, Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Usage
 from trajudge.trajectories.model import Trajectory
@@ -25,7 +25,7 @@ def judged_over_http(
         engine = Engine(
             adapter,
             cache=Cache(cache / "replies.sqlite"),
-            gate=Gate(concurrency=8),
+            limiter=Limiter(concurrency=8),
             retry=Retry(np.random.default_rng(0), attempts=2),
             budget=Budget(lambda model, usage: 0.001),
         )

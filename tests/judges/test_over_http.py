@@ -18,7 +18,7 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.eval.runs.session import to_refresh
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Gate, ModelRoute, Retry
+from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Limiter, ModelRoute, Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status, Usage
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
@@ -126,7 +126,7 @@ def judged(
         engines = Engines(
             adapters,
             cache=Cache(cache),
-            gate=lambda: Gate(concurrency=8),
+            limiter=lambda: Limiter(concurrency=8),
             retry=Retry(np.random.default_rng(0), attempts=2, first=0.01),
             budget=Budget(lambda model, usage: usage.input * (1.0 if model == "gpt-4o" else 0.1)),
         )

@@ -26,7 +26,7 @@ _LISTED_AT = 3
 _GIVE_UP = 8
 
 
-class Counts(NamedTuple):
+class DownloadCounts(NamedTuple):
     """What a copy did since it was opened: files, and ``bytes`` of those downloaded."""
 
     downloaded: int = 0
@@ -48,7 +48,7 @@ class HubCopy:
         self.folder = folder
         self.repo = repo
         self._client = HubClient(repo, endpoint or os.environ.get("HF_ENDPOINT") or None)
-        self.counts = Counts()
+        self.counts = DownloadCounts()
         self.missing = list[str]()
         self._lock = Lock()
         self._resolving = Lock()
@@ -159,7 +159,7 @@ class HubCopy:
             counts = self.counts._asdict()
             for name, number in {**more, "bytes": size}.items():
                 counts[name] += number
-            self.counts = Counts(**counts)
+            self.counts = DownloadCounts(**counts)
             if path:
                 self.missing.append(path)
 

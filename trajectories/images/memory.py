@@ -29,7 +29,7 @@ _WEBP_BYTES = 12
 _PROGRESSIVE_BYTES = 2
 
 
-class MemoryGate:
+class MemoryLimiter:
     """Lets work through as long as its bytes together stay within ``limit``; any thread may wait.
 
     Whoever holds a share must not ask for another one.
@@ -62,7 +62,7 @@ class MemoryGate:
                 self._changed.notify_all()
 
 
-GATE = MemoryGate()
+MEMORY_LIMITER = MemoryLimiter()
 
 
 def needed(image: Image, size: tuple[int, int]) -> int:

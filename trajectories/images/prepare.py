@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.images.header import Header, not_an_image, read_header
-from trajudge.trajectories.images.memory import GATE, needed
+from trajudge.trajectories.images.memory import MEMORY_LIMITER, needed
 from trajudge.trajectories.model import ImageRef
 from trajudge.trajectories.util.errors import ImageUnreadable
 
@@ -160,7 +160,7 @@ def _check_whole(data: bytes, header: Header) -> None:
     """A PNG proves by its checksums that it is whole; other formats are decoded to see."""
     image = _opened(data)
     if header.media_type != "image/png":
-        with GATE.hold(len(data) + needed(image, image.size)):
+        with MEMORY_LIMITER.hold(len(data) + needed(image, image.size)):
             _decode(image)
         return
     try:
@@ -196,7 +196,7 @@ def _fit(
     opened = _opened(data)
     width, height = opened.size
     scale = min(1.0, max_side / max(width, height), sqrt(max_pixels / (width * height)))
-    with GATE.hold(len(data) + needed(opened, _scaled(opened.size, scale))):
+    with MEMORY_LIMITER.hold(len(data) + needed(opened, _scaled(opened.size, scale))):
         return _fitted(_decode(opened), scale, max_bytes, media_types)
 
 

@@ -70,7 +70,7 @@ class _File(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_File)
 
 
-class Source(NamedTuple):
+class TrajectoryFile(NamedTuple):
     """One trajectory file, known by its path alone."""
 
     path: Path
@@ -118,7 +118,7 @@ def find_root(path: Path) -> Path | None:
     return path.absolute().parent if path.name == "cleaned" and path.is_dir() else None
 
 
-def sources(root: Path) -> Iterator[Source]:
+def sources(root: Path) -> Iterator[TrajectoryFile]:
     """Every trajectory file once, in stable order. A task run in several experiments of the same
     agent gets attempts 0, 1, ... in the order of the experiments' names."""
     attempts = Counter[TrajectoryKey]()
@@ -130,7 +130,7 @@ def sources(root: Path) -> Iterator[Source]:
         key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
         attempt = attempts[key]
         attempts[key] += 1
-        yield Source(file, key.model_copy(update={"attempt": attempt}), task_id, experiment)
+        yield TrajectoryFile(file, key.model_copy(update={"attempt": attempt}), task_id, experiment)
 
 
 def original_name(stem: str) -> str:
@@ -159,7 +159,7 @@ def _files(root: Path) -> Iterator[Path]:
         yield from (child for child in names if not child.name.startswith("."))
 
 
-def read_file(source: Source, screenshots: Screenshots) -> Trajectory | Unreadable | None:
+def read_file(source: TrajectoryFile, screenshots: Screenshots) -> Trajectory | Unreadable | None:
     """One trajectory; None if it is marked as not valid."""
     try:
         file = _decode(source.path, screenshots.data)
@@ -180,7 +180,7 @@ def _decode(path: Path, data: DataFolder) -> _File:
             return python_json.decode(mapped, _DECODER)
 
 
-def _trajectory(file: _File, source: Source, screenshots: Screenshots) -> Trajectory:
+def _trajectory(file: _File, source: TrajectoryFile, screenshots: Screenshots) -> Trajectory:
     key = TrajectoryKey(
         benchmark=file.benchmark,
         agent=file.agent,

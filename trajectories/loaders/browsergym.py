@@ -28,7 +28,7 @@ from trajudge.trajectories.loaders.browsergym_experiments import (
 from trajudge.trajectories.loaders.browsergym_goal import Goals
 from trajudge.trajectories.loaders.files import (
     Damaged,
-    Source,
+    TrajectorySource,
     decode,
     number_attempts,
     read_all,
@@ -37,7 +37,7 @@ from trajudge.trajectories.loaders.files import (
     screenshot,
     text,
 )
-from trajudge.trajectories.loaders.summary import Summary, read_summary
+from trajudge.trajectories.loaders.summary import ExperimentSummary, read_summary
 from trajudge.trajectories.loading import accept_all
 from trajudge.trajectories.model import (
     ImageRef,
@@ -47,7 +47,7 @@ from trajudge.trajectories.model import (
     TrajectoryKey,
     Unreadable,
 )
-from trajudge.trajectories.pickles.inert import BadPickle, mapping, number
+from trajudge.trajectories.pickles.objects import BadPickle, mapping, number
 from trajudge.trajectories.pickles.unpickle import read_pickle
 from trajudge.trajectories.util.safe_files import DataFolder
 
@@ -74,13 +74,13 @@ def load(
     return read_all(sources, lambda source: _read(source, goals), want)
 
 
-def _source(data: DataFolder, item: Experiment) -> Source:
+def _source(data: DataFolder, item: Experiment) -> TrajectorySource:
     benchmark = item.task.partition(".")[0]
     key = TrajectoryKey(benchmark=benchmark, agent=item.agent, task_id=item.task)
-    return Source(key, item.task, item.folder, data)
+    return TrajectorySource(key, item.task, item.folder, data)
 
 
-def _read(source: Source, goals: Goals) -> Trajectory:
+def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
     warnings: list[str] = []
     content = mapping(_arguments(source, warnings))
     summary = _summary(source, warnings)
@@ -108,7 +108,7 @@ def _read(source: Source, goals: Goals) -> Trajectory:
     )
 
 
-def _arguments(source: Source, warnings: list[str]) -> object:
+def _arguments(source: TrajectorySource, warnings: list[str]) -> object:
     try:
         return arguments(source.data, source.path)
     except FileNotFoundError:
@@ -118,7 +118,7 @@ def _arguments(source: Source, warnings: list[str]) -> object:
         raise Damaged(f"{ARGUMENTS}: {reason(error)}") from None
 
 
-def _step_info(source: Source, path: Path) -> object:
+def _step_info(source: TrajectorySource, path: Path) -> object:
     """The content of a step's pickle. Raises Damaged."""
     try:
         return read_pickle(path, folder=source.data)
@@ -126,7 +126,7 @@ def _step_info(source: Source, path: Path) -> object:
         raise Damaged(f"{readable(path.name)}: {reason(error)}") from None
 
 
-def _summary(source: Source, warnings: list[str]) -> Summary:
+def _summary(source: TrajectorySource, warnings: list[str]) -> ExperimentSummary:
     path = source.path / "summary_info.json"
     if not path.exists():
         warnings.append("summary_info.json is missing: the run's reward is not known.")
@@ -147,7 +147,7 @@ def _step_files(folder: Path) -> list[tuple[int, Path]]:
 
 
 def _steps(
-    source: Source, files: list[tuple[int, Path]], warnings: list[str]
+    source: TrajectorySource, files: list[tuple[int, Path]], warnings: list[str]
 ) -> tuple[tuple[Step, ...], str | None]:
     """The steps, one file decoded at a time, and the run's answer."""
     steps, messages = [], None
@@ -171,7 +171,12 @@ def _steps(
 
 
 def _observation(
-    observation: Any, source: Source, step_number: int, warnings: list[str], *, named: bool
+    observation: Any,
+    source: TrajectorySource,
+    step_number: int,
+    warnings: list[str],
+    *,
+    named: bool,
 ) -> Observation:
     """``named``: the run kept screenshots, so that one of a page that was seen is not missing."""
     return Observation(
@@ -190,7 +195,7 @@ def _url(observation: Any) -> str | None:
 
 
 def _screenshot(
-    source: Source, step_number: int, warnings: list[str], *, named: bool
+    source: TrajectorySource, step_number: int, warnings: list[str], *, named: bool
 ) -> ImageRef | None:
     stem = f"screenshot_step_{step_number}"
     names = [f"{stem}{suffix}" for suffix in (".png", ".jpg", ".jpeg")]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.trajectories.loaders.files import name_of, text
-from trajudge.trajectories.pickles.inert import BadPickle, mapping
+from trajudge.trajectories.pickles.objects import BadPickle, mapping
 from trajudge.trajectories.pickles.unpickle import read_pickle
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from trajudge.trajectories.loaders.browsergym_experiments import Experiment, step_files
 from trajudge.trajectories.loaders.files import Damaged, readable, reason, text
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.pickles.inert import BadPickle, mapping
+from trajudge.trajectories.pickles.objects import BadPickle, mapping
 from trajudge.trajectories.pickles.unpickle import read_pickle
 from trajudge.trajectories.util.safe_files import DataFolder
 

@@ -26,7 +26,7 @@ class Damaged(ValueError):
     """A trajectory's files cannot be read; the message is the reason of its ``Unreadable``."""
 
 
-class Source(NamedTuple):
+class TrajectorySource(NamedTuple):
     """One trajectory before it is read: its key, its raw task id, where it lies, and the data
     folder that none of its files may lie outside of."""
 
@@ -37,8 +37,8 @@ class Source(NamedTuple):
 
 
 def read_all(
-    sources: Iterable[Source],
-    read: Callable[[Source], Trajectory | None],
+    sources: Iterable[TrajectorySource],
+    read: Callable[[TrajectorySource], Trajectory | None],
     want: Callable[[TrajectoryKey], bool],
 ) -> Iterator[Trajectory | Unreadable]:
     """Every wanted trajectory, one at a time; what ``read`` finds Damaged becomes Unreadable.
@@ -134,7 +134,7 @@ def any_subfolder(path: Path, is_one: Callable[[Path], bool]) -> bool:
     return is_one(path) or any(child.is_dir() and is_one(child) for child in path.iterdir())
 
 
-def number_attempts(sources: Iterable[Source]) -> list[Source]:
+def number_attempts(sources: Iterable[TrajectorySource]) -> list[TrajectorySource]:
     """Runs of the same agent on the same task numbered from 0 in the order given; sorted by key."""
     seen: Counter[TrajectoryKey] = Counter()
     numbered = []

@@ -20,7 +20,7 @@ import msgspec
 
 from trajudge.trajectories.loaders.files import (
     Damaged,
-    Source,
+    TrajectorySource,
     any_subfolder,
     decode,
     name_of,
@@ -80,7 +80,7 @@ def _is_task(folder: Path) -> bool:
     return (folder / _RESULT).is_file() and (folder / "trajectory").is_dir()
 
 
-def _source(data: DataFolder, folder: Path) -> Source:
+def _source(data: DataFolder, folder: Path) -> TrajectorySource:
     """The key by ``result.json``; by the folder's name where that cannot be read."""
     try:
         raw = text(decode(data, folder / _RESULT, _Id).task_id) or name_of(folder)
@@ -89,10 +89,10 @@ def _source(data: DataFolder, folder: Path) -> Source:
     suffixed = _SUFFIXED.fullmatch(raw)
     agent = name_of(folder.resolve().parent)
     key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=suffixed[1] if suffixed else raw)
-    return Source(key, raw, folder, data)
+    return TrajectorySource(key, raw, folder, data)
 
 
-def _read(source: Source) -> Trajectory:
+def _read(source: TrajectorySource) -> Trajectory:
     result = decode(source.data, source.path / _RESULT, _Result)
     goal = text(result.task)
     if goal is None:
@@ -126,7 +126,9 @@ def _read(source: Source) -> Trajectory:
     )
 
 
-def _screenshots(source: Source, last: int, warnings: list[str]) -> dict[int, ImageRef | None]:
+def _screenshots(
+    source: TrajectorySource, last: int, warnings: list[str]
+) -> dict[int, ImageRef | None]:
     """The screenshots by number, those beyond ``last`` left out; what is amiss, in warnings."""
     files = {
         int(match[1]): path

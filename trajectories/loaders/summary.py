@@ -10,7 +10,7 @@ from trajudge.trajectories.loaders.files import numbers, text
 _REWARDS = ("cum_reward", "cum_raw_reward")
 
 
-class Summary(NamedTuple):
+class ExperimentSummary(NamedTuple):
     """How a run ended. ``telemetry`` has no reward in it, so that what is learnt from it cannot
     know the rule-based verdict; its names are the file's without the prefix ``stats.``, and
     ``error`` is 1 if the run ended in one."""
@@ -22,11 +22,11 @@ class Summary(NamedTuple):
     error: str | None
 
 
-def read_summary(info: Mapping[str, object]) -> Summary:
+def read_summary(info: Mapping[str, object]) -> ExperimentSummary:
     """The parts of ``summary_info`` that a trajectory keeps; values of a wrong type are None."""
     error = text(info.get("err_msg"))
     terminated, truncated = info.get("terminated"), info.get("truncated")
-    return Summary(
+    return ExperimentSummary(
         official_reward=numbers({"reward": info.get("cum_reward")}).get("reward"),
         terminated=terminated if isinstance(terminated, bool) else None,
         truncated=truncated if isinstance(truncated, bool) else None,

@@ -18,7 +18,7 @@ import msgspec
 
 from trajudge.trajectories.loaders.files import (
     Damaged,
-    Source,
+    TrajectorySource,
     any_subfolder,
     decode,
     name_of,
@@ -69,14 +69,14 @@ def _is_task(folder: Path) -> bool:
     return (folder / _MESSAGES).is_file()
 
 
-def _source(data: DataFolder, folder: Path) -> Source:
+def _source(data: DataFolder, folder: Path) -> TrajectorySource:
     task_id = name_of(folder).removeprefix("task")
     agent = name_of(folder.resolve().parent)
     key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=task_id)
-    return Source(key, task_id, folder, data)
+    return TrajectorySource(key, task_id, folder, data)
 
 
-def _read(source: Source) -> Trajectory:
+def _read(source: TrajectorySource) -> Trajectory:
     messages = decode(source.data, source.path / _MESSAGES, list[_Message])
     opening = next((_text(message) for message in messages if message.role == "user"), "")
     goal, start_url = _goal(opening)
@@ -130,7 +130,7 @@ def _seen(messages: list[_Message]) -> list[bool]:
     return seen
 
 
-def _step(source: Source, index: int, turn: str, seen: bool, warnings: list[str]) -> Step:
+def _step(source: TrajectorySource, index: int, turn: str, seen: bool, warnings: list[str]) -> Step:
     thought, action = turn, None
     if match := _ACTION.search(turn):
         # An agent that goes on by itself makes up the next observation, too.

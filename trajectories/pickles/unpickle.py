@@ -4,7 +4,7 @@ A pickle is a program for a small stack machine. This module interprets that pro
 plain containers and scalars as the only things it can build. Every class or function that the
 pickle names stays a name (``inert.Global``); an instance of a class becomes an ``inert.Record``
 with the class's name and the arguments and attributes as data. Safety rests on that alone;
-``trajectories.pickles.inert`` says which pickles are refused besides, as ones that mean to run
+``trajectories.pickles.objects`` says which pickles are refused besides, as ones that mean to run
 something. Persistent ids, extension codes and out-of-band buffers need code of the reader's:
 refused too.
 
@@ -23,13 +23,13 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from trajudge.trajectories.pickles.inert import (
+from trajudge.trajectories.pickles.objects import (
     BadPickle,
-    Record,
+    PickledObject,
     UnsafePickle,
-    called,
-    instance,
-    named,
+    new_object,
+    reduce_call,
+    resolve_global,
 )
 from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular
 
@@ -146,7 +146,7 @@ class _Machine:
 
     def extend(self, elements: list[object]) -> None:
         target = self.stack[-1]
-        if isinstance(target, Record):
+        if isinstance(target, PickledObject):
             if target.elements is None:
                 target.elements = []
             target = target.elements
@@ -156,7 +156,7 @@ class _Machine:
 
     def update(self, flat: list[object]) -> None:
         target = self.stack[-1]
-        if isinstance(target, Record):
+        if isinstance(target, PickledObject):
             if target.items is None:
                 target.items = {}
             target = target.items
@@ -167,37 +167,37 @@ class _Machine:
     def build(self, _: object) -> None:
         (state,) = self.take(1)
         target = self.stack[-1]
-        if not isinstance(target, Record):
+        if not isinstance(target, PickledObject):
             raise BadPickle("it is damaged (attributes for what is no instance)")
         target.state = state
 
     def stack_global(self, _: object) -> None:
         module, name = self.take(2)
-        self.stack.append(named(module, name))
+        self.stack.append(resolve_global(module, name))
 
     def global_(self, argument: object) -> None:
         module, _, name = str(argument).partition(" ")
-        self.stack.append(named(module, name))
+        self.stack.append(resolve_global(module, name))
 
     def inst(self, argument: object) -> None:
         module, _, name = str(argument).partition(" ")
         arguments = tuple(self.since_mark())
-        self.stack.append(called(named(module, name), arguments))
+        self.stack.append(reduce_call(resolve_global(module, name), arguments))
 
     def obj(self, _: object) -> None:
         target, *arguments = self.since_mark()
-        self.stack.append(called(target, tuple(arguments)))
+        self.stack.append(reduce_call(target, tuple(arguments)))
 
     def reduce(self, _: object) -> None:
         target, arguments = self.take(2)
-        self.stack.append(called(target, arguments))
+        self.stack.append(reduce_call(target, arguments))
 
     def new(self, _: object) -> None:
-        self.stack.append(instance(*self.take(2)))
+        self.stack.append(new_object(*self.take(2)))
 
     def new_ex(self, _: object) -> None:
         target, arguments, _keywords = self.take(3)
-        self.stack.append(instance(target, arguments))
+        self.stack.append(new_object(target, arguments))
 
 
 def _index(argument: object) -> int:
@@ -221,7 +221,7 @@ def _plain_key(value: object) -> bool:
     # Larger integers share hash values at will, which makes a dictionary quadratic.
     if isinstance(value, int):
         return abs(value) < 2**60
-    return value is None or isinstance(value, str | bytes | float | Record)
+    return value is None or isinstance(value, str | bytes | float | PickledObject)
 
 
 _LITERALS = frozenset(

@@ -1,4 +1,5 @@
-"""Chat completions, OpenAI's, a compatible server's or litellm's: turns written, answers read."""
+"""Chat completions of OpenAI, of a compatible server or of litellm: turns written, answers
+parsed."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from trajudge.judges.model import Message, Part, Picture, Reply, Usage
 
 
 def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, Any]:
-    """One message; texts alone go as one string, which every server understands."""
+    """Write one message; texts alone go as one string, which every server understands."""
 
     def content(part: Part) -> dict[str, Any]:
         if isinstance(part, Picture):
@@ -27,7 +28,7 @@ def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, A
 
 
 def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Reply:
-    """The Reply in a decoded completion.
+    """Parse the Reply in a decoded completion.
 
     Raises BadReply if the fields of the protocol are not there or the answer broke off, and the
     mapped error where a gateway hid one in a 200, for the whole request or for its answer.
@@ -56,20 +57,20 @@ def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Repl
 
 
 def _finish_word(choice: Mapping[str, Any]) -> object:
-    """How the answer ended: litellm puts its own word in place of the server's, and keeps that."""
+    """Return the finish reason: litellm puts its own in place of the server's, and keeps that."""
     own = choice.get("provider_specific_fields")
     native = own.get("native_finish_reason") if isinstance(own, dict) else None
     return choice.get("finish_reason") if native is None else native
 
 
 def refusal_of(message: Mapping[str, Any]) -> object:
-    """What the model said in declining; litellm keeps it among the provider's own fields."""
+    """Return the model's refusal text; litellm keeps it among the provider's own fields."""
     own = message.get("provider_specific_fields")
     return message.get("refusal") or (own.get("refusal") if isinstance(own, dict) else None)
 
 
 def text_of(content: object) -> str:
-    """The text of a message's content, which some servers give in parts."""
+    """Return the text of a message's content, which some servers give in parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -79,7 +80,7 @@ def text_of(content: object) -> str:
 
 
 def read_usage(usage: object) -> Usage:
-    """Tokens in our one shape; what is not told is 0. Cached tokens are taken out of ``input``."""
+    """Parse token counts; what is not reported is 0. Cached tokens are taken out of ``input``."""
     fields = usage if isinstance(usage, Mapping) else {}
     details = fields.get("prompt_tokens_details")
     prompt = count(fields, "prompt_tokens")
@@ -96,6 +97,6 @@ def read_usage(usage: object) -> Usage:
 
 
 def count(fields: object, name: str) -> int:
-    """A count of tokens, 0 where it is missing or no count."""
+    """Return a count of tokens, 0 where it is missing or no count."""
     value = fields.get(name) if isinstance(fields, Mapping) else None
     return value if isinstance(value, int) and value > 0 else 0

@@ -1,4 +1,4 @@
-"""What a server said was wrong, however its provider shapes the body of an error."""
+"""Error bodies of servers, whatever shape the provider gives them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _DEEPEST = 8
 
 
 class ErrorBody(NamedTuple):
-    """What a server said was wrong; empty strings where it said nothing.
+    """A server's error message; empty strings where it said nothing.
 
-    ``message`` holds all texts of the body, the outermost first (a gateway's own words, then
-    those of the provider behind it); ``code`` the first code word, ``kind`` the others.
-    ``is_page``: it is HTML, which a proxy or firewall wrote and no model server.
+    ``message`` holds all texts of the body, the outermost first (a gateway's own words, then those
+    of the provider behind it); ``code`` the first code word, ``kind`` the others. ``is_page``: it
+    is HTML, which a proxy or firewall wrote and no model server.
     """
 
     message: str = ""
@@ -34,7 +34,8 @@ class ErrorBody(NamedTuple):
 
 
 def read_error(body: bytes) -> ErrorBody:
-    """The error in a body, or its beginning as the message: a page's text without its markup."""
+    """Parse the error in a body; its beginning is the message where it has none (a page's text
+    without its markup)."""
     text = body.decode("utf-8-sig", "replace")
     content = _json(text)
     if content is None:
@@ -45,7 +46,7 @@ def read_error(body: bytes) -> ErrorBody:
 
 
 def error_of(content: Any) -> ErrorBody | None:
-    """The error that decoded JSON holds, None if it holds none.
+    """Return the error that decoded JSON holds, None if it holds none.
 
     Only fields that servers put their own words in are read: what they repeat of the request
     (``input``, ``flagged_input``) is not looked at.
@@ -59,7 +60,8 @@ def error_of(content: Any) -> ErrorBody | None:
 
 
 def _gather(content: Any, texts: dict[str, None], codes: dict[str, None], depth: int) -> str:
-    """Put all texts and code words of ``content`` in order; the parameter that is named, or ""."""
+    """Collect all texts and code words of ``content`` in order; return the parameter that is named,
+    or ""."""
     if depth > _DEEPEST:
         return ""
     if isinstance(content, list):
@@ -94,7 +96,7 @@ def _keys(content: Any) -> set[str]:
 
 
 def _json(text: str) -> Any:
-    """Decoded JSON, None if it is none: most texts are not, and are known by their beginning."""
+    """Decode JSON, None if it is none: most texts are not, and are known by their beginning."""
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

@@ -1,4 +1,5 @@
-"""From an HTTP status and body to one of our errors, for both protocols and local servers."""
+"""Mapping from an HTTP status and body to one of our errors, for both protocols and local
+servers."""
 
 from __future__ import annotations
 
@@ -41,10 +42,10 @@ def failure(
     key_variable: str,
     model: str = "the model",
 ) -> CallFailed:
-    """The error to raise for a status. ``where`` names the server, ``key_variable`` its key.
+    """Make the error to raise for a status. ``where`` names the server, ``key_variable`` its key.
 
-    The provider's words are shown cut and without what looks like a key; of a refused key
-    nothing is shown at all.
+    The provider's words are shown cut and without what looks like a key; of a refused key nothing
+    is shown at all.
     """
     kind, words = kind_of(status, error), shown(error.message)
     said = f"{where} answered {status}: {words}"
@@ -66,7 +67,7 @@ def failure(
 
 
 def kind_of(status: int, error: ErrorBody) -> type[CallFailed]:
-    """What a status and its words say."""
+    """Choose the class of error for a status and its words."""
     for kind, says_so in _RULES:
         if says_so(status, error):
             return kind
@@ -89,8 +90,11 @@ _RULES: tuple[tuple[type[CallFailed], Callable[[int, ErrorBody], bool]], ...] = 
 
 
 def hidden_failure(error: ErrorBody, *, where: str, key_variable: str, model: str) -> CallFailed:
-    """The error to raise for one that a gateway hid in a 200: its code is the status if it can be
-    one; else its words decide, and without telling words the server is taken to be in trouble."""
+    """Make the error to raise for one that a gateway hid in a 200.
+
+    Its code is the status if it can be one; else its words decide, and without telling words the
+    server is taken to be in trouble.
+    """
     codes = [word for word in (error.code, *error.kind.split()) if word.isascii()]
     status = next((int(word) for word in codes if re.fullmatch(r"[45]\d\d", word)), 400)
     if kind_of(status, error) is BadRequest and str(status) not in codes:
@@ -99,7 +103,7 @@ def hidden_failure(error: ErrorBody, *, where: str, key_variable: str, model: st
 
 
 def refused_parameter(error: ErrorBody, sent: Collection[str]) -> str | None:
-    """The one of the parameters ``sent`` that the server says it does not take."""
+    """Return the one of the parameters ``sent`` that the server says it does not take."""
     if not _PARAMETER_TEXT.search(f"{error.message} {error.code}"):
         return None
     if error.parameter in sent:
@@ -110,6 +114,6 @@ def refused_parameter(error: ErrorBody, sent: Collection[str]) -> str | None:
 
 
 def shown(message: str) -> str:
-    """A provider's words on one line, cut, without what looks like a key."""
+    """Return a provider's words on one line, cut, without what looks like a key."""
     line = " ".join(_SECRET.sub("[key]", message).split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -1,8 +1,9 @@
-"""How an answer ended, in the words of every protocol that is spoken here.
+"""Finish reasons of every protocol that is spoken here.
 
-Only an answer that is known to be whole, cut at its token limit or declined is one. After anything
-else (``error``, ``abort``, ``network_error``, ``insufficient_system_resource``, ``pause_turn``, no
-word at all) the text may be half of what the model would have said: it is asked for again.
+Only an answer that is known to be complete, cut at its token limit or declined counts as an answer.
+After anything else (``error``, ``abort``, ``network_error``, ``insufficient_system_resource``,
+``pause_turn``, no word at all) the text may be half of what the model would have said: the call is
+repeated.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _DECLINED = re.compile(
 
 
 def finish_of(word: object, where: str, usage: Usage) -> Finish:
-    """What the ``finish_reason`` or ``stop_reason`` of an answer means.
+    """Map the ``finish_reason`` or ``stop_reason`` of an answer.
 
-    Raises ContextOverflow if the window was full before the answer ended, BadReply for a word
-    that tells of no end; either with the ``usage`` that the answer told.
+    Raises ContextOverflow if the window was full before the answer ended, BadReply for a word that
+    tells of no end; either with the ``usage`` that the answer reports.
     """
     said = word.strip().lower() if isinstance(word, str) else ""
     if said in _WHOLE:

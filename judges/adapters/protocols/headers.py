@@ -1,4 +1,4 @@
-"""What response headers tell of limits: when to come back, and how much a minute is allowed."""
+"""Rate limits in response headers: when to come back, and how much is allowed per minute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST_WAIT = 24 * 3600.0
 
 
 class RateHeaders(NamedTuple):
-    """Requests and tokens allowed a minute and what is left of them; None where not told."""
+    """Requests and tokens allowed per minute and what is left of them; None where not reported."""
 
     requests: float | None = None
     requests_left: float | None = None
@@ -37,10 +37,10 @@ _NAMES = {
 
 
 def rate_headers(headers: Mapping[str, str]) -> RateHeaders | None:
-    """The limits told in the headers of either protocol (names in lower case); None if none.
+    """Parse the limits in the headers of either protocol (names in lower case); None if none.
 
-    Values that are not numbers are taken as not told, and so is a limit of 0 with what is left
-    of it: some servers write 0 for a limit that they do not have.
+    Values that are not numbers count as not reported, and so does a limit of 0 with what is left of
+    it: some servers write 0 for a limit that they do not have.
     """
     found = {field: _first_number(headers, names) for field, names in _NAMES.items()}
     for limit in ("requests", "tokens"):
@@ -50,7 +50,7 @@ def rate_headers(headers: Mapping[str, str]) -> RateHeaders | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the server wants to be asked again, at most a day.
+    """Return the seconds until the server wants to be asked again, at most a day.
 
     ``retry-after-ms`` goes before ``retry-after``, which is a number of seconds or an HTTP date
     (RFC 9110, section 10.2.3).
@@ -80,7 +80,7 @@ def _first_number(headers: Mapping[str, str], names: Iterable[str]) -> float | N
 
 
 def _number(value: str | None) -> float | None:
-    """A finite number that is not negative, or None."""
+    """Parse a finite number that is not negative, or None."""
     try:
         number = float(value) if value is not None else math.nan
     except ValueError:

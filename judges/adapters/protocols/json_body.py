@@ -1,4 +1,4 @@
-"""Bodies of JSON: strict where they are written, forgiving where they were paid for."""
+"""JSON bodies: strict where they are written, forgiving where they were paid for."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from trajudge.judges.adapters.errors import BadReply
 
 
 def json_bytes(body: dict[str, Any]) -> bytes:
-    """The body of a request."""
+    """Encode the body of a request."""
     return orjson.dumps(body, option=orjson.OPT_NON_STR_KEYS)
 
 
 def json_object(body: bytes, where: str) -> dict[str, Any]:
-    """The JSON object of a body; raises BadReply.
+    """Decode the JSON object of a body; raises BadReply.
 
-    Read as Python's json reads it where it is not strict JSON: half a surrogate pair, NaN, control
-    characters in a string, a byte order mark or bytes that are no UTF-8 lose no answer.
+    It is read as Python's json reads it where it is not strict JSON: half a surrogate pair, NaN,
+    control characters in a string, a byte order mark or bytes that are no UTF-8 lose no answer.
     """
     try:
         content = orjson.loads(body)
@@ -32,8 +32,8 @@ def json_object(body: bytes, where: str) -> dict[str, Any]:
 
 
 def storable(value: Any) -> Any:
-    """``value`` (JSON-like) as UTF-8 and strict JSON can hold it: a lone surrogate becomes U+FFFD,
-    a number that is not finite None."""
+    """Convert ``value`` (JSON-like) to what UTF-8 and strict JSON can hold: a lone surrogate
+    becomes U+FFFD, a number that is not finite None."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, float):

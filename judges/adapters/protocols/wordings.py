@@ -1,8 +1,8 @@
-"""What a server's words mean: every provider has its own for the same few things.
+"""Meaning of servers' error messages: every provider has its own wording for the same few errors.
 
 The rules look for ideas (a prompt, a limit, that one is over the other), not for whole sentences,
 so that a wording nobody has seen yet is likely to be understood. How many recorded wordings they
-get right is measured on a table of them (``tests/judges/adapters/provider_errors.jsonl``).
+classify correctly is measured on a table (``tests/judges/adapters/provider_errors.jsonl``).
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ _IMAGE = _rule(
 
 
 def is_overflow(status: int, error: ErrorBody) -> bool:
-    """Whether the prompt is longer than the window. Local servers say it with a 500.
+    """Tell whether the prompt is longer than the window. Local servers say it with a 500.
 
-    A limit on the answer alone (``max_tokens``), on images or of tokens a minute is none.
+    A limit on the answer alone (``max_tokens``), on images or on tokens per minute is none.
     """
     if status not in {400, 413, 422, 500} or _TOKENS_A_MINUTE.search(error.message):
         return False
@@ -111,13 +111,14 @@ def is_overflow(status: int, error: ErrorBody) -> bool:
 
 
 def is_too_large_a_minute(status: int, error: ErrorBody) -> bool:
-    """Whether one request is larger than all that the account may send in a minute or a day."""
+    """Tell whether one request is larger than all that the account may send in a minute or a
+    day."""
     return status in {413, 429} and bool(_TOO_LARGE_A_MINUTE.search(error.message))
 
 
 def is_policy(status: int, error: ErrorBody) -> bool:
-    """Whether a filter of the provider declined the prompt or the answer to it. A page speaks of
-    the policy of whoever runs the proxy, not of the prompt."""
+    """Tell whether a filter of the provider declined the prompt or the answer to it. A page speaks
+    of the policy of whoever runs the proxy, not of the prompt."""
     if error.is_page or status == 401:
         return False
     if _POLICY_CODE.search(_codes(error)):
@@ -126,12 +127,12 @@ def is_policy(status: int, error: ErrorBody) -> bool:
 
 
 def is_firewall(status: int, error: ErrorBody) -> bool:
-    """Whether this is the page of a firewall before the provider, which did not like the body."""
+    """Tell whether this is the page of a firewall before the provider, which rejected the body."""
     return status == 403 and error.is_page and bool(_FIREWALL.search(error.message))
 
 
 def is_no_credit(status: int, error: ErrorBody) -> bool:
-    """Whether the account cannot pay. A 429 says it by words that limits a minute do not use."""
+    """Tell whether the account cannot pay. A 429 says it by words that rate limits do not use."""
     if status not in {400, 402, 403, 429}:
         return False
     codes, words = _codes(error), error.message
@@ -144,7 +145,7 @@ def is_no_credit(status: int, error: ErrorBody) -> bool:
 
 
 def is_unknown_model(status: int, error: ErrorBody) -> bool:
-    """Whether the server does not serve the model. Some say it with a 400 or a 403."""
+    """Tell whether the server does not serve the model. Some say it with a 400 or a 403."""
     if status in {404, 410}:
         return True
     named = _MODEL_CODE.search(_codes(error)) or _MODEL.search(error.message)
@@ -152,17 +153,17 @@ def is_unknown_model(status: int, error: ErrorBody) -> bool:
 
 
 def is_wrong_key(status: int, error: ErrorBody) -> bool:
-    """Whether the key is none, whatever the words."""
+    """Tell whether the key is missing or wrong, whatever the words."""
     return status == 401 or (status in {400, 403} and bool(_KEY.search(error.message)))
 
 
 def is_about_images(status: int, error: ErrorBody) -> bool:
-    """Whether the model does not take the images. Local servers answer 500, which must not be
-    asked again for ever."""
+    """Tell whether the model does not take the images. Local servers answer 500, which must not be
+    retried for ever."""
     return status in {400, 404, 415, 422, 500, 501} and bool(_IMAGE.search(error.message))
 
 
 def _codes(error: ErrorBody) -> str:
-    """All code words in lower case with underscores: ``DataInspectionFailed`` as well."""
+    """Return all code words in lower case with underscores: ``DataInspectionFailed`` as well."""
     split = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", f"{error.code} {error.kind}")
     return re.sub(r"[-.]", "_", split).lower()

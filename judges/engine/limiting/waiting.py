@@ -1,4 +1,4 @@
-"""Why an engine waits, in words, for the progress line."""
+"""Reasons for which an engine waits, as text for the progress line."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ SHORTEST = 1.0  # seconds: a shorter pause is over before it is read
 
 
 def reasons(engine: Engine) -> Iterator[str]:
-    """For example ``paused until 14:03:22 (429, Retry-After 30 s)``, ``window 12 of 64``,
-    ``37 retries``; nothing where all goes well."""
+    """Yield the reasons, for example ``paused until 14:03:22 (429, Retry-After 30 s)``, ``window 12
+    of 64``, ``37 retries``; nothing while all goes well."""
     now = asyncio.get_running_loop().time()
-    gate, retry, counts = engine.gate, engine.retry, engine.counts
-    if gate.paused_until - now >= SHORTEST:
-        yield f"paused until {_clock(gate.paused_until - now)} ({gate.pause_reason})"
+    limiter, retry, counts = engine.limiter, engine.retry, engine.counts
+    if limiter.paused_until - now >= SHORTEST:
+        yield f"paused until {_clock(limiter.paused_until - now)} ({limiter.pause_reason})"
     elif retry.wakes and min(retry.wakes) - now >= SHORTEST:
         until = _clock(min(retry.wakes) - now)
         yield f"{_calls(len(retry.wakes))} for another attempt, the first until {until}"
-    if gate.window.size < gate.window.cap:
-        yield f"window {gate.window.size} of {gate.window.cap}"
+    if limiter.concurrency.size < limiter.concurrency.cap:
+        yield f"window {limiter.concurrency.size} of {limiter.concurrency.cap}"
     if counts.waiting:
         yield f"{_calls(counts.waiting)} for another process that asks the same"
     if engine.budget.waiting:

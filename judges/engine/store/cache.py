@@ -1,9 +1,9 @@
-"""What was answered, kept by the content of the question, so that nothing is ever asked twice.
+"""Cache of answers, keyed by the content of the request.
 
-One SQLite file in write-ahead mode. Replies that arrive while a commit is under way become the
-next commit together, so that durable writes cost a fraction of an fsync each. Beside it stand
-``.log-*`` (``judges.engine.store.reply_log``): replies on their way into it, which no kill takes;
-and ``.leases`` (``judges.engine.store.leases``): what is being asked now, by which process.
+One SQLite file in write-ahead mode. Replies that arrive while a commit is under way become the next
+commit together, so that durable writes cost a fraction of an fsync each. Beside it stand ``.log-*``
+(``judges.engine.store.reply_log``): replies on their way into it, which survive a kill; and
+``.leases`` (``judges.engine.store.leases``): requests that are under way now, by process.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ Outcome = Reply | Refused | ContextOverflow
 
 
 class Cache:
-    """The answers in the file at ``path``, which is created if it is not there.
+    """Answers in the file at ``path``, which is created if it is not there.
 
     Several processes may share it; ``lease`` is how many seconds one of them may be silent before
-    others ask what it was asking. Raises UserError if the file is not a cache, is damaged, was
-    written by a newer version, or cannot be written.
+    others repeat its requests. Raises UserError if the file is not a cache, is damaged, was written
+    by a newer version, or cannot be written.
     """
 
     def __init__(self, path: Path, lease: float = LEASE_SECONDS) -> None:
@@ -80,7 +80,7 @@ class Cache:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cache")
 
     def get(self, request_hash: str) -> Outcome | None:
-        """What was answered to this request, or None. Takes microseconds. Raises UserError."""
+        """Return the answer to this request, or None. Takes microseconds. Raises UserError."""
         try:
             row = self._reader.execute(SELECT, (bytes.fromhex(request_hash),)).fetchone()
             return None if row is None else _outcome(*row)
@@ -89,7 +89,7 @@ class Cache:
 
     @cached_property
     def leases(self) -> Leases:
-        """Who is asking what now. Raises UserError."""
+        """Leases on the requests that are under way. Raises UserError."""
         return Leases(self.path.with_name(self.path.name + ".leases"), self._lease)
 
     def release(self, request_hash: str) -> None:
@@ -105,7 +105,8 @@ class Cache:
             self.leases.write_released()
 
     def created(self, request_hash: str) -> float:
-        """When the answer was kept, in seconds since 1970; 0 without one. Raises UserError."""
+        """Return when the answer was kept, in seconds since 1970; 0 without one. Raises
+        UserError."""
         try:
             row = self._reader.execute(CREATED, (bytes.fromhex(request_hash),)).fetchone()
         except sqlite3.Error as error:
@@ -113,8 +114,7 @@ class Cache:
         return 0.0 if row is None else float(row[0])
 
     def recover(self) -> None:
-        """Take in what processes that were killed had received and not committed yet. Raises
-        UserError."""
+        """Take in what killed processes had received and not committed. Raises UserError."""
         try:
             with left_behind(self.path) as rows:
                 if rows:
@@ -174,7 +174,7 @@ class Cache:
 
 
 def _commit(connection: sqlite3.Connection, statement: str, rows: list[Row]) -> None:
-    """The statement for every row, all or none. Raises sqlite3.Error."""
+    """Execute the statement for every row, all or none. Raises sqlite3.Error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         connection.executemany(statement, rows)
@@ -190,7 +190,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Check whose file it is before anything is written to it, then see that it is ready."""
+    """Check that the file is a cache before anything is written to it, then make it ready."""
     version, application = (
         _pragma(connection, "user_version"),
         _pragma(connection, "application_id"),

@@ -39,7 +39,7 @@ PROLONG = "UPDATE leases SET expires = ? WHERE owner = ?"
 
 
 class Claim(Enum):
-    """How a claim came out."""
+    """Outcome of a claim."""
 
     HELD = "another process works on it"
     OWN = "nobody did"
@@ -47,7 +47,7 @@ class Claim(Enum):
 
 
 class Leases:
-    """The leases in the file at ``path``, as one owner among those that share it.
+    """Leases in the file at ``path``, as one owner among those that share it.
 
     ``seconds`` is how long an owner may be silent. Raises UserError if the file cannot be used.
     """
@@ -84,7 +84,7 @@ class Leases:
         return Claim.HELD
 
     def is_held(self, key: bytes) -> bool:
-        """Whether a living process has the lease. Raises UserError."""
+        """Tell whether a living process has the lease. Raises UserError."""
         try:
             found = self._find(key)
             return found is not None and self._is_held(*found)
@@ -124,7 +124,8 @@ class Leases:
                 remove(path, descriptor)
 
     def _sign_in(self) -> tuple[str, int]:
-        """A name of this owner's own, and the descriptor of the file that it keeps locked."""
+        """Choose a name for this owner, and return it with the descriptor of the file that it keeps
+        locked."""
         while True:
             owner = f"{os.getpid()}-{secrets.token_hex(4)}"
             descriptor = lock(self._lock_file(owner))
@@ -144,7 +145,7 @@ class Leases:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """A transaction that begins with the releases. They stay due if it fails."""
+        """Open a transaction that begins with the releases. They stay due if it fails."""
         released = [(key, self.owner) for key in self._released]
         self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -165,7 +166,7 @@ class Leases:
         return expires > time.time() and is_locked(self._lock_file(owner))
 
     def _write(self, statement: str, *values: object) -> bool:
-        """Whether the statement changed a row."""
+        """Execute the statement and tell whether it changed a row."""
         return self._connection.execute(statement, values).rowcount == 1
 
     def _until(self) -> float:

@@ -1,4 +1,4 @@
-"""What a run's attempts may have cost, over all its sessions, also those that were killed.
+"""Ledger of what a run's attempts may have cost, over all its sessions, killed ones included.
 
 Under ``--max-cost`` every attempt leaves a line before it is sent, with its worst case, and one
 when it is settled, with its cost. An attempt without the second line was under way when its process
@@ -19,7 +19,7 @@ from trajudge.trajectories.util.errors import UserError
 
 
 class Payments:
-    """The file at ``path``, to which lines are appended; made at the first one."""
+    """The file at ``path``, to which lines are appended; created with the first one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -28,7 +28,8 @@ class Payments:
         self._descriptor: int | None = None
 
     def sent(self, request_hash: str, worst: float) -> str:
-        """Note an attempt that is about to be sent; its name, for ``settled``. Raises UserError."""
+        """Note an attempt that is about to be sent and return its name, for ``settled``. Raises
+        UserError."""
         self._count += 1
         attempt = f"{self._session}-{self._count}"
         self._append({"attempt": attempt, "request": request_hash, "reserved": worst})
@@ -59,7 +60,7 @@ class Payments:
 
 
 def read_payments(path: Path) -> dict[str, float]:
-    """Dollars by request: what its attempts cost, and the worst case of those that were never
+    """Read the dollars by request: the cost of its attempts, and the worst case of those never
     settled. Empty without the file."""
     by_attempt: dict[str, tuple[str, float]] = {}
     lines = path.read_bytes().split(b"\n") if path.is_file() else []

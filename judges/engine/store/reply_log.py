@@ -1,4 +1,4 @@
-"""What was answered and is not committed yet, so that no kill can lose it.
+"""Log of answers that are not committed yet, so that no kill can lose them.
 
 A reply is written here before anything else is done with it: a plain write, which the system keeps
 whatever happens to the process. Only a loss of power can take it, until the commit that follows.
@@ -23,7 +23,7 @@ Row = tuple[bytes, str, str, str, str, float]
 
 
 class ReplyLog:
-    """The log of one process beside the cache at ``path``; its files are made when first needed.
+    """Log of one process beside the cache at ``path``; its files are created when first needed.
 
     A log that cannot be written is no reason to give up: the commit is what counts.
     """
@@ -46,7 +46,7 @@ class ReplyLog:
             return
 
     def rotate(self) -> int:
-        """Begin the next file; the number of the one that is to be committed now."""
+        """Begin the next file; return the number of the one that is to be committed now."""
         full, self._turn = self._turn, 1 - self._turn
         return full
 
@@ -79,8 +79,8 @@ class ReplyLog:
 
 @contextmanager
 def left_behind(path: Path) -> Iterator[list[Row]]:
-    """The rows that processes without a living one logged for the cache at ``path``; their files
-    are removed when the block ends without an error. Raises OSError."""
+    """Yield the rows that dead processes logged for the cache at ``path``; their files are removed
+    when the block ends without an error. Raises OSError."""
     found = [
         (log, descriptor)
         for log in sorted(path.parent.glob(f"{path.name}.log-*"))
@@ -99,7 +99,7 @@ def left_behind(path: Path) -> Iterator[list[Row]]:
 
 
 def _rows(content: bytes) -> Iterator[Row]:
-    """The whole lines: the last one may have been torn by a kill."""
+    """Yield the complete lines: the last one may have been torn by a kill."""
     for line in content.split(b"\n"):
         try:
             key, outcome, body, endpoint, model, created = orjson.loads(line)

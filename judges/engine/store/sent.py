@@ -1,4 +1,4 @@
-"""The parameters that really went out: an adapter renames and leaves out what a model refuses."""
+"""Parameters that were really sent: an adapter renames and leaves out what a model refuses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SentCall(NamedTuple):
 
 
 class SentCalls:
-    """The different kinds of calls of a run, in the order of their models and parameters."""
+    """Distinct kinds of calls of a run, in the order of their models and parameters."""
 
     def __init__(self) -> None:
         self.changes = 0
@@ -31,7 +31,7 @@ class SentCalls:
     def note(
         self, adapter: Adapter, model: str, parameters: Mapping[str, JsonValue], *, cached: bool
     ) -> None:
-        """Take a reply's parameters in; replies that tell none are passed over."""
+        """Take in a reply's parameters; replies that report none are ignored."""
         # Nearly always the same as the last time: no need to look it up.
         if not parameters or (model, cached, parameters) == self._last:
             return

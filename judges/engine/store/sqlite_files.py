@@ -1,4 +1,4 @@
-"""How the engine opens its SQLite files, and the user's sentence for what goes wrong with them."""
+"""SQLite files of the engine, and the user's error message for what goes wrong with them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BUSY_SECONDS = 60.0
 
 
 def connect(path: Path, *, synchronous: str = "FULL") -> sqlite3.Connection:
-    """A connection in autocommit. Raises sqlite3.Error."""
+    """Open a connection in autocommit. Raises sqlite3.Error."""
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
@@ -20,7 +20,7 @@ def connect(path: Path, *, synchronous: str = "FULL") -> sqlite3.Connection:
 
 
 def explained(error: Exception, path: Path) -> UserError:
-    """The user's sentence for what SQLite or the system says of the file of the cache."""
+    """Turn an error of SQLite or the system into the user's error message."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if isinstance(error, OSError) or code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
         return UserError(

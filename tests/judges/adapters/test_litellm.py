@@ -6,9 +6,9 @@ from importlib.util import find_spec
 import pytest
 
 from tests.judges.adapters.requests import request
+from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.errors import AuthFailed
 from trajudge.judges.adapters.litellm import LiteLLMAdapter
-from trajudge.judges.adapters.windows import Window
 
 pytestmark = pytest.mark.skipif(
     find_spec("litellm") is None, reason="litellm is not installed (the extra of that name)"
@@ -33,7 +33,7 @@ def test_a_key_that_is_not_set_is_named_and_nothing_is_asked(
 
 def test_its_own_table_tells_the_window_of_a_model_that_ours_lacks() -> None:
     adapter = LiteLLMAdapter("groq/openai/gpt-oss-20b")
-    told = adapter.told_window("groq/openai/gpt-oss-20b")
-    assert told == Window(tokens=131_072, source="litellm")
-    assert adapter.told_window("gemini/no-such-model") is None
-    assert adapter.told_window("openai/gpt-4o") is None
+    told = adapter.context_window("groq/openai/gpt-oss-20b")
+    assert told == ContextWindow(tokens=131_072, source="litellm")
+    assert adapter.context_window("gemini/no-such-model") is None
+    assert adapter.context_window("openai/gpt-4o") is None

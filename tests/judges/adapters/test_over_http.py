@@ -16,7 +16,7 @@ from tests.judges.adapters.requests import adapter_for, request
 from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer, always, at
 from trajudge.judges.adapters import errors
-from trajudge.judges.adapters.base import Adapter, Sent
+from trajudge.judges.adapters.base import Adapter, AdapterResponse
 from trajudge.judges.model import Reply, Usage
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,9 @@ async def opened(name: str, url: str, **options: Any) -> AsyncIterator[tuple[Ada
         await adapter.close()
 
 
-async def send(name: str, server: LlmServer, *, image: bool = False, **options: Any) -> Sent:
+async def send(
+    name: str, server: LlmServer, *, image: bool = False, **options: Any
+) -> AdapterResponse:
     async with opened(name, server.url, **options) as (adapter, model):
         parameters = {"max_tokens": 100, "temperature": 0}
         return await adapter.send(request(model, image=image, parameters=parameters))

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from trajudge.judges.adapters.base import RateHeaders, Sent
+from trajudge.judges.adapters.base import AdapterResponse, RateHeaders
 from trajudge.judges.adapters.errors import CallFailed, RateLimited
-from trajudge.judges.engine import Budget, Cache, Engine, Gate, Retry
+from trajudge.judges.engine import Budget, Cache, Engine, Limiter, Retry
 from trajudge.judges.model import Message, Reply, Request, Text, Usage
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ class Scripted:
         self.most_in_flight = 0
         self.refusals = 0
 
-    async def send(self, request: Request) -> Sent:
+    async def send(self, request: Request) -> AdapterResponse:
         self.times.append(now())
         nth = self.came[request.hash]
         self.came[request.hash] += 1
@@ -108,7 +108,7 @@ class Scripted:
         outcome = self.script(request, nth)
         if isinstance(outcome, CallFailed):
             raise outcome
-        return Sent(outcome, self.limits())
+        return AdapterResponse(outcome, self.limits())
 
     def admit(self, request: Request) -> None:
         """Raises RateLimited if the server does not take it."""
@@ -160,7 +160,7 @@ def engine(
     adapter: Scripted,
     *,
     cache: Path | None = None,
-    gate: Gate | None = None,
+    limiter: Limiter | None = None,
     budget: Budget | None = None,
     attempts: int = 6,
     seconds: float = 900.0,
@@ -169,7 +169,7 @@ def engine(
     return Engine(
         adapter,
         cache=Cache(cache) if cache else None,
-        gate=gate or Gate(),
+        limiter=limiter or Limiter(),
         retry=Retry(np.random.default_rng(0), attempts=attempts, seconds=seconds),
         budget=budget or Budget(lambda model, usage: None),
     )

@@ -22,7 +22,7 @@ from trajudge.judges.adapters.errors import (
     Refused,
     Unreachable,
 )
-from trajudge.judges.engine import Budget, Cache, Gate
+from trajudge.judges.engine import Budget, Cache, Limiter
 from trajudge.judges.model import Reply, Request, Usage
 from trajudge.trajectories.util.errors import UserError
 
@@ -112,7 +112,7 @@ def test_under_trouble_nothing_is_lost_or_answered_twice(path: Path) -> None:
 
 def test_a_wrong_key_ends_the_run_before_the_server_is_hammered() -> None:
     async def main(server: Scripted) -> None:
-        judging = engine(server, gate=Gate(concurrency=8))
+        judging = engine(server, limiter=Limiter(concurrency=8))
         results = await asyncio.gather(
             *(judging.ask(request(str(i))) for i in range(1300)), return_exceptions=True
         )
@@ -135,7 +135,7 @@ def test_a_server_that_is_not_there_is_named_after_a_few_rounds() -> None:
         assert "no answer from test (127.0.0.1:9 refused the connection)" in str(results[0])
 
     server = always(Unreachable("127.0.0.1:9 refused the connection"))
-    engine_ = engine(server, gate=Gate(concurrency=64))
+    engine_ = engine(server, limiter=Limiter(concurrency=64))
     run(main(server))
     assert len(server.times) <= 64 + 4
 
@@ -166,7 +166,7 @@ def test_a_wait_of_hours_ends_the_run_with_a_sentence() -> None:
 def test_a_full_disk_ends_the_run(path: Path) -> None:
     async def main() -> None:
         server = Scripted(latency=0.01)
-        judging = engine(server, cache=path, gate=Gate(concurrency=4))
+        judging = engine(server, cache=path, limiter=Limiter(concurrency=4))
         assert judging.cache
         judging.cache._writer.execute("PRAGMA max_page_count = 10")
         results = await asyncio.gather(
@@ -184,7 +184,7 @@ class Interrupted(Exception):
 
 def test_stop_lets_what_is_in_flight_finish(path: Path) -> None:
     async def main() -> None:
-        judging = engine(Scripted(latency=1.0), cache=path, gate=Gate(concurrency=3))
+        judging = engine(Scripted(latency=1.0), cache=path, limiter=Limiter(concurrency=3))
         asks = [asyncio.create_task(judging.ask(request(str(i)))) for i in range(10)]
         await asyncio.sleep(0.5)
         judging.stop(Interrupted())
@@ -199,12 +199,12 @@ def test_stop_lets_what_is_in_flight_finish(path: Path) -> None:
 ASKER = """
 import asyncio, sys
 from pathlib import Path
-from trajudge.judges.engine import Gate
+from trajudge.judges.engine import Limiter
 from tests.judges.engine.parts import Scripted, engine, request
 
 async def main():
     server = Scripted(latency=0.01)
-    judging = engine(server, cache=Path(sys.argv[1]), gate=Gate(concurrency=8))
+    judging = engine(server, cache=Path(sys.argv[1]), limiter=Limiter(concurrency=8))
     async def ask(i):
         answer = await judging.ask(request(str(i)))
         print(i, "cached" if answer.cached else "sent", flush=True)
@@ -243,16 +243,16 @@ def test_after_kills_nothing_that_was_seen_is_sent_again(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("gate", "budget", "times"),
+    ("limiter", "budget", "times"),
     [
-        (Gate(), None, 0),
-        (Gate(tpm=1e6), None, 1),
-        (Gate(), Budget(lambda model, usage: 0.01, limit=1.0), 1),
-        (Gate(tpm=1e6), Budget(lambda model, usage: 0.01, limit=1.0), 1),
+        (Limiter(), None, 0),
+        (Limiter(tpm=1e6), None, 1),
+        (Limiter(), Budget(lambda model, usage: 0.01, limit=1.0), 1),
+        (Limiter(tpm=1e6), Budget(lambda model, usage: 0.01, limit=1.0), 1),
     ],
 )
 def test_tokens_are_estimated_only_for_a_limit_and_once(
-    gate: Gate, budget: Budget | None, times: int
+    limiter: Limiter, budget: Budget | None, times: int
 ) -> None:
     estimated: list[Request] = []
 
@@ -261,7 +261,7 @@ def test_tokens_are_estimated_only_for_a_limit_and_once(
         return Usage(input=100)
 
     adapter = Scripted(lambda request, nth: Overloaded("busy") if nth < 2 else echo(request, nth))
-    run(engine(adapter, gate=gate, budget=budget).ask(request(), estimate=estimate))
+    run(engine(adapter, limiter=limiter, budget=budget).ask(request(), estimate=estimate))
     assert len(estimated) == times
 
 
@@ -270,7 +270,7 @@ def test_the_tokens_of_a_refused_request_tell_which_limit_it_ran_into() -> None:
     limits = RateHeaders(tokens=1e6, tokens_left=3000)
     refusal = RateLimited("slow down", 0.1, limits)
     adapter = Scripted(lambda request, nth: echo(request, nth) if nth else refusal)
-    gate = Gate(concurrency=64)
-    asked = engine(adapter, gate=gate).ask(request(), estimate=lambda _: Usage(input=5000))
+    limiter = Limiter(concurrency=64)
+    asked = engine(adapter, limiter=limiter).ask(request(), estimate=lambda _: Usage(input=5000))
     run(asked)
-    assert gate.window.size == 64
+    assert limiter.concurrency.size == 64

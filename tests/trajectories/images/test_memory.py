@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from trajudge.trajectories.images.memory import MemoryGate, needed
+from trajudge.trajectories.images.memory import MemoryLimiter, needed
 from trajudge.trajectories.images.prepare import load_picture
 from trajudge.trajectories.model import ImageRef
 from trajudge.trajectories.util.errors import ImageUnreadable
@@ -98,7 +98,7 @@ def test_the_estimate_knows_what_the_libraries_hold() -> None:
 
 
 def test_threads_wait_for_their_share_and_all_get_it() -> None:
-    gate, held, most = MemoryGate(100), 0, 0
+    gate, held, most = MemoryLimiter(100), 0, 0
     lock = threading.Lock()
 
     def work(size: int) -> None:

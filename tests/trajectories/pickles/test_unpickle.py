@@ -19,7 +19,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.trajectories.pickles.inert import BadPickle, Record, UnsafePickle, mapping, number
+from trajudge.trajectories.pickles.objects import (
+    BadPickle,
+    PickledObject,
+    UnsafePickle,
+    mapping,
+    number,
+)
 from trajudge.trajectories.pickles.unpickle import loads, read_pickle
 
 PLAIN = st.recursive(
@@ -86,7 +92,7 @@ class Words(list[str]):
 @pytest.mark.parametrize("protocol", range(6))
 def test_an_instance_is_an_inert_record(protocol: int) -> None:
     thing = loads(pickle.dumps(Thing(), protocol))
-    assert isinstance(thing, Record)
+    assert isinstance(thing, PickledObject)
     assert thing.name == f"{__name__}.Thing"
     assert mapping(thing) == {"colour": "red"}
 
@@ -96,16 +102,16 @@ def test_slots_subclasses_and_mappings_keep_their_content() -> None:
     assert mapping(loads(pickle.dumps(OrderedDict(a=1)))) == {"a": 1}
     assert mapping(loads(pickle.dumps(defaultdict(list, {"a": [1]})))) == {"a": [1]}
     words = loads(pickle.dumps(Words(["a", "b"])))
-    assert isinstance(words, Record)
+    assert isinstance(words, PickledObject)
     assert words.elements == ["a", "b"]
 
 
 def test_paths_and_dates_are_records_with_their_arguments() -> None:
     path = loads(pickle.dumps(PurePosixPath("a/b")))
-    assert isinstance(path, Record)
+    assert isinstance(path, PickledObject)
     assert (path.name, path.args) == ("pathlib.PurePosixPath", ("a", "b"))
     date = loads(pickle.dumps(datetime.datetime(2025, 1, 2)))
-    assert isinstance(date, Record)
+    assert isinstance(date, PickledObject)
     assert date.name == "datetime.datetime"
 
 
@@ -120,7 +126,7 @@ def test_the_first_number_of_an_array_or_scalar(kind: str, protocol: int) -> Non
 
 
 def test_what_is_no_number_is_none() -> None:
-    assert [number(value) for value in (2, 2.5, "2", None, [2], Record("a.B"))] == [
+    assert [number(value) for value in (2, 2.5, "2", None, [2], PickledObject("a.B"))] == [
         2,
         2.5,
         *[None] * 4,
@@ -209,7 +215,7 @@ def test_an_unknown_class_is_neither_imported_nor_made(tmp_path: Path) -> None:
         record = loads(b"chostile_module\nMade\n(I1\ntR}V__class__\nI2\nsb.")
     finally:
         sys.path.remove(str(tmp_path))
-    assert isinstance(record, Record)
+    assert isinstance(record, PickledObject)
     assert record.args == (1,)
     assert mapping(record) == {"__class__": 2}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hostile_module.py"]

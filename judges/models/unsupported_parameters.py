@@ -1,4 +1,4 @@
-"""Parameters that a model turned out not to take, learned from its answers at run time."""
+"""Parameters that a model does not support, learned from its answers at run time."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _OTHER_NAME = {
 }
 
 
-class Learned:
-    """By model: parameters to leave out, or to send under their other name."""
+class UnsupportedParameters:
+    """Parameters to leave out, or to send under their other name, by model."""
 
     def __init__(self) -> None:
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     def apply(self, model: str, parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """The parameters that will really be sent."""
+        """Return the parameters that will really be sent."""
         refused = self._refused[model]
         effective: dict[str, JsonValue] = {}
         for wanted, value in parameters.items():
@@ -35,9 +35,10 @@ class Learned:
     def learn(
         self, model: str, status: int, error: ErrorBody, sent: Mapping[str, JsonValue]
     ) -> bool:
-        """Whether the answer names a parameter that was sent and will be left out from now on.
+        """Learn from an error; True if it names a parameter that was sent and will be left out from
+        now on.
 
-        Every call that returns True makes the next request different, so asking ends.
+        Every call that returns True makes the next request different, so the loop ends.
         """
         if status not in {400, 422}:
             return False

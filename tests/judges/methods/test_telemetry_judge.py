@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.runs import ScriptedAsk, mug_run
-from trajudge.judges.methods.telemetry import (
+from trajudge.judges.methods.telemetry_judge import (
     FEATURES,
     Telemetry,
     TelemetryModel,

@@ -1,4 +1,4 @@
-"""Ends a run that cannot succeed, at its beginning and not after 1,300 failures."""
+"""Circuit breaker: ends a run that cannot succeed at its beginning, not after 1,300 failures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SILENT_ROUNDS = 3
 WITHOUT_ANSWER = 10
 
 
-class Circuit:
-    """Listens to how calls fail; ``error`` is set once the run is hopeless.
+class CircuitBreaker:
+    """Watches the failures of calls; ``error`` is set once the run is unrecoverable.
 
     That is after the first NoAccess; after ten times 403, ten answers that cannot be used (which
     are paid all the same) or three rounds of silence (calls that were under way together count as
@@ -35,11 +35,12 @@ class Circuit:
         self._last_round = float("-inf")
 
     def answered(self) -> None:
-        """The server is there, and answers to this key."""
+        """Record that the server answers to this key."""
         self._reached = self._answered = True
 
     def failed(self, error: CallFailed, sent_at: float, now: float) -> UserError | None:
-        """A call that was sent at ``sent_at`` has failed now; the run's end if that is it."""
+        """Record a failure at ``now`` of a call sent at ``sent_at``; return the error that ends the
+        run, if any."""
         match error:
             case NoAccess():
                 kept = "; everything that was answered is kept" if self._answered else ""
@@ -63,7 +64,8 @@ class Circuit:
         return self.error
 
     def _end_at_ten(self, count: int, what: str) -> None:
-        """One such failure may be about one prompt; ten and no answer are about all."""
+        """End the run after ten such failures and no answer: one may be about one prompt, ten are
+        about all."""
         if count >= WITHOUT_ANSWER:
             self.error = self.error or UserError(
                 f"{count} {what}; when that is mended, start again with --retry-failed"

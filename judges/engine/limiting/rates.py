@@ -1,7 +1,7 @@
-"""What a server admits: a rate that it tells, and a number at once that has to be found out.
+"""Rate limit and concurrency limit of a server: the first is reported, the second is found out.
 
 Both are plain state machines over a clock that the caller passes in (``now``, in seconds);
-``judges.engine.limiting.gate`` makes tasks wait for them.
+``judges.engine.limiting.limiter`` makes tasks wait for them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SAME = 0.1  # sizes this close are one limit, met again
 RARE_PROBE = 8  # times the window's size: answers before one more is tried, at the least often
 
 
-class Pace:
+class RateLimiter:
     """Spaces requests (or tokens) evenly at a share of ``per_minute``; None: no limit known.
 
     The generic cell rate algorithm: ``_due`` is when the next unit would be due if every unit so
@@ -30,7 +30,7 @@ class Pace:
         self._cut_at = 0.0
 
     def delay(self, now: float) -> float:
-        """Seconds until the next may go; 0 or less: now."""
+        """Return the seconds until the next unit may go; 0 or less: now."""
         return 0.0 if self.per_minute is None else self._due - SLACK - now
 
     def take(self, now: float, units: float = 1.0) -> None:
@@ -44,27 +44,27 @@ class Pace:
             self._due += units * 60.0 / (self.per_minute * SHARE)
 
     def share(self, now: float) -> float:
-        """The part of the limit that is used now."""
+        """Return the share of the limit that is used now."""
         return min(SHARE, self._share + REGROWTH * (now - self._cut_at))
 
-    def told(self, per_minute: float | None) -> None:
-        """The server named its limit; a lower one that the user fixed stays."""
+    def update_limit(self, per_minute: float | None) -> None:
+        """Take over the limit that the server reports; a lower one set by the user stays."""
         if per_minute is not None and per_minute > 0:
             self.per_minute = min(per_minute, self._fixed or per_minute)
 
     def refused(self, now: float) -> None:
-        """Refused although paced: use less, and come back to the full share slowly."""
+        """Use less after a refusal in spite of the pace, and return to the full share slowly."""
         self._share = self.share(now) * CUT
         self._cut_at = now
 
 
-class Window:
-    """How many may be in flight at once, at most ``cap``.
+class AdaptiveConcurrency:
+    """Number of requests that may be in flight at once, at most ``cap``.
 
     A refusal shrinks it to what the server is holding at that moment, which is a measurement and
-    not a guess. Then it grows by one, and by more while that goes well, each time only after the
-    size it has is known to be admitted; a size that is refused again and
-    again is tried less and less often.
+    not a guess. It then grows by one, and by more while that succeeds, each time only after its
+    present size is known to be admitted; a size that is refused again and again is tried less and
+    less often.
     """
 
     def __init__(self, cap: int) -> None:
@@ -77,7 +77,7 @@ class Window:
         self._patience = EASY_PROBE
 
     def answered(self, level: int) -> None:
-        """A request was answered that was the ``level``-th in flight when it was sent."""
+        """Count an answer to the request that was the ``level``-th in flight when it was sent."""
         self._answers += 1
         self._proven = max(self._proven, level)
         if self._proven >= self.size < self.cap and self._answers >= self._patience:
@@ -86,9 +86,9 @@ class Window:
             self._answers = 0
 
     def refused(self, level: int, held: int, *, alone: bool) -> None:
-        """The ``level``-th in flight was refused; the server holds ``held`` others.
+        """Count a refusal of the ``level``-th in flight; the server holds ``held`` others.
 
-        ``alone``: hardly any other was refused of late. Below the window's edge, or at a level that
+        ``alone``: hardly any other was refused of late. Below the present size, or at a level that
         is known to be admitted, that is bad luck and no limit.
         """
         if alone and (level < self.size or level <= self._proven):

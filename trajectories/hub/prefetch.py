@@ -14,7 +14,7 @@ R = TypeVar("R")
 _WORKERS = 4
 
 
-def ahead(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
+def prefetch(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
     """``(item, function(item))`` in order, computed in threads a few items ahead."""
     pool = ThreadPoolExecutor(_WORKERS)
     pending = deque[tuple[T, Future[R]]]()

@@ -1,4 +1,4 @@
-"""How many tokens a model's window holds, as its server says in its list of models.
+"""Context windows of models, in tokens, as their servers report them in the list of models.
 
 Fields read: ``max_model_len`` (vLLM, SGLang), ``loaded_context_length`` (LM Studio),
 ``context_length`` (OpenRouter, Together, Fireworks), ``context_window`` (Groq),
@@ -29,24 +29,26 @@ _FIELDS = (
 )
 
 
-class Window(Record):
-    """``tokens`` of prompt and reply together, and who says so: the ``table`` of known models,
-    the user (``named``), the model's ``server``, the ``litellm`` package, or nobody (``guess``)."""
+class ContextWindow(Record):
+    """Tokens of prompt and reply together, and where the number is from: the ``table`` of known
+    models, the user (``named``), the model's ``server``, the ``litellm`` package, or nobody
+    (``guess``)."""
 
     tokens: int
     source: Literal["table", "named", "server", "litellm", "guess"]
 
 
 def ask_server(url: str, model: str, key: str) -> int | None:
-    """The window of ``model`` on the server whose OpenAI protocol is at ``url``; None where it
-    does not tell. Raises Unreachable if nobody answers there."""
+    """Ask the server whose OpenAI protocol is at ``url`` for the window of ``model``; None where it
+    does not report it. Raises Unreachable if nobody answers there."""
     listed = _get(f"{url}/models", key)
     tokens = _window_in(_entry(listed, model))
     return tokens or _of_properties(_get(f"{url.removesuffix('/v1')}/props", key))
 
 
 def _get(url: str, key: str) -> Any:
-    """The JSON at ``url``, None for any other answer and for one that does not come in time."""
+    """Fetch the JSON at ``url``; None for any other answer and for one that does not come in
+    time."""
     asked = Request(url, headers={"Authorization": f"Bearer {key}"})  # noqa: S310 - http(s) only
     try:
         with urlopen(asked, timeout=PATIENCE) as answer:  # noqa: S310
@@ -62,7 +64,7 @@ def _get(url: str, key: str) -> Any:
 
 
 def _entry(listed: Any, model: str) -> Mapping[str, Any]:
-    """The model's entry in a server's list, whichever of the usual shapes that has."""
+    """Find the model's entry in a server's list, whichever of the usual shapes that has."""
     entries = listed.get("data") or listed.get("models") if isinstance(listed, dict) else listed
     if not isinstance(entries, list):
         return {}
@@ -78,7 +80,7 @@ def _window_in(entry: Mapping[str, Any]) -> int | None:
 
 
 def _of_properties(told: Any) -> int | None:
-    """llama.cpp's: of one slot, which is what a request gets."""
+    """Read llama.cpp's window: of one slot, which is what a request gets."""
     if not isinstance(told, dict):
         return None
     settings = told.get("default_generation_settings")

@@ -1,4 +1,4 @@
-"""When a run is hopeless, told from a provider's words by the real adapter over HTTP."""
+"""When a run is unrecoverable, told from a provider's words by the real adapter over HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.judges.adapters.requests import adapter_for
 from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters.errors import Blocked, CallFailed, Forbidden, Refused
-from trajudge.judges.engine import Budget, Cache, Engine, Gate, Retry
+from trajudge.judges.engine import Budget, Cache, Engine, Limiter, Retry
 from trajudge.judges.model import Message, Reply, Request, Text
 from trajudge.trajectories.util.errors import UserError
 
@@ -38,7 +38,7 @@ async def ask(
     engine = Engine(
         adapter,
         cache=Cache(cache) if cache else None,
-        gate=Gate(concurrency=at_once),
+        limiter=Limiter(concurrency=at_once),
         retry=Retry(np.random.default_rng(0), first=0.001),
         budget=Budget(lambda *_: 0.0),
     )

@@ -16,15 +16,15 @@ from tests.judges.engine.parts import (
     run,
 )
 from trajudge.judges.adapters.base import RateHeaders
-from trajudge.judges.engine import Gate
-from trajudge.judges.engine.limiting.gate import Ticket
+from trajudge.judges.engine import Limiter
+from trajudge.judges.engine.limiting.limiter import Permit
 
 JUDGMENTS, LATENCY = 1300, 0.2
 
 
 async def timed(server: Scripted, concurrency: int = 64) -> float:
     start = now()
-    texts = await ask_all(engine(server, gate=Gate(concurrency=concurrency)), JUDGMENTS)
+    texts = await ask_all(engine(server, limiter=Limiter(concurrency=concurrency)), JUDGMENTS)
     assert texts == [f"judged {i}" for i in range(JUDGMENTS)]
     return now() - start
 
@@ -56,9 +56,9 @@ def test_a_limit_that_is_only_refused_loses_nothing() -> None:
 
 def test_a_fixed_number_of_tokens_a_minute_is_kept() -> None:
     async def main() -> float:
-        gate, start = Gate(tpm=60_000), now()
+        limiter, start = Limiter(tpm=60_000), now()
         for _ in range(10):
-            gate.left(await gate.enter(tokens=3000))
+            limiter.release(await limiter.acquire(tokens=3000))
         return now() - start
 
     assert run(main()) == pytest.approx(9 * 3.0, rel=0.02)
@@ -66,9 +66,9 @@ def test_a_fixed_number_of_tokens_a_minute_is_kept() -> None:
 
 def test_a_pause_that_the_server_asks_for_holds_for_all() -> None:
     async def main() -> float:
-        gate, start = Gate(), now()
-        gate.refused(await gate.enter(), retry_after=7.0, limits=None)
-        gate.left(await gate.enter())
+        limiter, start = Limiter(), now()
+        limiter.refused(await limiter.acquire(), retry_after=7.0, limits=None)
+        limiter.release(await limiter.acquire())
         return now() - start
 
     assert run(main()) == pytest.approx(7.0)
@@ -76,10 +76,10 @@ def test_a_pause_that_the_server_asks_for_holds_for_all() -> None:
 
 def test_one_refusal_among_many_answers_holds_up_nobody() -> None:
     async def main() -> float:
-        gate, start = Gate(), now()
-        tickets = [await gate.enter() for _ in range(20)]
-        gate.refused(tickets.pop(), retry_after=7.0, limits=None)
-        await gate.enter()
+        limiter, start = Limiter(), now()
+        permits = [await limiter.acquire() for _ in range(20)]
+        limiter.refused(permits.pop(), retry_after=7.0, limits=None)
+        await limiter.acquire()
         return now() - start
 
     assert run(main()) == 0
@@ -87,29 +87,29 @@ def test_one_refusal_among_many_answers_holds_up_nobody() -> None:
 
 def test_a_refusal_by_the_told_limit_leaves_the_window_alone() -> None:
     async def main() -> int:
-        gate = Gate(concurrency=8)
-        tickets = [await gate.enter() for _ in range(8)]
+        limiter = Limiter(concurrency=8)
+        permits = [await limiter.acquire() for _ in range(8)]
         limits = RateHeaders(requests=600, requests_left=0)
-        for ticket in tickets:
-            gate.refused(ticket, retry_after=0.1, limits=limits)
-        return gate.window.size
+        for permit in permits:
+            limiter.refused(permit, retry_after=0.1, limits=limits)
+        return limiter.concurrency.size
 
     assert run(main()) == 8
 
 
 def test_who_tries_again_goes_first() -> None:
     async def main() -> list[str]:
-        gate, order = Gate(concurrency=1), []
-        first = await gate.enter()
+        limiter, order = Limiter(concurrency=1), []
+        first = await limiter.acquire()
 
         async def wait(name: str, again: bool) -> None:
-            ticket = await gate.enter(again=again)
+            permit = await limiter.acquire(again=again)
             order.append(name)
-            gate.left(ticket)
+            limiter.release(permit)
 
         tasks = [asyncio.create_task(wait("new", False)), asyncio.create_task(wait("again", True))]
         await asyncio.sleep(0)
-        gate.left(first)
+        limiter.release(first)
         await asyncio.gather(*tasks)
         return order
 
@@ -117,30 +117,30 @@ def test_who_tries_again_goes_first() -> None:
 
 
 def test_a_cancelled_waiter_keeps_no_place() -> None:
-    async def main() -> Ticket:
-        gate = Gate(concurrency=1)
-        first = await gate.enter()
-        waiters = [asyncio.create_task(gate.enter()) for _ in range(2)]
+    async def main() -> Permit:
+        limiter = Limiter(concurrency=1)
+        first = await limiter.acquire()
+        waiters = [asyncio.create_task(limiter.acquire()) for _ in range(2)]
         await asyncio.sleep(0)
-        gate.left(first)  # admits the first waiter, which is cancelled before it knows
+        limiter.release(first)  # admits the first waiter, which is cancelled before it knows
         waiters[0].cancel()
-        ticket = await waiters[1]
-        assert gate.in_flight == 1
-        return ticket
+        permit = await waiters[1]
+        assert limiter.in_flight == 1
+        return permit
 
     run(main())
 
 
 def test_after_stop_nobody_is_admitted() -> None:
     async def main() -> None:
-        gate = Gate(concurrency=1)
-        await gate.enter()
-        waiter = asyncio.create_task(gate.enter())
+        limiter = Limiter(concurrency=1)
+        await limiter.acquire()
+        waiter = asyncio.create_task(limiter.acquire())
         await asyncio.sleep(0)
-        gate.stop(KeyError("over"))
+        limiter.stop(KeyError("over"))
         with pytest.raises(KeyError):
             await waiter
         with pytest.raises(KeyError):
-            await gate.enter()
+            await limiter.acquire()
 
     run(main())

@@ -1,4 +1,4 @@
-"""Single flight: whoever asks what is already being asked waits for that answer."""
+"""Single flight: identical requests that are made at the same time share one call."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ T = TypeVar("T")
 
 
 class _Shared(Generic[T]):
-    """A piece of work under way and how many wait for it."""
+    """Work under way and the number of its waiters."""
 
     def __init__(self, task: asyncio.Task[T]) -> None:
         self.task = task
         self.waiting = 0
 
 
-class Flight(Generic[T]):
+class SingleFlight(Generic[T]):
     """Work under way, by key. A key is free again when its work has ended."""
 
     def __init__(self) -> None:
         self._shared: dict[str, _Shared[T]] = {}
 
-    async def join(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of the work under way for ``key``; ``work()`` is started if there is none.
+    async def run(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return the result of the work under way for ``key``, starting ``work()`` if there is
+        none.
 
         One waiter that is cancelled leaves the others undisturbed; with the last one the work
         itself is cancelled.
@@ -32,7 +33,7 @@ class Flight(Generic[T]):
         shared = self._shared.get(key)
         if shared is None:
             shared = self._shared[key] = _Shared(asyncio.create_task(work()))
-            shared.task.add_done_callback(lambda _: self._landed(key, shared))
+            shared.task.add_done_callback(lambda _: self._finished(key, shared))
         shared.waiting += 1
         try:
             return await asyncio.shield(shared.task)
@@ -42,14 +43,14 @@ class Flight(Generic[T]):
                 self._forget(key, shared)
                 shared.task.cancel()
 
-    async def close(self) -> None:
-        """Cancel what is under way and wait for its end."""
+    async def drain(self) -> None:
+        """Cancel the work under way and wait for its end."""
         tasks = [shared.task for shared in self._shared.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _landed(self, key: str, shared: _Shared[T]) -> None:
+    def _finished(self, key: str, shared: _Shared[T]) -> None:
         self._forget(key, shared)
         if not shared.task.cancelled():
             shared.task.exception()  # seen, even if every waiter was cancelled

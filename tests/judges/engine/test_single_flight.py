@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.judges.engine.parts import run
-from trajudge.judges.engine.flight import Flight
+from trajudge.judges.engine.single_flight import SingleFlight
 
 
 class Work:
@@ -24,10 +24,10 @@ class Work:
 
 def test_one_piece_of_work_serves_all_who_ask_meanwhile() -> None:
     async def main() -> None:
-        flight, work = Flight[str](), Work()
-        assert await asyncio.gather(*(flight.join("a", work) for _ in range(5))) == ["result"] * 5
+        flight, work = SingleFlight[str](), Work()
+        assert await asyncio.gather(*(flight.run("a", work) for _ in range(5))) == ["result"] * 5
         assert work.started == 1
-        await flight.join("a", work)
+        await flight.run("a", work)
         assert work.started == 2
 
     run(main())
@@ -39,9 +39,9 @@ def test_a_failure_reaches_everybody() -> None:
         raise ValueError("no")
 
     async def main() -> None:
-        flight = Flight[str]()
+        flight = SingleFlight[str]()
         results = await asyncio.gather(
-            *(flight.join("a", fail) for _ in range(3)), return_exceptions=True
+            *(flight.run("a", fail) for _ in range(3)), return_exceptions=True
         )
         assert [type(result) for result in results] == [ValueError] * 3
 
@@ -50,8 +50,8 @@ def test_a_failure_reaches_everybody() -> None:
 
 def test_one_who_leaves_does_not_disturb_the_others() -> None:
     async def main() -> None:
-        flight, work = Flight[str](), Work()
-        leaving, staying = (asyncio.create_task(flight.join("a", work)) for _ in range(2))
+        flight, work = SingleFlight[str](), Work()
+        leaving, staying = (asyncio.create_task(flight.run("a", work)) for _ in range(2))
         await asyncio.sleep(0.5)
         leaving.cancel()
         assert await staying == "result"
@@ -62,13 +62,13 @@ def test_one_who_leaves_does_not_disturb_the_others() -> None:
 
 def test_with_the_last_one_the_work_is_cancelled() -> None:
     async def main() -> None:
-        flight, work = Flight[str](), Work()
-        only = asyncio.create_task(flight.join("a", work))
+        flight, work = SingleFlight[str](), Work()
+        only = asyncio.create_task(flight.run("a", work))
         await asyncio.sleep(0.5)
         only.cancel()
         with pytest.raises(asyncio.CancelledError):
             await only
-        assert await flight.join("a", work) == "result"  # a new one, not the cancelled one
+        assert await flight.run("a", work) == "result"  # a new one, not the cancelled one
         assert (work.started, work.ended) == (2, 1)
 
     run(main())

@@ -6,7 +6,8 @@ something is refused with ``UnsafePickle``, so that a hostile file is reported a
 - names of the standard library outside ``KNOWN`` (``os.system``, ``builtins.eval``,
   ``builtins.getattr``, ``functools.partial``, ...), and dotted names (attribute chains);
 - calls of a function, which a third party's name in lower case is taken for (``numpy.load``,
-  ``torch._utils._rebuild_tensor``); a name in CapWords is a class, its call an inert ``Record``;
+  ``torch._utils._rebuild_tensor``); a name in CapWords is a class, its call a
+  ``PickledObject``;
 - calls of what is no name at all, ``copyreg._reconstructor`` for anything but a plain object.
 """
 
@@ -69,7 +70,7 @@ class Global(NamedTuple):
         return f"{self.module}.{self.name}"
 
 
-class Record:
+class PickledObject:
     """What a pickle says of an instance: class name, constructor arguments, attributes, and the
     entries of a subclass of dict (``items``) or list (``elements``)."""
 
@@ -83,10 +84,10 @@ class Record:
         self.elements: list[object] | None = None
 
     def __repr__(self) -> str:
-        return f"Record({self.name!r})"
+        return f"PickledObject({self.name!r})"
 
 
-def named(module: object, name: object) -> Global:
+def resolve_global(module: object, name: object) -> Global:
     if not isinstance(module, str) or not isinstance(name, str):
         raise UnsafePickle("it looks up a name that is not text")
     module = _PYTHON_2.get(module, module)
@@ -100,7 +101,7 @@ def named(module: object, name: object) -> Global:
     return found
 
 
-def called(target: object, arguments: object) -> Record:
+def reduce_call(target: object, arguments: object) -> PickledObject:
     """What REDUCE, OBJ and INST leave behind, which really would call ``target``."""
     if not isinstance(target, Global):
         raise UnsafePickle("it calls an object")
@@ -108,19 +109,19 @@ def called(target: object, arguments: object) -> Record:
     if name == "copyreg._reconstructor":
         match arguments:
             case (Global() as cls, Global("builtins", "object"), None):
-                return Record(str(cls))
+                return PickledObject(str(cls))
         raise UnsafePickle("it rebuilds an object through a foreign base class")
     if not (name in KNOWN or name in NUMPY or target.name.lstrip("_")[:1].isupper()):
         raise UnsafePickle(f"it calls the function {name[:200]}")
-    return instance(target, arguments)
+    return new_object(target, arguments)
 
 
-def instance(target: object, arguments: object) -> Record:
+def new_object(target: object, arguments: object) -> PickledObject:
     if not isinstance(target, Global):
         raise UnsafePickle("it makes an instance of an object")
     if not isinstance(arguments, tuple):
         raise BadPickle("it is damaged (constructor arguments)")
-    return Record(str(target), arguments)
+    return PickledObject(str(target), arguments)
 
 
 def mapping(value: object) -> Mapping[object, object]:
@@ -130,7 +131,7 @@ def mapping(value: object) -> Mapping[object, object]:
     """
     if isinstance(value, dict):
         return value
-    if not isinstance(value, Record):
+    if not isinstance(value, PickledObject):
         return {}
     parts = value.state if isinstance(value.state, tuple) else (value.state, value.items)
     merged: dict[object, object] = {}
@@ -147,19 +148,19 @@ def number(value: object) -> float | None:
     """A number, or the first one of a numpy array or scalar; None for anything else."""
     if isinstance(value, int | float):
         return value
-    if not isinstance(value, Record):
+    if not isinstance(value, PickledObject):
         return None
     match value.name.rpartition(".")[2], value.args, value.state:
-        case ("_reconstruct", _, (_, _, Record() as dtype, _, bytes() as data)):
+        case ("_reconstruct", _, (_, _, PickledObject() as dtype, _, bytes() as data)):
             return _first(dtype, data)
-        case ("scalar", (Record() as dtype, bytes() as data), _):
+        case ("scalar", (PickledObject() as dtype, bytes() as data), _):
             return _first(dtype, data)
-        case ("_frombuffer", ((bytes() | bytearray()) as data, Record() as dtype, *_), _):
+        case ("_frombuffer", ((bytes() | bytearray()) as data, PickledObject() as dtype, *_), _):
             return _first(dtype, data)
     return None
 
 
-def _first(dtype: Record, data: bytes | bytearray) -> float | None:
+def _first(dtype: PickledObject, data: bytes | bytearray) -> float | None:
     match dtype.args, dtype.state:
         case ((str() as code, *_), (_, str() as order, *_)) if code in _FORMATS:
             form = struct.Struct((">" if order == ">" else "<") + _FORMATS[code])
