@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.eval.data.sources import read_published_folder
-from trajudge.eval.scoring.observations import Observations, Verdicts
+from trajudge.eval.scoring.observations import Observations, Predictions
 from trajudge.eval.scoring.reference import Reference
 from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
@@ -116,14 +116,14 @@ def real_designs(folder: Path) -> Iterator[Design]:
     keys = {*source.rewards, *(j.key for j in source.judgments)}
     reference = Reference.of(keys, source.labels, source.rewards)
     for judge, judgments in sorted(by_judge.items()):
-        seen = Verdicts.of(judgments, reference).observe("success", "negative")
-        rule = seen.where(~np.isnan(seen.reward)).ruled()
+        seen = Predictions.of(judgments, reference).observe("success", "negative")
+        rule = seen.where(~np.isnan(seen.reward)).as_rule_based()
         for name, one in ((judge, seen), (f"rule-based beside {judge}", rule)):
             yield from _groups(name, one, reference)
 
 
 def _groups(name: str, seen: Observations, reference: Reference) -> Iterator[Design]:
-    agent = reference.agent[seen.place]
+    agent = reference.agent[seen.index]
     places: list[tuple[str, Bools]] = [("overall", np.ones(len(seen), dtype=bool))]
     places += [(b, seen.benchmark == i) for i, b in enumerate(reference.benchmarks)]
     places += [(a, agent == i) for i, a in enumerate(reference.agents)]
@@ -131,13 +131,13 @@ def _groups(name: str, seen: Observations, reference: Reference) -> Iterator[Des
         if not chosen.any():
             continue
         here = seen.where(chosen)
-        columns = verdict_columns(here.verdict[:, None], here.truth[:, None])[:, 0, :4]
+        columns = verdict_columns(here.predictions[:, None], here.labels[:, None])[:, 0, :4]
         clusters = sum_clusters(columns, here.task, here.benchmark)
         yield Design(
             name=f"real: {name}, {place}",
             stratum_sizes=clusters.stratum_sizes,
             truth=clusters.total,
-            positives=float(here.truth.sum()),
+            positives=float(here.labels.sum()),
             draw=_resampled(clusters.sums, clusters.stratum_sizes),
         )
 

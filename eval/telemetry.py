@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trajudge.trajectories.util.exits import DONE, user_errors
 
 if TYPE_CHECKING:
-    from trajudge.eval.analysis.held_out import Labelled
+    from trajudge.eval.analysis.held_out import FeatureTable
 
 _DESCRIPTION = """\
 Train the telemetry judge on numbers of runs (steps, tokens, seconds, errors, actions) and expert
@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace, names: Sequence[str]) -> None:
         sys.stderr.write(f"the model is in {options.out}\n")
 
 
-def _require_both_kinds(training: Labelled, folds: int) -> None:
+def _require_both_kinds(training: FeatureTable, folds: int) -> None:
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     for kind, name in ((True, "successful"), (False, "unsuccessful")):

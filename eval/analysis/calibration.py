@@ -93,7 +93,7 @@ def calibrate(
     """
     found = []
     for judge, seen in sorted(observed.items()):
-        scored = seen.where(seen.answered & ~np.isnan(seen.score))
+        scored = seen.where(seen.answered & ~np.isnan(seen.scores))
         if len(scored):
             found.append(_calibrate(judge, scored, labels, method))
     if not found:
@@ -105,8 +105,8 @@ def calibrate(
 
 
 def _calibrate(judge: str, seen: Observations, labels: Labels, method: Method) -> Calibration:
-    keys = {place: key for key, place in seen.reference.place.items()}
-    split = np.array([labels[keys[place]].split or "" for place in seen.place.tolist()])
+    keys = {place: key for key, place in seen.reference.index.items()}
+    split = np.array([labels[keys[place]].split or "" for place in seen.index.tolist()])
     test = seen.where(split == "test")
     shared = (split == "dev") & np.isin(seen.task, test.task)
     dev = seen.where((split == "dev") & ~shared)
@@ -116,19 +116,19 @@ def _calibrate(judge: str, seen: Observations, labels: Labels, method: Method) -
             f"{len(test)} in the test split: it is fitted on dev and measured on test, so give "
             "annotations with both splits and leave out --split"
         )
-    if dev.truth.all() or not dev.truth.any():
+    if dev.labels.all() or not dev.labels.any():
         raise UserError(
             f"--calibration: the dev split of {judge} has only "
-            f"{'successes' if dev.truth.all() else 'failures'}: nothing to fit"
+            f"{'successes' if dev.labels.all() else 'failures'}: nothing to fit"
         )
-    fitted = fit_calibration(dev.score, dev.truth, method)
+    fitted = fit_calibration(dev.scores, dev.labels, method)
     return Calibration(
         judge=judge,
         map=CalibrationMap(**vars(fitted)),
         fitted_on=len(dev),
         left_out=int(shared.sum()),
-        raw=_table(reliability(test.score, test.truth, test.task, test.benchmark)),
-        calibrated=_table(reliability(fitted(test.score), test.truth, test.task, test.benchmark)),
+        raw=_table(reliability(test.scores, test.labels, test.task, test.benchmark)),
+        calibrated=_table(reliability(fitted(test.scores), test.labels, test.task, test.benchmark)),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trajudge.eval.analysis.held_out import Labelled
+from trajudge.eval.analysis.held_out import FeatureTable
 from trajudge.eval.data.inputs import find_source
 from trajudge.eval.data.manifest import RunManifest, code_version
 from trajudge.eval.data.run_folder import (
@@ -28,7 +28,7 @@ JUDGE = "telemetry-cross-fitted"
 
 
 def cross_fitted(
-    data: Labelled, rng: np.random.Generator, *, folds: int, names: Sequence[str], target: float
+    data: FeatureTable, rng: np.random.Generator, *, folds: int, names: Sequence[str], target: float
 ) -> list[Judgment]:
     """One judgment a run, in the order of keys; thresholds come from the other folds, too."""
     found = []
@@ -56,7 +56,7 @@ def cross_fitted(
 
 
 def write_cross_fitted(
-    folder: Path, data: Labelled, options: Namespace, names: Sequence[str]
+    folder: Path, data: FeatureTable, options: Namespace, names: Sequence[str]
 ) -> None:
     """Write the folder of a run. Raises UserError if it holds one, or cannot be written."""
     if (folder / JUDGMENTS).exists():

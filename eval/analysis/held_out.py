@@ -26,7 +26,7 @@ OTHERS = "all others"
 
 
 @dataclass(frozen=True)
-class Labelled:
+class FeatureTable:
     """n runs with a label: ``rows`` (n, features), the other arrays (n,). ``groups`` are tasks;
     ``splits`` are empty where there are none; ``keys`` and ``annotations`` are the runs'."""
 
@@ -40,12 +40,12 @@ class Labelled:
     annotations: NDArray[np.object_]
     rewards: NDArray[np.float64]
 
-    def split(self, name: str) -> Labelled:
+    def split(self, name: str) -> FeatureTable:
         """The runs of one split. Raises UserError if it is empty."""
         kept = self.splits == name
         if not kept.any():
             raise UserError(f"the annotations of this data put no trajectory into {name}")
-        return Labelled(**{field: values[kept] for field, values in vars(self).items()})
+        return FeatureTable(**{field: values[kept] for field, values in vars(self).items()})
 
 
 class Outcome(NamedTuple):
@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
     recall: tuple[float, float, float] | None
 
 
-def read_labelled(data: str | None, annotations: str | None) -> Labelled:
+def read_labelled(data: str | None, annotations: str | None) -> FeatureTable:
     """Every run that has an action and a label. Raises UserError if there is none."""
     source = find_source(data, annotations)
     labels = primary_labels(source.annotations)
@@ -74,7 +74,7 @@ def read_labelled(data: str | None, annotations: str | None) -> Labelled:
     if not found:
         raise UserError(f"{source.spec}: no run has both an action and an expert's label")
     runs = [run for run, _ in found]
-    return Labelled(
+    return FeatureTable(
         rows=np.array([features(run) for run, _ in found]),
         labels=np.array([bool(label.success) for _, label in found]),
         groups=np.array([f"{run.key.benchmark}/{run.key.task_id}" for run, _ in found]),
@@ -96,8 +96,8 @@ def _objects(values: Sequence[object]) -> NDArray[np.object_]:
 
 
 def evaluate(
-    training: Labelled,
-    applied: Labelled | None,
+    training: FeatureTable,
+    applied: FeatureTable | None,
     *,
     seeds: Sequence[int],
     folds: int,
@@ -129,7 +129,7 @@ def evaluate(
 
 
 def _parts(
-    training: Labelled, applied: Labelled | None, rng: np.random.Generator, folds: int
+    training: FeatureTable, applied: FeatureTable | None, rng: np.random.Generator, folds: int
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     if applied is None:
         yield from folds_of(training.labels, training.groups, rng, folds)
@@ -137,7 +137,7 @@ def _parts(
         yield np.arange(len(training.labels)), np.arange(len(applied.labels))
 
 
-def _rows(judged: Labelled) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+def _rows(judged: FeatureTable) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     there = set(judged.benchmarks.tolist())
     for benchmark in [*(b for b in BENCHMARKS if b in there), *sorted(there - set(BENCHMARKS))]:
         yield benchmark_name(benchmark), judged.benchmarks == benchmark
@@ -148,7 +148,7 @@ def _rows(judged: Labelled) -> Iterator[tuple[str, NDArray[np.bool_]]]:
 
 def _outcome(
     name: str,
-    judged: Labelled,
+    judged: FeatureTable,
     kept: NDArray[np.bool_],
     accepted: NDArray[np.bool_],
     rng: np.random.Generator,

@@ -21,13 +21,17 @@ def against_baseline(cells: Iterable[RateCells], *, exclude_missing: bool) -> li
     for cell in cells:
         if cell.judge == RULE_BASED or cell.group.agent != ALL_AGENTS:
             continue
-        seen = cell.seen.where(~np.isnan(cell.seen.reward))
+        observations = cell.observations.where(~np.isnan(cell.observations.reward))
         if exclude_missing:
-            seen = seen.where(seen.answered)
-        if len(seen):
-            place = cell.group.benchmark, seen.place.tobytes()
-            together.setdefault(place, []).append((cell.judge, seen))
-    found = [d for (place, _), judges in together.items() for d in _differences(place, judges)]
+            observations = observations.where(observations.answered)
+        if len(observations):
+            shared = cell.group.benchmark, observations.index.tobytes()
+            together.setdefault(shared, []).append((cell.judge, observations))
+    found = [
+        difference
+        for (benchmark, _), judges in together.items()
+        for difference in _differences(benchmark, judges)
+    ]
     return _corrected(found)
 
 
@@ -35,17 +39,17 @@ def _differences(
     benchmark: str, judges: Sequence[tuple[str, Observations]]
 ) -> Iterator[Difference]:
     """Of judges on the same trajectories."""
-    rule = judges[0][1].ruled()
+    rule = judges[0][1].as_rule_based()
     pairs = [(number, len(judges)) for number in range(len(judges))]
-    told = paired_differences([*(seen for _, seen in judges), rule], pairs)
-    for number, (judge, seen) in enumerate(judges):
-        for metric, found in told.items():
+    differences = paired_differences([*(observations for _, observations in judges), rule], pairs)
+    for number, (judge, observations) in enumerate(judges):
+        for metric, found in differences.items():
             yield Difference(
                 benchmark=benchmark,
                 metric=metric,
                 first=judge,
                 second=RULE_BASED,
-                n=len(seen),
+                n=len(observations),
                 p_holm=None,
                 **found[number]._asdict(),
             )

@@ -17,7 +17,7 @@ import numpy as np
 from trajudge.eval.comparison.paired import COMPARED, paired_differences
 from trajudge.eval.scoring.groups import Group, groups
 from trajudge.eval.scoring.intervals import Bootstrap, trajectories_of
-from trajudge.eval.scoring.observations import Observations, Verdicts
+from trajudge.eval.scoring.observations import Observations, Predictions
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     ALPHA,
@@ -25,8 +25,8 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     Comparison,
     Difference,
-    Discordance,
     Label,
+    McNemarResult,
     Missing,
     Ranking,
     Rate,
@@ -36,20 +36,16 @@ from trajudge.eval.stats.judging.comparison import holm, mcnemar, probability_of
 from trajudge.eval.stats.judging.confusion import METRICS, confusion_columns
 
 
-class _Arena(NamedTuple):
-    """Where judges are compared: their observations of one label, in one benchmark or all."""
+class ComparisonGroup(NamedTuple):
+    """Judges that are compared: their observations of one label, in one benchmark or all."""
 
     benchmark: str
     label: Label
     judges: Mapping[str, Observations]
 
-    @property
-    def name(self) -> dict[str, str]:
-        return {"benchmark": self.benchmark, "label": self.label}
-
 
 def compare(
-    said: Mapping[str, Verdicts],
+    predictions: Mapping[str, Predictions],
     missing: Missing,
     bootstrap: Bootstrap,
     *,
@@ -57,17 +53,17 @@ def compare(
 ) -> Comparison:
     """All pairs of judges that were asked for a label, over all benchmarks, and where
     ``by_benchmark`` also in each; nothing where there is only one, or no resample."""
-    if len(said) < 2 or not bootstrap.resamples:
+    if len(predictions) < 2 or not bootstrap.resamples:
         return Comparison()
     differences: list[Difference] = []
-    discordances: list[Discordance] = []
+    discordances: list[McNemarResult] = []
     rankings: list[Ranking] = []
-    for arena in _arenas(said, missing, by_benchmark):
-        pairs = [_Pair(arena, a, b) for a, b in combinations(sorted(arena.judges), 2)]
-        found = _differences(arena, pairs)
+    for group in _comparison_groups(predictions, missing, by_benchmark):
+        pairs = [_Pair(group, a, b) for a, b in combinations(sorted(group.judges), 2)]
+        found = _differences(group, pairs)
         differences += found
-        discordances += _discordances(arena, pairs)
-        rankings += [_ranking(metric, arena, found) for metric in COMPARED]
+        discordances += _mcnemar_results(group, pairs)
+        rankings += [_ranking(metric, group, found) for metric in COMPARED]
     return Comparison(
         differences=tuple(differences),
         discordances=tuple(discordances),
@@ -75,44 +71,50 @@ def compare(
     )
 
 
-def _arenas(said: Mapping[str, Verdicts], missing: Missing, by_benchmark: bool) -> Iterator[_Arena]:
-    """Overall first, label by label; where two judges or more were asked on labelled
+def _comparison_groups(
+    predictions: Mapping[str, Predictions], missing: Missing, by_benchmark: bool
+) -> Iterator[ComparisonGroup]:
+    """Yield the whole first, label by label; where two judges or more were asked on labelled
     trajectories."""
-    reference = next(iter(said.values())).reference
-    places = [group for group in groups(reference) if group.agent == ALL_AGENTS]
-    single = places[:-1] if by_benchmark and len(places) > 2 else []
+    reference = next(iter(predictions.values())).reference
+    benchmarks = [group for group in groups(reference) if group.agent == ALL_AGENTS]
+    single = benchmarks[:-1] if by_benchmark and len(benchmarks) > 2 else []
     for group, label in product([Group(OVERALL, ALL_AGENTS), *single], LABELS):
         members = group.members(reference)
         judges = {
-            name: _seen(verdicts, label, missing, members)
-            for name, verdicts in said.items()
-            if label in verdicts.asked()
+            name: _observe(predicted, label, missing, members)
+            for name, predicted in predictions.items()
+            if label in predicted.predicted_labels()
         }
         if (group.benchmark, label) != (OVERALL, "success"):
-            judges = {name: seen for name, seen in judges.items() if len(seen)}
+            judges = {name: found for name, found in judges.items() if len(found)}
         if len(judges) > 1:
-            yield _Arena(group.benchmark, label, judges)
+            yield ComparisonGroup(group.benchmark, label, judges)
 
 
-def _seen(verdicts: Verdicts, label: Label, missing: Missing, members: Bools) -> Observations:
-    seen = verdicts.observe(label, missing)
-    counted = seen.answered if missing == "exclude" else np.ones(len(seen), dtype=bool)
-    return seen.where(counted & members[seen.place])
+def _observe(
+    predictions: Predictions, label: Label, missing: Missing, members: Bools
+) -> Observations:
+    observations = predictions.observe(label, missing)
+    counted = (
+        observations.answered if missing == "exclude" else np.ones(len(observations), dtype=bool)
+    )
+    return observations.where(counted & members[observations.index])
 
 
 class _Pair:
     """Two judges' observations of the same trajectories, in one order."""
 
-    def __init__(self, arena: _Arena, first: str, second: str) -> None:
+    def __init__(self, group: ComparisonGroup, first: str, second: str) -> None:
         self.first, self.second = first, second
-        one, other = arena.judges[first], arena.judges[second]
+        one, other = group.judges[first], group.judges[second]
         _, here, there = np.intersect1d(
-            one.place, other.place, assume_unique=True, return_indices=True
+            one.index, other.index, assume_unique=True, return_indices=True
         )
         self.one, self.other = one.at(here), other.at(there)
 
 
-def _differences(arena: _Arena, pairs: list[_Pair]) -> list[Difference]:
+def _differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[Difference]:
     """Metric by metric, pairs in order; pairs on the same trajectories are computed together."""
     together: dict[bytes, list[_Pair]] = defaultdict(list)
     for pair in pairs:
@@ -120,9 +122,9 @@ def _differences(arena: _Arena, pairs: list[_Pair]) -> list[Difference]:
     found: dict[tuple[str, str, str], Difference] = {}
     for members in together.values():
         if len(members[0].one):
-            same = list(_shared_differences(arena, members))
+            same = list(_shared_differences(group, members))
         else:
-            same = [_nothing(arena, *where) for where in product(members, COMPARED)]
+            same = [_nothing(group, *where) for where in product(members, COMPARED)]
         found |= {(d.metric, d.first, d.second): d for d in same}
     return [
         found[metric, pair.first, pair.second].model_copy(update={"p_holm": _defined(p)})
@@ -138,23 +140,33 @@ def _holm(
     return holm([np.nan if p is None else p for p in values])
 
 
-def _nothing(arena: _Arena, pair: _Pair, metric: Rate) -> Difference:
-    nothing = dict.fromkeys(("difference", "low", "high", "p", "p_holm"))
-    names = {"metric": metric, "first": pair.first, "second": pair.second, "n": 0}
-    note = "no trajectory was judged by both"
-    return Difference.model_validate({**arena.name, **names, **nothing, "note": note})
+def _nothing(group: ComparisonGroup, pair: _Pair, metric: Rate) -> Difference:
+    return Difference(
+        benchmark=group.benchmark,
+        label=group.label,
+        metric=metric,
+        first=pair.first,
+        second=pair.second,
+        n=0,
+        difference=None,
+        low=None,
+        high=None,
+        p=None,
+        p_holm=None,
+        note="no trajectory was judged by both",
+    )
 
 
-def _shared_differences(arena: _Arena, pairs: list[_Pair]) -> Iterator[Difference]:
+def _shared_differences(group: ComparisonGroup, pairs: list[_Pair]) -> Iterator[Difference]:
     """Differences of pairs of judges on the same trajectories."""
     judges = {pair.first: pair.one for pair in pairs} | {p.second: p.other for p in pairs}
-    place = {name: index for index, name in enumerate(judges)}
-    order = [(place[pair.first], place[pair.second]) for pair in pairs]
+    column = {name: number for number, name in enumerate(judges)}
+    order = [(column[pair.first], column[pair.second]) for pair in pairs]
     for metric, found in paired_differences([*judges.values()], order).items():
         for pair, paired in zip(pairs, found, strict=True):
             yield Difference(
-                benchmark=arena.benchmark,
-                label=arena.label,
+                benchmark=group.benchmark,
+                label=group.label,
                 metric=metric,
                 first=pair.first,
                 second=pair.second,
@@ -164,19 +176,19 @@ def _shared_differences(arena: _Arena, pairs: list[_Pair]) -> Iterator[Differenc
             )
 
 
-def _discordances(arena: _Arena, pairs: Sequence[_Pair]) -> list[Discordance]:
+def _mcnemar_results(group: ComparisonGroup, pairs: Sequence[_Pair]) -> list[McNemarResult]:
     tests = [
         mcnemar(
-            pair.one.verdict == pair.one.truth.astype(np.int8),
-            pair.other.verdict == pair.other.truth.astype(np.int8),
+            pair.one.predictions == pair.one.labels.astype(np.int8),
+            pair.other.predictions == pair.other.labels.astype(np.int8),
         )
         for pair in pairs
     ]
     p_holm = holm([test.p_value for test in tests])
     return [
-        Discordance(
-            benchmark=arena.benchmark,
-            label=arena.label,
+        McNemarResult(
+            benchmark=group.benchmark,
+            label=group.label,
             first=pair.first,
             second=pair.second,
             n=len(pair.one),
@@ -195,23 +207,25 @@ def _improvement(pair: _Pair) -> dict[str, float | None]:
     names = ("improvement", "improvement_low", "improvement_high")
     if not len(pair.one):
         return dict.fromkeys(names)
-    one, other = (seen.verdict == seen.truth.astype(np.int8) for seen in (pair.one, pair.other))
+    one, other = (
+        each.predictions == each.labels.astype(np.int8) for each in (pair.one, pair.other)
+    )
     found = probability_of_improvement(one, other, pair.one.task, pair.one.benchmark)
     ends = np.stack([found.estimate, found.low, found.high])[:, 0]
     return dict(zip(names, map(_defined, ends.tolist()), strict=True))
 
 
-def _ranking(metric: Rate, arena: _Arena, differences: Sequence[Difference]) -> Ranking:
+def _ranking(metric: Rate, group: ComparisonGroup, differences: Sequence[Difference]) -> Ranking:
     apart = {
         (d.first, d.second)
         for d in differences
         if d.metric == metric and d.p_holm is not None and d.p_holm <= ALPHA
     }
-    values = {name: _value(metric, seen) for name, seen in arena.judges.items()}
+    values = {name: _value(metric, observations) for name, observations in group.judges.items()}
     order = sorted(values, key=lambda name: (np.isnan(values[name]), -values[name], name))
     return Ranking(
-        benchmark=arena.benchmark,
-        label=arena.label,
+        benchmark=group.benchmark,
+        label=group.label,
         metric=metric,
         judges=tuple(order),
         ties=tuple(_ties(order, apart)),
@@ -219,9 +233,9 @@ def _ranking(metric: Rate, arena: _Arena, differences: Sequence[Difference]) -> 
     )
 
 
-def _value(metric: Rate, seen: Observations) -> float:
-    said, truth, counted = seen.verdict == 1, seen.truth, seen.verdict >= 0
-    columns = confusion_columns(said[:, None], truth, counted[:, None])
+def _value(metric: Rate, observations: Observations) -> float:
+    accepted, counted = observations.predictions == 1, observations.predictions >= 0
+    columns = confusion_columns(accepted[:, None], observations.labels, counted[:, None])
     with np.errstate(invalid="ignore"):
         return float(METRICS[metric](*columns.sum(axis=0)))
 

@@ -1,4 +1,4 @@
-"""Differences between the verdicts of two evaluators on the same trajectories, over tasks."""
+"""Differences between two evaluators on the same trajectories, with intervals over tasks."""
 
 from __future__ import annotations
 
@@ -33,22 +33,26 @@ class Paired(NamedTuple):
 def paired_differences(
     evaluators: Sequence[Observations], pairs: Sequence[tuple[int, int]]
 ) -> dict[Rate, list[Paired]]:
-    """Of every pair of the evaluators, who saw the same trajectories in one order."""
-    seen = evaluators[0]
-    verdicts = np.column_stack([one.verdict for one in evaluators])
-    truth = np.column_stack([one.truth for one in evaluators])
-    columns = verdict_columns(verdicts, truth).reshape(len(seen), -1)
-    clusters = sum_clusters(columns, seen.task, seen.benchmark)
+    """Compare every pair of evaluators of the same trajectories, which are in one order."""
+    observations = evaluators[0]
+    predictions = np.column_stack([one.predictions for one in evaluators])
+    labels = np.column_stack([one.labels for one in evaluators])
+    columns = verdict_columns(predictions, labels).reshape(len(observations), -1)
+    clusters = sum_clusters(columns, observations.task, observations.benchmark)
     counts = clusters.sums.reshape(len(clusters.sums), len(evaluators), -1).transpose(1, 0, 2)
     order = np.array(pairs, dtype=np.int64).T
-    same = (verdicts[:, order[0]] == verdicts[:, order[1]]).all(axis=0)
+    same = (predictions[:, order[0]] == predictions[:, order[1]]).all(axis=0)
     found: dict[Rate, list[Paired]] = {}
     for metric in COMPARED:
         hits, trials = (counts[..., list(part)].sum(axis=-1)[order] for part in PARTS[metric])
         transform = _f1 if metric == "f1" else np.asarray
-        told = clustered_differences(hits, trials, clusters.stratum_sizes, transform=transform)
-        interval = told.interval
-        table = np.stack([interval.estimate, interval.low, interval.high, told.p_value], axis=-1)
+        differences = clustered_differences(
+            hits, trials, clusters.stratum_sizes, transform=transform
+        )
+        interval = differences.interval
+        table = np.stack(
+            [interval.estimate, interval.low, interval.high, differences.p_value], axis=-1
+        )
         found[metric] = [
             _paired([None if np.isnan(x) else x for x in row], still)
             for row, still in zip(table.tolist(), same.tolist(), strict=True)

@@ -18,7 +18,7 @@ from trajudge.annotations.model import Annotation, Labels
 from trajudge.eval.data.manifest import code_version
 from trajudge.eval.data.run_folder import judgment_line
 from trajudge.eval.scoring.groups import groups
-from trajudge.eval.scoring.observations import Verdicts, one_per_trajectory
+from trajudge.eval.scoring.observations import Predictions, one_per_trajectory
 from trajudge.eval.scoring.protocol import percent
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, Score, Scores
 from trajudge.eval.scoring.reference import Reference
@@ -106,16 +106,16 @@ def _percent(score: Score | None, rate: str) -> float | None:
 def _results(verdicts: Sequence[Judgment], labels: Labels, missing: Missing) -> dict[str, Any]:
     """Benchmark -> agent -> category -> the labels and verdicts (-1: missing), in order of keys."""
     found: dict[str, Any] = {}
-    said = Verdicts.of(verdicts, Reference.of({j.key for j in verdicts}, labels, {}))
-    asked = {label: said.observe(label, missing) for label in said.asked()}
-    for group in groups(said.reference):
-        members = group.members(said.reference)
+    predicted = Predictions.of(verdicts, Reference.of({j.key for j in verdicts}, labels, {}))
+    asked = {label: predicted.observe(label, missing) for label in predicted.predicted_labels()}
+    for group in groups(predicted.reference):
+        members = group.members(predicted.reference)
         cells = {}
         for label, seen in asked.items():
-            here = seen.where(members[seen.place] & (seen.answered | (missing != "exclude")))
+            here = seen.where(members[seen.index] & (seen.answered | (missing != "exclude")))
             cells[_CATEGORIES[label]] = {
-                "y_human": here.truth.astype(int).tolist(),
-                "y_judge": here.verdict.tolist(),
+                "y_human": here.labels.astype(int).tolist(),
+                "y_judge": here.predictions.tolist(),
             }
         name = "all" if group.benchmark == OVERALL else group.benchmark
         found.setdefault(name, {})[group.agent] = cells

@@ -10,8 +10,8 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     Comparison,
     Difference,
-    Discordance,
     Label,
+    McNemarResult,
     Ranking,
 )
 
@@ -68,7 +68,7 @@ def _where(benchmark: str, label: Label) -> str:
     return f", {LABEL_TITLES[label].lower()}{place}"
 
 
-def _discordance_row(test: Discordance) -> tuple[str, ...]:
+def _discordance_row(test: McNemarResult) -> tuple[str, ...]:
     return (
         test.first,
         test.second,
@@ -80,7 +80,7 @@ def _discordance_row(test: Discordance) -> tuple[str, ...]:
     )
 
 
-def _improvement(test: Discordance) -> str:
+def _improvement(test: McNemarResult) -> str:
     if test.improvement is None:
         return UNDEFINED
     low, high = test.improvement_low, test.improvement_high

@@ -43,7 +43,7 @@ def agent_name(agent: str) -> str:
     return "All" if agent == ALL_AGENTS else agent
 
 
-def number_cell(found: Score, rate: Rate | ScoreRate) -> str:
+def coefficient_cell(found: Score, rate: Rate | ScoreRate) -> str:
     """A coefficient, which is no share, with its interval."""
     value, limits = getattr(found, rate), found.intervals.get(rate)
     if value is None:

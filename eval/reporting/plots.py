@@ -155,21 +155,21 @@ def draw_calibration(axes: Axes, observed: Mapping[str, Observations]) -> bool:
     """Share of real successes by the judge's score, with intervals, ten equal bins."""
     drawn = False
     for name, seen in observed.items():
-        here = seen.where(~np.isnan(seen.score))
+        here = seen.where(~np.isnan(seen.scores))
         if not len(here):
             continue
-        bins = np.minimum((here.score * _BINS).astype(int), _BINS - 1)
+        bins = np.minimum((here.scores * _BINS).astype(int), _BINS - 1)
         points = []
         for number in np.unique(bins).tolist():
             inside = here.where(bins == number)
-            rate = rates_by_cluster(inside.truth, np.ones(()), inside.task, inside.benchmark)
+            rate = rates_by_cluster(inside.labels, np.ones(()), inside.task, inside.benchmark)
             value, low, high = (
                 float(part[0])
                 for part in (rate.interval.estimate, rate.interval.low, rate.interval.high)
             )
             # Of one task nothing is known of the next: the whole scale.
             limits = (0.0, 1.0) if np.isnan(low) else (low, high)
-            points.append((100 * float(inside.score.mean()), value, limits))
+            points.append((100 * float(inside.scores.mean()), value, limits))
         _errorbars(axes, points, name)
         drawn = True
     if not drawn:
@@ -219,14 +219,14 @@ def _curve(seen: Observations | None) -> np.ndarray[Any, Any] | None:
     """Recall and precision (2, K) by descending threshold, where there are scores and positives."""
     if seen is None:
         return None
-    here = seen.where(~np.isnan(seen.score))
-    if not here.truth.any():
+    here = seen.where(~np.isnan(seen.scores))
+    if not here.labels.any():
         return None
-    order = np.argsort(-here.score, kind="stable")
-    last = np.r_[np.diff(here.score[order]) != 0, True]
-    true = here.truth[order].cumsum()[last]
+    order = np.argsort(-here.scores, kind="stable")
+    last = np.r_[np.diff(here.scores[order]) != 0, True]
+    true = here.labels[order].cumsum()[last]
     accepted = np.flatnonzero(last) + 1
-    return np.stack([true / here.truth.sum(), true / accepted])
+    return np.stack([true / here.labels.sum(), true / accepted])
 
 
 def _errorbars(axes: Axes, points: Sequence[tuple[float, float | None, Limits]], name: str) -> None:

@@ -16,8 +16,8 @@ from trajudge.eval.reporting.formatting import (
     agent_name,
     benchmark_name,
     cell,
+    coefficient_cell,
     design_effect_cell,
-    number_cell,
     percent,
     precision_cell,
     signed_cell,
@@ -30,12 +30,12 @@ from trajudge.eval.scoring.records import (
     LABELS,
     Coverage,
     Difference,
-    Ledger,
+    JudgeUsage,
     Rate,
     Score,
     ScoreRate,
     Scores,
-    Spending,
+    UsageTotals,
 )
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _more(title: str, rows: list[Score]) -> list[Table]:
             *_score_row(s)[:2],
             cell(s, "recall"),
             *(cell(s, rate) for rate in ("accuracy", "npv", "tnr")),
-            *(number_cell(s, rate) for rate in ("kappa", "mcc")),
+            *(coefficient_cell(s, rate) for rate in ("kappa", "mcc")),
             design_effect_cell(s),
         )
         for s in whole
@@ -177,7 +177,7 @@ def _more(title: str, rows: list[Score]) -> list[Table]:
     head = ("benchmark", "judge", "recall", *_MORE.values(), "design effect of precision")
     found = [Table(f"{title}, further metrics [95 %]", head, cells)]
     scored = [
-        (*_score_row(s)[:2], *(number_cell(s, rate) for rate in _OF_SCORES), str(s.scored))
+        (*_score_row(s)[:2], *(coefficient_cell(s, rate) for rate in _OF_SCORES), str(s.scored))
         for s in whole
         if s.scored
     ]
@@ -204,7 +204,7 @@ def _endings(found: Coverage) -> list[str]:
     return [*(f"{status} {n}" for status, n in found.statuses.items()), *trained]
 
 
-def _spending_rows(spent: Spending) -> list[tuple[str, ...]]:
+def _spending_rows(spent: JudgeUsage) -> list[tuple[str, ...]]:
     """The judge, and below it its stages if there are several."""
     stages = spent.stages if len(spent.stages) > 1 else ()
     return [
@@ -213,7 +213,7 @@ def _spending_rows(spent: Spending) -> list[tuple[str, ...]]:
     ]
 
 
-def _spending_row(name: str, spent: Ledger) -> tuple[str, ...]:
+def _spending_row(name: str, spent: UsageTotals) -> tuple[str, ...]:
     # Cached and image tokens are parts of the input, reasoning of the output.
     usage = spent.usage
     cost = "unknown" if spent.cost is None else f"${spent.cost:.4f}"

@@ -1,6 +1,6 @@
-"""Judgments against expert labels: what a judge is worth, per benchmark, agent and label.
+"""Score judgments against expert labels, per benchmark, agent and label.
 
-``score`` is the whole of it; the records that it gives are those of ``eval.scoring.records``.
+``score`` is the whole of it; it returns the records of ``eval.scoring.records``.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +17,11 @@ from trajudge.eval.comparison.against_baseline import against_baseline
 from trajudge.eval.comparison.judges import compare
 from trajudge.eval.scoring.coverage import coverage_of, unsure
 from trajudge.eval.scoring.estimated_rates import estimated_rates
-from trajudge.eval.scoring.groups import groups
-from trajudge.eval.scoring.intervals import Bootstrap, Scored, with_intervals
-from trajudge.eval.scoring.metrics import accuracy, f1, kappa, mcc, npv, precision, recall, tnr
-from trajudge.eval.scoring.observations import Observations, Verdicts, one_per_trajectory
-from trajudge.eval.scoring.protocol import ProtocolCounts, protocol_counts, protocol_rates
+from trajudge.eval.scoring.groups import Group, groups
+from trajudge.eval.scoring.intervals import Bootstrap, ScoredObservations, with_intervals
+from trajudge.eval.scoring.metrics import VerdictRates, kappa, mcc
+from trajudge.eval.scoring.observations import Observations, Predictions, one_per_trajectory
+from trajudge.eval.scoring.protocol import protocol_counts, protocol_rates
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     OVERALL,
@@ -33,10 +34,10 @@ from trajudge.eval.scoring.records import (
     Scores,
 )
 from trajudge.eval.scoring.reference import Reference
-from trajudge.eval.scoring.stability import remarks
+from trajudge.eval.scoring.stability import stability_notes
 from trajudge.eval.scoring.success_rates import RateCells, success_rates
 from trajudge.eval.scoring.training import on_training_set, without_training
-from trajudge.eval.scoring.usage import spending
+from trajudge.eval.scoring.usage import judge_usage
 from trajudge.eval.stats.interval import Bools
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
@@ -75,14 +76,16 @@ def score(
         by_judge = _by_judge(judgments)
         reference = _reference(by_judge, labels, rewards)
         left_out = training or {}
-        said = {
-            judge: Verdicts.of(without_training(mine, left_out), reference)
+        predictions = {
+            judge: Predictions.of(without_training(mine, left_out), reference)
             for judge, mine in by_judge.items()
         }
         rows = _Rows([], [], [], [])
-        for judge, verdicts in said.items():
-            trained = left_out.get(judge, ())
-            rows.add(judge, verdicts, _due(rewards, verdicts, trained), missing, by_agent)
+        for judge, predicted in predictions.items():
+            trained = _mask(reference, left_out.get(judge, ()))
+            rows.add(
+                _Judged(judge, predicted, _mask(reference, rewards), trained), missing, by_agent
+            )
         return Scores(
             missing=missing,
             resamples=bootstrap.resamples,
@@ -93,14 +96,14 @@ def score(
             against_baseline=tuple(
                 against_baseline(rows.rates, exclude_missing=missing == "exclude")
             ),
-            comparison=compare(said, missing, bootstrap, by_benchmark=compare_by_benchmark),
+            comparison=compare(predictions, missing, bootstrap, by_benchmark=compare_by_benchmark),
             coverage=tuple(rows.coverage),
-            spending=tuple(spending(judge, mine) for judge, mine in by_judge.items()),
+            spending=tuple(judge_usage(judge, mine) for judge, mine in by_judge.items()),
             remarks=tuple(
                 line
                 for judge, mine in by_judge.items()
                 for line in (
-                    *remarks(without_training(mine, left_out), len(said[judge])),
+                    *stability_notes(without_training(mine, left_out), len(predictions[judge])),
                     *on_training_set(judge, len(left_out.get(judge, ()))),
                 )
             ),
@@ -118,94 +121,120 @@ def _reference(
 
 
 def _by_judge(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
-    """Judges by name."""
+    """Group the judgments by judge, judges by name."""
     found: dict[str, list[Judgment]] = defaultdict(list)
     for judgment in judgments:
         found[judgment.judge].append(judgment)
     return {judge: found[judge] for judge in sorted(found)}
 
 
-def _due(
-    rewards: Iterable[TrajectoryKey], verdicts: Verdicts, training: Collection[TrajectoryKey]
-) -> tuple[Bools, Bools]:
-    """Which trajectories (T,) the judge had to judge, the run's and what it judged; and those that
-    it was trained on (T,)."""
-    place = verdicts.reference.place
-    due = np.zeros(len(verdicts.reference.reward), dtype=bool)
-    due[[verdicts.reference.place[key] for key in rewards]] = True
-    due[verdicts.place] = True
-    trained = np.zeros_like(due)
-    trained[[place[key] for key in training if key in place]] = True
-    return due | trained, trained
+def _mask(reference: Reference, keys: Iterable[TrajectoryKey]) -> Bools:
+    """Mark the trajectories ``keys`` (T,); unknown ones are passed over."""
+    index = reference.index
+    chosen = np.zeros(len(reference.reward), dtype=bool)
+    chosen[[index[key] for key in keys if key in index]] = True
+    return chosen
+
+
+class _Judged(NamedTuple):
+    """One judge: its predictions, which trajectories (T,) the run holds, and which of them the
+    judge was trained on (T,)."""
+
+    judge: str
+    predictions: Predictions
+    in_run: Bools
+    trained: Bools
+
+    def expected(self) -> Bools:
+        """Mark the trajectories (T,) that the judge had to judge, or judged."""
+        due = self.in_run | self.trained
+        due[self.predictions.index] = True
+        return due
 
 
 @dataclass
 class _Rows:
-    """What the tables have rows of, in their order."""
+    """The rows of the tables, in their order."""
 
-    scored: list[Scored]
+    scored: list[ScoredObservations]
     rates: list[RateCells]
     coverage: list[Coverage]
     estimated: list[EstimatedRate]
 
-    def add(
-        self,
-        judge: str,
-        said: Verdicts,
-        due: tuple[Bools, Bools],
-        missing: Missing,
-        by_agent: bool,
-    ) -> None:
-        """Every group of one judge."""
-        observed = {label: said.observe(label, missing) for label in said.asked()}
-        listed = groups(said.reference, due[0])
-        self.estimated += estimated_rates(judge, said, listed, missing)
+    def add(self, judged: _Judged, missing: Missing, by_agent: bool) -> None:
+        """Add every group of one judge."""
+        judge, predictions, *_ = judged
+        expected = judged.expected()
+        observed = {
+            label: predictions.observe(label, missing) for label in predictions.predicted_labels()
+        }
+        listed = groups(predictions.reference, expected)
+        self.estimated += estimated_rates(judge, predictions, listed, missing)
         for group in listed:
             detailed = by_agent or group.agent == ALL_AGENTS
-            members = group.members(said.reference)
+            members = group.members(predictions.reference)
             if detailed:
                 self.coverage.append(
-                    coverage_of(judge, group, said, due[0], members, training=due[1])
+                    coverage_of(
+                        judge, group, predictions, expected, members, training=judged.trained
+                    )
                 )
-            if not members[said.place].any():
+            if not members[predictions.index].any():
                 continue
-            cut = {label: seen.where(members[seen.place]) for label, seen in observed.items()}
+            cut = {label: each.where(members[each.index]) for label, each in observed.items()}
             self.rates.append(RateCells(judge, group, cut["success"]))
             for label in observed if detailed else ():
-                place = {"judge": judge, **group._asdict(), "label": label}
-                place["unsure"] = unsure(said, label, members)
-                self.scored += _score_label(place, cut[label], missing)
+                cell = _Cell(judge, group, label, unsure(predictions, label, members))
+                self.scored += _score_label(cell, cut[label], missing)
 
 
-def _score_label(place: Mapping[str, object], seen: Observations, missing: Missing) -> list[Scored]:
-    """The judge's score and, for success, the baseline's on the trajectories it was scored on."""
-    failed = int((~seen.answered).sum())
+class _Cell(NamedTuple):
+    """Identifies a score; ``unsure`` labels of the group are left out of it."""
+
+    judge: str
+    group: Group
+    label: Label
+    unsure: int
+
+
+def _score_label(
+    cell: _Cell, observations: Observations, missing: Missing
+) -> list[ScoredObservations]:
+    """Score the judge and, for success, the baseline on the trajectories it was scored on."""
+    failed = int((~observations.answered).sum())
     if missing == "exclude":
-        seen = seen.where(seen.answered)
-    found = protocol_counts(seen.truth, seen.verdict)
-    score = Score.model_validate({**place, "missing": failed, **_rates(found, missing)})
-    scored = [Scored(score, seen)]
-    if place["label"] == "success" and place["judge"] != RULE_BASED:
-        rewarded = ~np.isnan(seen.reward)
-        rule = seen.where(rewarded).ruled()
-        counts = protocol_counts(rule.truth, rule.verdict)
+        observations = observations.where(observations.answered)
+    score = _score(cell, observations, missing).model_copy(update={"missing": failed})
+    scored = [ScoredObservations(score, observations)]
+    if cell.label == "success" and cell.judge != RULE_BASED:
+        rewarded = ~np.isnan(observations.reward)
+        rule = observations.where(rewarded).as_rule_based()
         more = {"baseline": True, "without_reward": int((~rewarded).sum())}
-        score = Score.model_validate({**place, **more, **_rates(counts, missing)})
-        scored.append(Scored(score, rule))
+        score = _score(cell, rule, missing).model_copy(update=more)
+        scored.append(ScoredObservations(score, rule))
     return scored
 
 
-def _rates(found: ProtocolCounts, missing: Missing) -> dict[str, object]:
-    """The numbers of a Score."""
+def _score(cell: _Cell, observations: Observations, missing: Missing) -> Score:
+    """Compute the metrics of one label; intervals come later."""
+    found = protocol_counts(observations.labels, observations.predictions)
     counts = found.counts
-    rates: dict[str, object] = {
-        "n": found.n,
-        "positives": counts.positives + found.missing_positive,
-        "counts": counts,
-        "kappa": kappa(counts),
-        "mcc": mcc(counts),
-    }
-    if missing == "agentrewardbench":
-        return rates | protocol_rates(found).model_dump()
-    plain = (precision, recall, f1, accuracy, npv, tnr)
-    return rates | {rate.__name__: rate(counts) for rate in plain}
+    rates = protocol_rates(found) if missing == "agentrewardbench" else VerdictRates.of(counts)
+    return Score(
+        judge=cell.judge,
+        benchmark=cell.group.benchmark,
+        agent=cell.group.agent,
+        label=cell.label,
+        n=found.n,
+        positives=counts.positives + found.missing_positive,
+        counts=counts,
+        unsure=cell.unsure,
+        precision=rates.precision,
+        recall=rates.recall,
+        f1=rates.f1,
+        accuracy=rates.accuracy,
+        npv=rates.npv,
+        tnr=rates.tnr,
+        kappa=kappa(counts),
+        mcc=mcc(counts),
+    )

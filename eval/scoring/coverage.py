@@ -1,5 +1,4 @@
-"""How the judgments of a judge ended, of how many a prompt was shortened, what was not judged,
-which labels are unsure."""
+"""Coverage: statuses, shortened prompts, trajectories not judged, unsure labels."""
 
 from __future__ import annotations
 
@@ -7,22 +6,31 @@ import numpy as np
 
 from trajudge.eval.rungs import RUNGS, WHOLE
 from trajudge.eval.scoring.groups import Group
-from trajudge.eval.scoring.observations import STATUSES, Verdicts
+from trajudge.eval.scoring.observations import STATUSES, Predictions
 from trajudge.eval.scoring.records import Coverage, Label
 from trajudge.eval.scoring.reference import UNKNOWN
 from trajudge.eval.stats.interval import Bools
 
 
 def coverage_of(
-    judge: str, group: Group, said: Verdicts, due: Bools, members: Bools, *, training: Bools
+    judge: str,
+    group: Group,
+    predictions: Predictions,
+    expected: Bools,
+    members: Bools,
+    *,
+    training: Bools,
 ) -> Coverage:
-    """Of the trajectories in the group; ``due`` (T,) are those that the judge had to judge,
-    ``members`` (T,) those of the group, ``training`` (T,) those that are left out because the
-    judge was trained on them."""
-    inside = members[said.place]
-    ended = np.bincount(said.status[inside], minlength=len(STATUSES)).tolist()
-    cut = np.bincount(said.rung[inside], minlength=len(RUNGS)).tolist()
+    """Count how the judgments of a group ended.
+
+    ``expected`` (T,) are the trajectories that the judge had to judge, ``members`` (T,) those of
+    the group, ``training`` (T,) those that are left out because the judge was trained on them.
+    """
+    inside = members[predictions.index]
+    ended = np.bincount(predictions.status[inside], minlength=len(STATUSES)).tolist()
+    cut = np.bincount(predictions.rung[inside], minlength=len(RUNGS)).tolist()
     judged, trained = int(inside.sum()), int((training & members).sum())
+    annotated = predictions.reference.annotated[predictions.index]
     return Coverage(
         judge=judge,
         benchmark=group.benchmark,
@@ -30,13 +38,14 @@ def coverage_of(
         judged=judged,
         statuses={status: n for status, n in zip(STATUSES, ended, strict=True) if n},
         shortened={rung: n for rung, n in zip(RUNGS, cut, strict=True) if n and rung != WHOLE},
-        unjudged=int((due & members & ~training).sum()) - judged,
-        unlabelled=int((inside & ~said.reference.annotated[said.place]).sum()),
+        unjudged=int((expected & members & ~training).sum()) - judged,
+        unlabelled=int((inside & ~annotated).sum()),
         training=trained,
     )
 
 
-def unsure(said: Verdicts, label: Label, members: Bools) -> int:
-    """How many judged trajectories of the group have an annotation without this label."""
-    unknown = said.reference.annotated & (said.reference.truth[label] == UNKNOWN) & members
-    return int(unknown[said.place].sum())
+def unsure(predictions: Predictions, label: Label, members: Bools) -> int:
+    """Count the judged trajectories of the group whose annotation lacks this label."""
+    reference = predictions.reference
+    unknown = reference.annotated & (reference.labels[label] == UNKNOWN) & members
+    return int(unknown[predictions.index].sum())

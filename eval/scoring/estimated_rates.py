@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trajudge.eval.scoring.groups import Group
-from trajudge.eval.scoring.observations import Verdicts
+from trajudge.eval.scoring.observations import Predictions
 from trajudge.eval.scoring.records import (
     OVERALL,
     RULE_BASED,
@@ -26,7 +26,7 @@ from trajudge.eval.stats.judging.prediction_powered import (
 
 
 def estimated_rates(
-    judge: str, predictions: Verdicts, groups: list[Group], missing: Missing
+    judge: str, predictions: Predictions, groups: list[Group], missing: Missing
 ) -> Iterator[EstimatedRate]:
     """Yield the estimate of every group of which some judged trajectories have an expert label and
     others have no annotation; those whose label is unsure are left out.
@@ -36,11 +36,11 @@ def estimated_rates(
     """
     if judge == RULE_BASED:
         return
-    reference, index = predictions.reference, predictions.place
+    reference, index = predictions.reference, predictions.index
     counted = np.ones(len(index), dtype=bool)
     if missing == "exclude":
         counted = predictions.answered("success")
-    labelled = counted & (reference.truth["success"][index] != UNKNOWN)
+    labelled = counted & (reference.labels["success"][index] != UNKNOWN)
     unlabelled = counted & ~reference.annotated[index]
     if not (labelled.any() and unlabelled.any()):
         return
@@ -51,7 +51,7 @@ def estimated_rates(
 
 
 def _estimate(
-    judge: str, group: Group, predictions: Verdicts, labelled: Bools, unlabelled: Bools
+    judge: str, group: Group, predictions: Predictions, labelled: Bools, unlabelled: Bools
 ) -> EstimatedRate:
     whole = _powered(predictions, labelled, unlabelled)
     estimate = whole.powered
@@ -83,11 +83,11 @@ def _estimate(
     )
 
 
-def _powered(predictions: Verdicts, labelled: Bools, unlabelled: Bools) -> PoweredRate:
-    reference, index = predictions.reference, predictions.place
-    accepted = (predictions.said["success"] == 1).astype(float)
+def _powered(predictions: Predictions, labelled: Bools, unlabelled: Bools) -> PoweredRate:
+    reference, index = predictions.reference, predictions.index
+    accepted = (predictions.values["success"] == 1).astype(float)
     return powered_rate(
-        reference.truth["success"][index[labelled]],
+        reference.labels["success"][index[labelled]],
         accepted[labelled],
         accepted[unlabelled],
         labelled_tasks=reference.task[index[labelled]],
@@ -95,9 +95,9 @@ def _powered(predictions: Verdicts, labelled: Bools, unlabelled: Bools) -> Power
     )
 
 
-def _over_benchmarks(predictions: Verdicts, labelled: Bools, unlabelled: Bools) -> Interval:
+def _over_benchmarks(predictions: Predictions, labelled: Bools, unlabelled: Bools) -> Interval:
     """Stratify by benchmark, since judges err differently on each."""
-    benchmark = predictions.reference.benchmark[predictions.place]
+    benchmark = predictions.reference.benchmark[predictions.index]
     codes, sizes = np.unique(benchmark[labelled | unlabelled], return_counts=True)
     strata = [
         _powered(predictions, labelled & (benchmark == code), unlabelled & (benchmark == code))

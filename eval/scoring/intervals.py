@@ -26,11 +26,11 @@ from trajudge.eval.stats.intervals.verdict_intervals import (
 from trajudge.eval.stats.judging.score_metrics import score_columns
 
 
-class Scored(NamedTuple):
+class ScoredObservations(NamedTuple):
     """A Score and the observations that it was computed from."""
 
     score: Score
-    seen: Observations
+    observations: Observations
 
 
 @dataclass(frozen=True)
@@ -50,57 +50,61 @@ class _Intervals:
     design_effects: dict[Rate, float] = field(default_factory=dict)
 
 
-def with_intervals(scored: Sequence[Scored]) -> list[Score]:
+def with_intervals(scored: Sequence[ScoredObservations]) -> list[Score]:
     """The scores in order, each with all intervals that are defined."""
-    told = [_Intervals() for _ in scored]
+    intervals = [_Intervals() for _ in scored]
     together: dict[bytes, list[int]] = defaultdict(list)
     for index, item in enumerate(scored):
-        if len(item.seen):
-            together[trajectories_of(item.seen)].append(index)
+        if len(item.observations):
+            together[trajectories_of(item.observations)].append(index)
     for members in together.values():
-        _of_verdicts([scored[index] for index in members], [told[i] for i in members])
-    rates = [_of_scores(item, told[i]) for i, item in enumerate(scored)]
+        _of_verdicts([scored[index] for index in members], [intervals[i] for i in members])
+    rates = [_of_scores(item, intervals[i]) for i, item in enumerate(scored)]
     return [
         item.score.model_copy(
             update={
                 **rates[i],
-                "intervals": told[i].limits,
-                "no_interval": told[i].reasons,
-                "design_effects": told[i].design_effects,
+                "intervals": intervals[i].limits,
+                "no_interval": intervals[i].reasons,
+                "design_effects": intervals[i].design_effects,
                 "degenerate": tuple(
-                    name for name, reason in told[i].reasons.items() if reason == NOTHING_VARIES
+                    name
+                    for name, reason in intervals[i].reasons.items()
+                    if reason == NOTHING_VARIES
                 ),
-                "tasks": _tasks(item.seen),
+                "tasks": _tasks(item.observations),
             }
         )
         for i, item in enumerate(scored)
     ]
 
 
-def _tasks(seen: Observations) -> int:
-    return int(np.count_nonzero(np.bincount(seen.task)))
+def _tasks(observations: Observations) -> int:
+    return int(np.count_nonzero(np.bincount(observations.task)))
 
 
-def trajectories_of(seen: Observations) -> bytes:
+def trajectories_of(observations: Observations) -> bytes:
     """Equal for observations of the same trajectories, of one reference."""
-    return seen.place.tobytes()
+    return observations.index.tobytes()
 
 
-def _of_verdicts(items: Sequence[Scored], told: Sequence[_Intervals]) -> None:
+def _of_verdicts(items: Sequence[ScoredObservations], intervals: Sequence[_Intervals]) -> None:
     """Add the intervals of all metrics of verdicts, of scores on the same trajectories."""
-    seen = items[0].seen
+    observations = items[0].observations
     columns = verdict_columns(
-        np.column_stack([item.seen.verdict for item in items]),
-        np.column_stack([item.seen.truth for item in items]),
+        np.column_stack([item.observations.predictions for item in items]),
+        np.column_stack([item.observations.labels for item in items]),
     )
-    clusters = sum_clusters(columns.reshape(len(seen), -1), seen.task, seen.benchmark)
+    clusters = sum_clusters(
+        columns.reshape(len(observations), -1), observations.task, observations.benchmark
+    )
     counts = clusters.sums.reshape(len(clusters.sums), len(items), -1).transpose(1, 0, 2)
     found = verdict_intervals(counts, clusters.stratum_sizes)
     for name in RATES:
         limited = found[name]
         low, high = limited.low.tolist(), limited.high.tolist()
         deff = None if limited.design_effect is None else limited.design_effect.tolist()
-        for j, here in enumerate(told):
+        for j, here in enumerate(intervals):
             if limited.reason[j]:
                 here.reasons[name] = limited.reason[j]
             elif not np.isnan(low[j]):
@@ -109,15 +113,19 @@ def _of_verdicts(items: Sequence[Scored], told: Sequence[_Intervals]) -> None:
                     here.design_effects[name] = deff[j]
 
 
-def _of_scores(item: Scored, told: _Intervals) -> dict[str, object]:
-    """The metrics of the judge's scores, their intervals put into ``told``."""
-    has_score = ~np.isnan(item.seen.score)
+def _of_scores(item: ScoredObservations, intervals: _Intervals) -> dict[str, object]:
+    """The metrics of the judge's scores, their intervals put into ``intervals``."""
+    has_score = ~np.isnan(item.observations.scores)
     if item.score.baseline or not has_score.any():
         return {}
-    seen = item.seen.where(has_score)
-    clusters = sum_clusters(score_columns(seen.score, seen.truth), seen.task, seen.benchmark)
+    observations = item.observations.where(has_score)
+    clusters = sum_clusters(
+        score_columns(observations.scores, observations.labels),
+        observations.task,
+        observations.benchmark,
+    )
     interval = clustered_scores(clusters.sums, clusters.stratum_sizes)
-    rates: dict[str, object] = {"scored": len(seen)}
+    rates: dict[str, object] = {"scored": len(observations)}
     for name, value, low, high in zip(
         SCORE_RATES, interval.estimate, interval.low, interval.high, strict=True
     ):
@@ -125,7 +133,7 @@ def _of_scores(item: Scored, told: _Intervals) -> dict[str, object]:
             continue
         rates[name] = float(value)
         if np.isnan(low):
-            told.reasons[name] = BIASED if name == "calibration_error" else ONE_TASK
+            intervals.reasons[name] = BIASED if name == "calibration_error" else ONE_TASK
         else:
-            told.limits[name] = (float(low), float(high))
+            intervals.limits[name] = (float(low), float(high))
     return rates

@@ -1,8 +1,9 @@
-"""From verdicts and labels to numbers: four counts, and what follows from them."""
+"""Metrics of predictions against labels: four counts, and what follows from them."""
 
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,17 +36,17 @@ class Counts(Record):
         return self.tp + self.fp
 
 
-def count(labels: ArrayLike, verdicts: ArrayLike) -> Counts:
-    """Confusion counts of two boolean arrays of one shape (n,), labels first."""
-    truth = np.asarray(labels, dtype=bool)
-    said = np.asarray(verdicts, dtype=bool)
-    if truth.shape != said.shape:
-        raise ValueError(f"labels have shape {truth.shape}, verdicts {said.shape}")
+def count(labels: ArrayLike, predictions: ArrayLike) -> Counts:
+    """Count the confusions of two boolean arrays of one shape (n,), labels first."""
+    label = np.asarray(labels, dtype=bool)
+    predicted = np.asarray(predictions, dtype=bool)
+    if label.shape != predicted.shape:
+        raise ValueError(f"labels have shape {label.shape}, predictions {predicted.shape}")
     return Counts(
-        tp=int(np.sum(truth & said)),
-        fp=int(np.sum(~truth & said)),
-        fn=int(np.sum(truth & ~said)),
-        tn=int(np.sum(~truth & ~said)),
+        tp=int(np.sum(label & predicted)),
+        fp=int(np.sum(~label & predicted)),
+        fn=int(np.sum(label & ~predicted)),
+        tn=int(np.sum(~label & ~predicted)),
     )
 
 
@@ -82,6 +83,21 @@ def npv(counts: Counts) -> float | None:
 def tnr(counts: Counts) -> float | None:
     """True negative rate: share of the negatives that are rejected."""
     return ratio(counts.tn, counts.tn + counts.fp)
+
+
+class VerdictRates(NamedTuple):
+    """The rates that follow from four counts; None where undefined."""
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    accuracy: float | None
+    npv: float | None
+    tnr: float | None
+
+    @classmethod
+    def of(cls, counts: Counts) -> VerdictRates:
+        return cls(*(rate(counts) for rate in (precision, recall, f1, accuracy, npv, tnr)))
 
 
 def kappa(counts: Counts) -> float | None:

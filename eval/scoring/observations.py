@@ -1,4 +1,4 @@
-"""What one judge said of one label beside what the expert said, as arrays.
+"""Predictions of one judge beside the experts' labels, as arrays.
 
 A failed judgment is never dropped in silence: ``missing`` states what it counts as.
 """
@@ -25,122 +25,128 @@ STATUSES = tuple(Status)
 _REPLY_WITHOUT_VERDICT = {Status.OK, Status.UNPARSABLE, Status.TRUNCATED}
 _CODE = {status: code for code, status in enumerate(STATUSES)}
 _REPLIED = np.array([status in _REPLY_WITHOUT_VERDICT for status in STATUSES])
-_ARRAYS = ("place", "truth", "verdict", "answered", "score")
+_ARRAYS = ("index", "labels", "predictions", "answered", "scores")
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Arrays of one shape (N,), in the order of keys, over the annotated trajectories whose label
-    is known. ``place`` is where ``reference`` has the trajectory; ``truth`` is bool; ``verdict``
-    1, 0 or -1 (missing); ``score`` is nan where there is none."""
+    """One label of one judge: arrays of one shape (N,), in the order of keys, over the annotated
+    trajectories whose label is known.
+
+    ``index`` is the trajectory's in ``reference``; ``labels`` are the expert's (bool);
+    ``predictions`` 1, 0 or -1 (missing), of which ``answered`` were given by the judge; ``scores``
+    are nan where there is none.
+    """
 
     reference: Reference
-    place: Ints
-    truth: Bools
-    verdict: NDArray[np.int8]
+    index: Ints
+    labels: Bools
+    predictions: NDArray[np.int8]
     answered: Bools
-    score: Floats
+    scores: Floats
 
     @property
     def benchmark(self) -> Ints:
-        """Equal numbers for one benchmark."""
-        return self.reference.benchmark[self.place]
+        """Return equal numbers for one benchmark."""
+        return self.reference.benchmark[self.index]
 
     @property
     def task(self) -> Ints:
-        """Equal numbers for one task of one benchmark."""
-        return self.reference.task[self.place]
+        """Return equal numbers for one task of one benchmark."""
+        return self.reference.task[self.index]
 
     @property
     def reward(self) -> Floats:
-        """The official reward; nan where there is none."""
-        return self.reference.reward[self.place]
+        """Return the official reward; nan where there is none."""
+        return self.reference.reward[self.index]
 
     def where(self, chosen: Bools) -> Observations:
-        """The chosen ones alone."""
+        """Keep those where ``chosen`` (N,) holds."""
         return self.at(np.flatnonzero(chosen))
 
-    def at(self, places: ArrayLike) -> Observations:
-        """Those at these positions, in that order."""
-        index = np.asarray(places, dtype=np.int64)
-        return replace(self, **{name: getattr(self, name)[index] for name in _ARRAYS})
+    def at(self, positions: ArrayLike) -> Observations:
+        """Keep those at these positions, in that order."""
+        chosen = np.asarray(positions, dtype=np.int64)
+        return replace(self, **{name: getattr(self, name)[chosen] for name in _ARRAYS})
 
-    def ruled(self) -> Observations:
-        """The official reward as the verdict: above one half is success."""
+    def as_rule_based(self) -> Observations:
+        """Predict by the official reward instead: above one half is success."""
         accepted = (self.reward > 0.5).astype(np.int8)
         every = np.ones(len(self), dtype=bool)
         nothing = np.full(len(self), np.nan)
-        return replace(self, verdict=accepted, answered=every, score=nothing)
+        return replace(self, predictions=accepted, answered=every, scores=nothing)
 
     def __len__(self) -> int:
-        return len(self.truth)
+        return len(self.labels)
 
 
 @dataclass(frozen=True, eq=False)
-class Verdicts:
-    """What one judge said, one judgment a trajectory: arrays of one shape (N,) in the order of
-    keys. ``status`` indexes STATUSES, ``rung`` RUNGS; ``said`` is 1, 0 or UNKNOWN by label;
-    ``score`` is nan where there is none."""
+class Predictions:
+    """What one judge predicted, one judgment a trajectory: arrays of one shape (N,) in the order of
+    keys.
+
+    ``index`` is the trajectory's in ``reference``; ``status`` indexes STATUSES, ``rung`` RUNGS;
+    ``values`` are 1, 0 or UNKNOWN by label; ``scores`` are nan where there is none.
+    """
 
     reference: Reference
-    place: Ints
+    index: Ints
     status: Ints
     rung: Ints
-    said: Mapping[Label, NDArray[np.int8]]
-    score: Floats
+    values: Mapping[Label, NDArray[np.int8]]
+    scores: Floats
 
     @classmethod
-    def of(cls, judgments: Sequence[Judgment], reference: Reference) -> Verdicts:
-        """Of one judge's judgments; several samples of a trajectory are one verdict."""
-        where = reference.place
-        place = np.array([where[j.key] for j in judgments], dtype=np.int64)
-        order = np.argsort(place, kind="stable")
-        if (np.diff(place[order]) == 0).any():
+    def of(cls, judgments: Sequence[Judgment], reference: Reference) -> Predictions:
+        """Read one judge's judgments; several samples of a trajectory are one prediction."""
+        index = np.array([reference.index[j.key] for j in judgments], dtype=np.int64)
+        order = np.argsort(index, kind="stable")
+        if (np.diff(index[order]) == 0).any():
             return cls.of(one_per_trajectory(judgments), reference)
         scores = [np.nan if j.score is None else j.score for j in judgments]
-        said: dict[Label, NDArray[np.int8]] = {
-            "success": _answers(j.success for j in judgments),
-            "side_effect": _answers(j.side_effect for j in judgments),
-            "repetition": _answers(j.repetition for j in judgments),
+        values: dict[Label, NDArray[np.int8]] = {
+            "success": _codes(j.success for j in judgments),
+            "side_effect": _codes(j.side_effect for j in judgments),
+            "repetition": _codes(j.repetition for j in judgments),
         }
         return cls(
             reference=reference,
-            place=place[order],
+            index=index[order],
             status=np.array([_CODE[j.status] for j in judgments], dtype=np.int64)[order],
             rung=np.array([furthest_rung(j.calls) for j in judgments], dtype=np.int64)[order],
-            said={label: answers[order] for label, answers in said.items()},
-            score=np.array(scores, dtype=float)[order],
+            values={label: codes[order] for label, codes in values.items()},
+            scores=np.array(scores, dtype=float)[order],
         )
 
-    def asked(self) -> list[Label]:
-        """Success, and what this judge answered at least once."""
+    def predicted_labels(self) -> list[Label]:
+        """List success, and what this judge answered at least once."""
         return [
-            label for label in LABELS if label == "success" or (self.said[label] != UNKNOWN).any()
+            label for label in LABELS if label == "success" or (self.values[label] != UNKNOWN).any()
         ]
 
     def answered(self, label: Label) -> Bools:
         """Tell which judgments ended well and gave this label, (N,)."""
-        return np.asarray((self.status == _CODE[Status.OK]) & (self.said[label] != UNKNOWN))
+        return np.asarray((self.status == _CODE[Status.OK]) & (self.values[label] != UNKNOWN))
 
     def observe(self, label: Label, missing: Missing) -> Observations:
-        """Beside the expert's label; unsure ones are left out."""
-        truth = self.reference.truth[label][self.place]
-        known = np.flatnonzero(truth != UNKNOWN)
-        said, status = self.said[label][known], self.status[known]
-        ok = status == _CODE[Status.OK]
-        answered = ok & (said != UNKNOWN)
+        """Set the predictions beside the expert's labels; unsure ones are left out."""
+        expert = self.reference.labels[label][self.index]
+        known = np.flatnonzero(expert != UNKNOWN)
+        values, status = self.values[label][known], self.status[known]
+        answered = self.answered(label)[known]
         failed = np.where(_REPLIED[status] | (missing != "agentrewardbench"), 0, MISSING)
+        ok = status == _CODE[Status.OK]
         return Observations(
             reference=self.reference,
-            place=self.place[known],
-            truth=truth[known] == 1,
-            verdict=np.where(answered, said, failed).astype(np.int8),
+            index=self.index[known],
+            labels=expert[known] == 1,
+            predictions=np.where(answered, values, failed).astype(np.int8),
             answered=answered,
-            score=_counted_scores(self.score[known], ok, label, missing),
+            scores=_counted_scores(self.scores[known], ok, label, missing),
         )
 
     def __len__(self) -> int:
-        return len(self.place)
+        return len(self.index)
 
 
 def observe(
@@ -150,19 +156,19 @@ def observe(
     rewards: Mapping[TrajectoryKey, float | None],
     missing: Missing,
 ) -> Observations:
-    """Observations of one judge alone, one judgment a trajectory; unsure labels are left out."""
+    """Observe one judge alone, one judgment a trajectory; unsure labels are left out."""
     reference = Reference.of({j.key for j in judgments}, labels, rewards)
-    return Verdicts.of(judgments, reference).observe(label, missing)
+    return Predictions.of(judgments, reference).observe(label, missing)
 
 
 def answered(judgment: Judgment, label: Label) -> bool:
-    """Whether the judge gave this label."""
+    """Tell whether the judge gave this label."""
     return judgment.status is Status.OK and getattr(judgment, label) is not None
 
 
 def one_per_trajectory(judgments: Iterable[Judgment]) -> list[Judgment]:
-    """One judgment a trajectory, in the order of keys: of several samples the strict majority of
-    those that answered, label by label (a tie is a no), and the mean of their scores."""
+    """Merge samples into one judgment per trajectory, in the order of keys: label by label the
+    strict majority of the samples that answered (a tie is a no), and the mean of their scores."""
     samples: dict[TrajectoryKey, list[Judgment]] = {}
     for judgment in judgments:
         samples.setdefault(judgment.key, []).append(judgment)
@@ -172,24 +178,24 @@ def one_per_trajectory(judgments: Iterable[Judgment]) -> list[Judgment]:
 def _majority(samples: Sequence[Judgment]) -> Judgment:
     if len(samples) == 1:
         return samples[0]
-    said = [judgment for judgment in samples if judgment.status is Status.OK]
-    if not said:
+    answers = [judgment for judgment in samples if judgment.status is Status.OK]
+    if not answers:
         return samples[0]
     merged: dict[str, bool | float | None] = {}
     for label in LABELS:
-        votes = [vote for j in said if (vote := getattr(j, label)) is not None]
+        votes = [vote for j in answers if (vote := getattr(j, label)) is not None]
         merged[label] = 2 * sum(votes) > len(votes) if votes else None
-    scores = [j.score for j in said if j.score is not None]
+    scores = [j.score for j in answers if j.score is not None]
     merged["score"] = sum(scores) / len(scores) if scores else None
-    return said[0].model_copy(update=merged)
+    return answers[0].model_copy(update=merged)
 
 
 def _counted_scores(scores: Floats, ok: Bools, label: Label, missing: Missing) -> Floats:
-    """Those of success; a failed judgment's is 0 where it counts as not accepted."""
+    """Keep the scores of success; a failed judgment's is 0 where it counts as not accepted."""
     if label != "success" or np.isnan(scores).all():
         return np.full(len(scores), np.nan)
     return np.where(ok, scores, 0.0 if missing == "negative" else np.nan)
 
 
-def _answers(values: Iterable[bool | None]) -> NDArray[np.int8]:
+def _codes(values: Iterable[bool | None]) -> NDArray[np.int8]:
     return np.array([UNKNOWN if value is None else value for value in values], dtype=np.int8)

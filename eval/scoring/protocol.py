@@ -44,12 +44,12 @@ class ProtocolRates(Record):
     tnr: float
 
 
-def protocol_counts(labels: ArrayLike, verdicts: ArrayLike) -> ProtocolCounts:
-    """Counts over labels in {0, 1} and verdicts in {0, 1, -1 = missing}, both of shape (n,)."""
-    truth, said = np.asarray(labels, dtype=np.int8), np.asarray(verdicts, dtype=np.int8)
-    if truth.shape != said.shape:
-        raise ValueError(f"labels have shape {truth.shape}, verdicts {said.shape}")
-    cells = np.bincount(3 * truth + said + 1, minlength=6).tolist()
+def protocol_counts(labels: ArrayLike, predictions: ArrayLike) -> ProtocolCounts:
+    """Count over labels in {0, 1} and predictions in {0, 1, -1 = missing}, both of shape (n,)."""
+    label, predicted = (np.asarray(array, dtype=np.int8) for array in (labels, predictions))
+    if label.shape != predicted.shape:
+        raise ValueError(f"labels have shape {label.shape}, predictions {predicted.shape}")
+    cells = np.bincount(3 * label + predicted + 1, minlength=6).tolist()
     missing_negative, tn, fp, missing_positive, fn, tp = cells
     return ProtocolCounts(
         counts=Counts(tp=tp, fp=fp, fn=fn, tn=tn),

@@ -1,4 +1,4 @@
-"""The records that scoring gives: what ``results.json`` holds and the tables show."""
+"""Records of scoring: what ``results.json`` holds and the tables show."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OVERALL = "overall"
 ALL_AGENTS = "all"
 RULE_BASED = "rule-based"
 
-# Two judges are told apart by a corrected p-value of at most this.
+# The corrected p-value at which two judges differ.
 ALPHA = 0.05
 
 Limits = tuple[float, float]
@@ -88,6 +88,9 @@ class Score(Record):
         return self.intervals["precision"][1] if "precision" in self.intervals else None
 
 
+RateName = Literal["expert", "judge_rate", "rule_based"]
+
+
 class SuccessRate(Record):
     """How often the agent succeeded: by the ``expert``, by the ``judge``'s verdicts, and by the
     mean of the official reward (not thresholded) of the ``rewarded`` among the ``n``
@@ -101,9 +104,7 @@ class SuccessRate(Record):
     expert: float | None
     judge_rate: float | None
     rule_based: float | None
-    intervals: dict[Literal["expert", "judge_rate", "rule_based"], Limits] = Field(
-        default_factory=dict
-    )
+    intervals: dict[RateName, Limits] = Field(default_factory=dict)
 
 
 EstimatedRateName = Literal["estimate", "expert_only", "judge_only"]
@@ -153,7 +154,7 @@ class Coverage(Record):
     training: int = 0
 
 
-class Ledger(Record):
+class UsageTotals(Record):
     """What calls used. ``cost`` in US dollars over the calls whose price is known, None if there
     is none; ``unpriced`` calls come on top. ``seconds`` is the latency of those that were sent,
     added up."""
@@ -165,17 +166,17 @@ class Ledger(Record):
     seconds: float = 0.0
 
 
-class StageLedger(Ledger):
+class StageUsage(UsageTotals):
     """One stage of a judge: caption, describe, verdict, ..."""
 
     stage: str
 
 
-class Spending(Ledger):
+class JudgeUsage(UsageTotals):
     """What one judge used; ``stages`` in the order in which it asks."""
 
     judge: str
-    stages: tuple[StageLedger, ...]
+    stages: tuple[StageUsage, ...]
 
 
 class Difference(Record):
@@ -200,7 +201,7 @@ class Difference(Record):
     note: str = ""
 
 
-class Discordance(Record):
+class McNemarResult(Record):
     """McNemar's exact test of who is right more often (accuracy, trajectories independent), and
     ``improvement``, the probability that on a task drawn at random a verdict of ``first`` is better
     than one of ``second`` (a tie counts half), with 95 % limits over tasks."""
@@ -235,7 +236,7 @@ class Comparison(Record):
     """Every pair of judges on every label that both were asked for, over all benchmarks first."""
 
     differences: tuple[Difference, ...] = ()
-    discordances: tuple[Discordance, ...] = ()
+    discordances: tuple[McNemarResult, ...] = ()
     rankings: tuple[Ranking, ...] = ()
 
 
@@ -254,5 +255,5 @@ class Scores(Record):
     comparison: Comparison = Comparison()
     against_baseline: tuple[Difference, ...] = ()
     coverage: tuple[Coverage, ...]
-    spending: tuple[Spending, ...]
+    spending: tuple[JudgeUsage, ...]
     remarks: tuple[str, ...] = ()

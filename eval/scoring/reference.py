@@ -1,4 +1,4 @@
-"""What is known of trajectories whoever judges them, as arrays that all judges share."""
+"""Labels, rewards and groups of the trajectories, as arrays that all judges share."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ Name = TypeVar("Name", str, tuple[str, str])
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Arrays of one shape (T,), one place a trajectory in the order of keys; ``place`` finds it.
+    """Arrays of one shape (T,), one entry a trajectory in the order of keys; ``index`` finds it.
 
     ``benchmark`` and ``agent`` index the names in ``benchmarks`` and ``agents``; ``task`` is a
-    number of its own for every task of a benchmark. ``truth`` is 1, 0 or UNKNOWN by label, which
-    is all that a trajectory that is not ``annotated`` has; ``reward`` is nan where unknown.
+    number of its own for every task of a benchmark. ``labels`` are the expert's, 1, 0 or UNKNOWN by
+    name, which is all that a trajectory that is not ``annotated`` has; ``reward`` is nan where
+    unknown.
     """
 
-    place: Mapping[TrajectoryKey, int]
+    index: Mapping[TrajectoryKey, int]
     benchmarks: tuple[str, ...]
     agents: tuple[str, ...]
     benchmark: Ints
     agent: Ints
     task: Ints
     annotated: Bools
-    truth: Mapping[Label, NDArray[np.int8]]
+    labels: Mapping[Label, NDArray[np.int8]]
     reward: Floats
 
     @classmethod
@@ -46,34 +47,34 @@ class Reference:
         labels: Labels,
         rewards: Mapping[TrajectoryKey, float | None],
     ) -> Reference:
-        """What the labels and the official rewards say of ``keys``."""
+        """Look up the labels and the official rewards of ``keys``."""
         ordered = sorted(keys, key=lambda key: key.order)
         benchmarks, benchmark = _codes([benchmark_of(key) for key in ordered])
         agents, agent = _codes([key.agent for key in ordered])
         expert = [labels.get(key) for key in ordered]
         reward = [rewards.get(key) for key in ordered]
         return cls(
-            place={key: place for place, key in enumerate(ordered)},
+            index={key: index for index, key in enumerate(ordered)},
             benchmarks=benchmarks,
             agents=agents,
             benchmark=benchmark,
             agent=agent,
             task=_codes([(benchmark_of(key), key.task_id) for key in ordered])[1],
-            annotated=np.array([found is not None for found in expert], dtype=bool),
-            truth={
-                label: np.array([_truth(e, label) for e in expert], np.int8) for label in LABELS
+            annotated=np.array([annotation is not None for annotation in expert], dtype=bool),
+            labels={
+                label: np.array([_code(e, label) for e in expert], np.int8) for label in LABELS
             },
             reward=np.array([np.nan if r is None else r for r in reward], dtype=float),
         )
 
 
-def _truth(expert: Annotation | None, label: Label) -> int:
-    said = None if expert is None else getattr(expert, label)
-    return UNKNOWN if said is None else int(said)
+def _code(annotation: Annotation | None, label: Label) -> int:
+    value = None if annotation is None else getattr(annotation, label)
+    return UNKNOWN if value is None else int(value)
 
 
 def _codes(names: list[Name]) -> tuple[tuple[Name, ...], Ints]:
-    """The distinct names in order, and the place of each among them."""
+    """Return the distinct names in order, and the index of each among them."""
     distinct = sorted(set(names))
     code = {name: number for number, name in enumerate(distinct)}
     return tuple(distinct), np.array([code[name] for name in names], dtype=np.int64)

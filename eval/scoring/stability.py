@@ -10,7 +10,7 @@ from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 
 
-def remarks(judgments: Sequence[Judgment], trajectories: int) -> list[str]:
+def stability_notes(judgments: Sequence[Judgment], trajectories: int) -> list[str]:
     """Sentences about one judge of so many trajectories for the notes below the tables."""
     flips = _flips(judgments) if len(judgments) > trajectories else []
     return [*flips, *_cascade(judgments)]

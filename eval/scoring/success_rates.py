@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from trajudge.eval.scoring.groups import Group
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.protocol import success_rate
-from trajudge.eval.scoring.records import Missing, SuccessRate
+from trajudge.eval.scoring.records import Limits, Missing, RateName, SuccessRate
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 
 
@@ -21,59 +21,70 @@ class RateCells(NamedTuple):
 
     judge: str
     group: Group
-    seen: Observations
+    observations: Observations
 
 
 def success_rates(cells: Iterable[RateCells], missing: Missing) -> list[SuccessRate]:
     """The three rates of every cell; under the paper's protocol rounded to four digits, 0 of
     nothing, and a missing verdict is no success."""
     chosen = [*cells]
-    seen = [c.seen.where(c.seen.answered) if missing == "exclude" else c.seen for c in chosen]
+    counted = [_counted(cell.observations, missing) for cell in chosen]
     # Expert and reward are the trajectory's, whoever judges it: judges are computed together.
     together: dict[bytes, list[int]] = defaultdict(list)
-    for number, each in enumerate(seen):
-        together[each.place.tobytes()].append(number)
-    intervals: list[dict[str, tuple[float, float]]] = [{} for _ in chosen]
+    for number, each in enumerate(counted):
+        together[each.index.tobytes()].append(number)
+    intervals: list[dict[RateName, Limits]] = [{} for _ in chosen]
     for members in together.values():
-        for number, found in zip(members, _intervals([seen[i] for i in members]), strict=True):
+        for number, found in zip(members, _intervals([counted[i] for i in members]), strict=True):
             intervals[number] = found
     return [
         _success_rate(cell, each, missing, found)
-        for cell, each, found in zip(chosen, seen, intervals, strict=True)
+        for cell, each, found in zip(chosen, counted, intervals, strict=True)
     ]
 
 
-def _intervals(judges: Sequence[Observations]) -> list[dict[str, tuple[float, float]]]:
+def _intervals(judges: Sequence[Observations]) -> list[dict[RateName, Limits]]:
     """Of every judge of the same trajectories, by the names of the rates; empty without any."""
-    seen = judges[0]
-    if not len(seen):
+    observations = judges[0]
+    if not len(observations):
         return [{} for _ in judges]
-    columns = [seen.truth, *(judge.verdict == 1 for judge in judges)]
-    expert, *accepted = _limits(seen, np.column_stack(columns))
-    rewarded = seen.where(~np.isnan(seen.reward))
+    columns = [observations.labels, *(judge.predictions == 1 for judge in judges)]
+    expert, *accepted = _limits(observations, np.column_stack(columns))
+    rewarded = observations.where(~np.isnan(observations.reward))
     rule = _limits(rewarded, rewarded.reward)[0] if len(rewarded) else None
-    return [
-        {
-            name: limits
-            for name, limits in (("expert", expert), ("judge_rate", mine), ("rule_based", rule))
-            if limits is not None
+    found: list[dict[RateName, Limits]] = []
+    for mine in accepted:
+        limits: dict[RateName, Limits | None] = {
+            "expert": expert,
+            "judge_rate": mine,
+            "rule_based": rule,
         }
-        for mine in accepted
-    ]
+        found.append({name: ends for name, ends in limits.items() if ends is not None})
+    return found
+
+
+def _counted(observations: Observations, missing: Missing) -> Observations:
+    return observations.where(observations.answered) if missing == "exclude" else observations
 
 
 def _success_rate(
     cell: RateCells,
-    seen: Observations,
+    observations: Observations,
     missing: Missing,
-    intervals: dict[str, tuple[float, float]],
+    intervals: dict[RateName, Limits],
 ) -> SuccessRate:
-    rewarded = seen.where(~np.isnan(seen.reward))
-    values = {"expert": seen.truth, "judge_rate": seen.verdict == 1, "rule_based": rewarded.reward}
-    rates: dict[str, Any] = {name: _mean(array, missing) for name, array in values.items()}
-    place = {"judge": cell.judge, **cell.group._asdict()}
-    more = {"n": len(seen), "rewarded": len(rewarded), "intervals": intervals}
-    return SuccessRate.model_validate({**place, **more, **rates})
+    rewarded = observations.where(~np.isnan(observations.reward))
+    return SuccessRate(
+        judge=cell.judge,
+        benchmark=cell.group.benchmark,
+        agent=cell.group.agent,
+        n=len(observations),
+        rewarded=len(rewarded),
+        expert=_mean(observations.labels, missing),
+        judge_rate=_mean(observations.predictions == 1, missing),
+        rule_based=_mean(rewarded.reward, missing),
+        intervals=intervals,
+    )
 
 
 def _mean(values: np.ndarray[Any, Any], missing: Missing) -> float | None:
@@ -82,9 +93,11 @@ def _mean(values: np.ndarray[Any, Any], missing: Missing) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _limits(seen: Observations, values: ArrayLike) -> list[tuple[float, float] | None]:
+def _limits(observations: Observations, values: ArrayLike) -> list[tuple[float, float] | None]:
     """Of the mean of each column of ``values`` (N, L); None where there are not two tasks."""
-    found = rates_by_cluster(values, np.ones(()), seen.task, seen.benchmark).interval
+    found = rates_by_cluster(
+        values, np.ones(()), observations.task, observations.benchmark
+    ).interval
     return [
         None if np.isnan(low) else (low, high)
         for low, high in zip(found.low.tolist(), found.high.tolist(), strict=True)

@@ -1,23 +1,23 @@
-"""What the calls of a judge used: tokens, dollars, seconds, in all and stage by stage."""
+"""Usage and cost of a judge's calls: tokens, dollars, seconds, in all and stage by stage."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from trajudge.eval.scoring.records import Spending, StageLedger
+from trajudge.eval.scoring.records import JudgeUsage, StageUsage
 from trajudge.judges.model import USAGE_FIELDS, Call, Judgment, Usage
 
 
-def spending(judge: str, judgments: Iterable[Judgment]) -> Spending:
-    """The ledger of one judge over all of its judgments, samples and failures included."""
+def judge_usage(judge: str, judgments: Iterable[Judgment]) -> JudgeUsage:
+    """Add up what one judge used over all of its judgments, samples and failures included."""
     calls: dict[str, list[Call]] = {}
     for judgment in judgments:
         for call in judgment.calls:
             calls.setdefault(call.stage, []).append(call)
     stages = [_stage(name, mine) for name, mine in calls.items()]
     priced = [stage.cost for stage in stages if stage.cost is not None]
-    return Spending(
+    return JudgeUsage(
         judge=judge,
         stages=tuple(stages),
         calls=sum(stage.calls for stage in stages),
@@ -28,12 +28,12 @@ def spending(judge: str, judgments: Iterable[Judgment]) -> Spending:
     )
 
 
-def _stage(name: str, calls: Sequence[Call]) -> StageLedger:
+def _stage(name: str, calls: Sequence[Call]) -> StageUsage:
     prices = [call.cost for call in calls if call.cost is not None]
     # Number by number: a record for every partial sum would take longer than the scoring.
     usages = [call.usage for call in calls]
     tokens = {field: sum(map(attrgetter(field), usages)) for field in USAGE_FIELDS}
-    return StageLedger(
+    return StageUsage(
         stage=name,
         calls=len(calls),
         usage=Usage(**tokens),

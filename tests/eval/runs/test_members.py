@@ -12,7 +12,7 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
-from trajudge.eval.scoring.stability import flip_rate, remarks
+from trajudge.eval.scoring.stability import flip_rate, stability_notes
 from trajudge.judges.model import Judgment, Status
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -160,7 +160,7 @@ def test_failed_samples_are_no_flips() -> None:
         )
     ]
     assert flip_rate(made) == (0, 1)
-    assert remarks(made[:2], 1) == []
+    assert stability_notes(made[:2], 1) == []
 
 
 def test_a_judge_from_a_file() -> None:
