@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from trajudge.eval.data.journal import Journal
-from trajudge.eval.runs.jobs import Job
+from trajudge.eval.data.journal import JudgmentJournal
+from trajudge.eval.runs.jobs import JudgmentJob
 from trajudge.eval.runs.models import make_model_handle
 from trajudge.eval.runs.options import parse
 from trajudge.eval.runs.settings import JudgeConfig
@@ -39,7 +39,7 @@ def tree(index: int, length: int) -> str:
     return (line * (length // len(line) + 1))[:length]
 
 
-def job(index: int) -> Job:
+def job(index: int) -> JudgmentJob:
     """A trajectory that the simplified judge renders to ``PROMPT_BYTES``."""
     key = TrajectoryKey(benchmark="made", agent="agent", task_id=f"task.{index}")
     url = f"https://shop.example/orders/{index}?page="
@@ -57,10 +57,10 @@ def job(index: int) -> Job:
     steps.append(Step(index=STEPS, observation=last))
     goal = f"Open order {index} and tell me when it was placed."
     item = Trajectory(key=key, raw_task_id=key.task_id, goal=goal, steps=tuple(steps))
-    return Job(key, item, 0)
+    return JudgmentJob(key, item, 0)
 
 
-async def through_judge(words: list[str], jobs: list[Job], concurrency: int) -> int:
+async def through_judge(words: list[str], jobs: list[JudgmentJob], concurrency: int) -> int:
     """The simplified judge with engine, cache on the disk and journal, as ``eval.judge`` runs it
     with the options ``words``; how many judgments are ok."""
     with tempfile.TemporaryDirectory() as name:
@@ -74,12 +74,12 @@ async def through_judge(words: list[str], jobs: list[Job], concurrency: int) -> 
         needs = needs_of("simplified")
         engines = model.open_engines(spent=0.0)
 
-        async def judge_one(job: Job) -> Judgment:
+        async def judge_one(job: JudgmentJob) -> Judgment:
             assert isinstance(job.item, Trajectory)
             ask = model.ask(engines, job.sample, refresh=())
             return await judge_trajectory(judge_id, judge, job.item, ask, job.sample, needs=needs)
 
-        with Journal(folder) as journal:
+        with JudgmentJournal(folder) as journal:
             try:
                 await judge_all(
                     iter(jobs), judge_one, width=concurrency, record=journal.add, stop=StopSignal()

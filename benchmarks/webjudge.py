@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.llm_server import spawned
-from trajudge.eval.data.journal import Journal
-from trajudge.eval.runs.jobs import Job
+from trajudge.eval.data.journal import JudgmentJournal
+from trajudge.eval.runs.jobs import JudgmentJob
 from trajudge.eval.runs.workers import StopSignal, judge_all
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Limiter, Retry
@@ -84,9 +84,9 @@ async def judge(url: str, trajectories: list[Trajectory], concurrency: int, fold
     )
     judge_id, webjudge = make_judge("webjudge")
     needs = needs_of("webjudge")
-    jobs: Iterator[Job] = (Job(run.key, run, 0) for run in trajectories)
+    jobs: Iterator[JudgmentJob] = (JudgmentJob(run.key, run, 0) for run in trajectories)
 
-    async def judge_one(job: Job) -> Judgment:
+    async def judge_one(job: JudgmentJob) -> Judgment:
         assert isinstance(job.item, Trajectory)
         ask = EngineClient(
             engines[MODEL],
@@ -97,7 +97,7 @@ async def judge(url: str, trajectories: list[Trajectory], concurrency: int, fold
         return await judge_trajectory(judge_id, webjudge, job.item, ask, needs=needs)
 
     try:
-        with Journal(folder) as journal:
+        with JudgmentJournal(folder) as journal:
             record = journal.add
             await judge_all(jobs, judge_one, width=concurrency, record=record, stop=StopSignal())
             return sum(j.status is Status.OK for j in journal.judgments.values())

@@ -28,7 +28,7 @@ from trajudge.trajectories.util.errors import UserError
 JobId = tuple[TrajectoryKey, int]
 
 
-class Journal:
+class JudgmentJournal:
     """The judgments of a run's folder: those from before, and those that are added."""
 
     def __init__(self, folder: Path) -> None:
@@ -42,7 +42,7 @@ class Journal:
         for judgment in read_judgments(folder):
             self.judgments[judgment.key, judgment.sample] = judgment
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> JudgmentJournal:
         return self
 
     def __exit__(
@@ -107,5 +107,5 @@ def _open_to_append(path: Path) -> IO[bytes]:
 
 
 def keys_in_order(keys: Iterable[TrajectoryKey]) -> dict[TrajectoryKey, int]:
-    """The place of every key, for ``Journal.finish``."""
+    """The place of every key, for ``JudgmentJournal.finish``."""
     return {key: place for place, key in enumerate(keys)}

@@ -13,7 +13,7 @@ from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
 
 
-class Job(NamedTuple):
+class JudgmentJob(NamedTuple):
     """One judgment to make: ``sample`` counts repeated judgments of a trajectory from 0. ``item``
     is the trajectory, or why it could not be read."""
 
@@ -33,7 +33,7 @@ class LoadReport:
 
 def jobs_of(
     plan: RunPlan, samples: int, done: Collection[JobId], report: LoadReport, *, strict: bool
-) -> Iterator[Job]:
+) -> Iterator[JudgmentJob]:
     """Jobs in the order of the files; a trajectory is read only if something of it is missing.
 
     Raises UserError at the first trajectory that cannot be read if ``strict``.
@@ -61,7 +61,7 @@ def jobs_of(
             report.rewards[item.key] = item.official_reward
         for sample in range(samples):
             if (item.key, sample) not in done:
-                yield Job(item.key, item, sample)
+                yield JudgmentJob(item.key, item, sample)
 
 
 def skipped(judge_id: str, key: TrajectoryKey, sample: int, item: Unreadable) -> Judgment:

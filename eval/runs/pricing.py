@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.eval.runs.grid import PlannedRun
-from trajudge.eval.runs.jobs import Job, LoadReport, jobs_of
+from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of
 from trajudge.eval.runs.models import ModelHandle
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.settings import RunRequest
@@ -125,7 +125,7 @@ def described(
 
 
 async def _price(
-    model: ModelHandle, plan: RunPlan, jobs: Iterable[Job], asked: set[str]
+    model: ModelHandle, plan: RunPlan, jobs: Iterable[JudgmentJob], asked: set[str]
 ) -> CostEstimate:
     cache = model.open_cache()
     calls: list[Call] = []

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from trajudge.eval.data.call_log import PAYMENTS, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
-from trajudge.eval.data.journal import Journal, keys_in_order
+from trajudge.eval.data.journal import JudgmentJournal, keys_in_order
 from trajudge.eval.data.manifest import open_folder
 from trajudge.eval.data.run_folder import REWARDS, read_rewards, write_labels, write_rewards
 from trajudge.eval.data.run_log import run_log
 from trajudge.eval.runs.grid import PlannedRun
-from trajudge.eval.runs.jobs import Job, LoadReport, jobs_of, skipped
+from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of, skipped
 from trajudge.eval.runs.outputs import write_results
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.workers import Interrupted, StopSignal, judge_all
@@ -98,7 +98,7 @@ class RunSession:
         write_labels(plan.folder, plan.annotations)
         if (plan.folder / REWARDS).is_file():
             self.report.rewards.update(read_rewards(plan.folder))
-        with Journal(plan.folder) as journal:
+        with JudgmentJournal(plan.folder) as journal:
             try:
                 await self._judge(journal)
             finally:
@@ -109,7 +109,7 @@ class RunSession:
         warnings, notes = tuple(self._warnings(judgments)), tuple(self._notes(judgments))
         return RunResult(self._code(judgments), judgments, rewards, scores, warnings, notes)
 
-    async def _judge(self, journal: Journal) -> None:
+    async def _judge(self, journal: JudgmentJournal) -> None:
         planned, plan = self.planned, self.plan
         done = journal.done(retry_failed=planned.run.retry_failed)
         jobs = jobs_of(plan, planned.run.samples, done, self.report, strict=planned.data.strict)
@@ -125,7 +125,11 @@ class RunSession:
                 payments.close()
 
     async def _judge_with(
-        self, engines: Engines | None, journal: Journal, jobs: Iterator[Job], before: int
+        self,
+        engines: Engines | None,
+        journal: JudgmentJournal,
+        jobs: Iterator[JudgmentJob],
+        before: int,
     ) -> None:
         plan, width = self.plan, self.planned.calls.concurrency
         effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
@@ -139,7 +143,7 @@ class RunSession:
                 journal.add(judgment)
                 progress.add(judgment)
 
-            async def judge_one(job: Job) -> Judgment:
+            async def judge_one(job: JudgmentJob) -> Judgment:
                 earlier = journal.judgments.get((job.key, job.sample))
                 return await self._judge_one(job, engines, to_refresh(earlier))
 
@@ -149,7 +153,7 @@ class RunSession:
             log.info("%s", progress.line())
 
     async def _judge_one(
-        self, job: Job, engines: Engines | None, refresh: frozenset[str]
+        self, job: JudgmentJob, engines: Engines | None, refresh: frozenset[str]
     ) -> Judgment:
         plan = self.plan
         if isinstance(job.item, Unreadable):

@@ -53,7 +53,7 @@ class PlanSettings(TypedDict, total=False):
     judgment_price: Sequence[str]
 
 
-class Selection(NamedTuple):
+class SelectionResult(NamedTuple):
     """A decision and the folder that it was written to."""
 
     decision: Decision
@@ -77,7 +77,7 @@ class Selection(NamedTuple):
         return f"<pre>{escape(str(self))}</pre>"
 
 
-class Acceptance(NamedTuple):
+class AcceptanceResult(NamedTuple):
     """How many trajectories ended how, and what the user should know; the accepted ones are in
     ``accepted.jsonl`` of ``folder``."""
 
@@ -117,7 +117,7 @@ def select(
     out: str | Path | None = None,
     candidates: str | Path | None = None,
     **plan: Unpack[PlanSettings],
-) -> Selection:
+) -> SelectionResult:
     """Choose the judge and threshold that filter trajectories, and write the decision.
 
     The candidates are frozen in a file before a label is read; ``candidates`` is such a file, to
@@ -133,12 +133,12 @@ def select(
         "plan": settings(PlanConfig, "select", plan),
     }
     found = selecting.select(settings(SelectConfig, "select", given))
-    return Selection(found.decision, found.folder)
+    return SelectionResult(found.decision, found.folder)
 
 
 def accept(
     runs: Runs,
-    decision: Selection | str | Path | None = None,
+    decision: SelectionResult | str | Path | None = None,
     *,
     judge: str | None = None,
     threshold: float | None = None,
@@ -151,7 +151,7 @@ def accept(
     any_benchmark: bool = False,
     agents: Literal["same", "any"] | None = None,
     assume_same_judge: bool = False,
-) -> Acceptance:
+) -> AcceptanceResult:
     """Write the trajectories that a decision accepts as conversations for fine-tuning.
 
     ``judge`` at ``threshold`` stands in place of a decision, without its guarantee; the others
@@ -159,7 +159,7 @@ def accept(
     """
     given = {
         "run": _folders(runs),
-        "decision": decision.folder if isinstance(decision, Selection) else decision,
+        "decision": decision.folder if isinstance(decision, SelectionResult) else decision,
         "judge": judge,
         "threshold": threshold,
         "data": data,
@@ -174,7 +174,7 @@ def accept(
     }
     config = settings(AcceptConfig, "accept", given)
     found = accepting.accept(config)
-    return Acceptance(found.choice, found.counts, tuple(found.cautions), config.out)
+    return AcceptanceResult(found.choice, found.counts, tuple(found.cautions), config.out)
 
 
 def audit(

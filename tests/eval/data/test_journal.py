@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.eval.data.call_log import CALLS
-from trajudge.eval.data.journal import Journal, keys_in_order
+from trajudge.eval.data.journal import JudgmentJournal, keys_in_order
 from trajudge.eval.data.run_folder import JUDGMENTS
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
@@ -34,7 +34,7 @@ def judgment(number: int, *, status: Status = Status.OK, seconds: float = 0.0) -
 
 def written(folder: Path, numbers: list[int], seconds: float = 0.0) -> bytes:
     folder.mkdir(exist_ok=True)
-    with Journal(folder) as journal:
+    with JudgmentJournal(folder) as journal:
         for number in numbers:
             journal.add(judgment(number, seconds=seconds))
         journal.finish(keys_in_order(KEYS))
@@ -50,7 +50,7 @@ def test_the_order_of_arrival_and_the_clock_leave_no_trace(
 
 
 def test_a_line_is_on_its_way_to_the_disk_when_add_returns(tmp_path: Path) -> None:
-    with Journal(tmp_path) as journal:
+    with JudgmentJournal(tmp_path) as journal:
         journal.add(judgment(3))
         assert (tmp_path / JUDGMENTS).read_bytes().count(b"\n") == 1
         assert orjson.loads((tmp_path / CALLS).read_bytes())["cached"] is True
@@ -61,16 +61,16 @@ def test_a_line_torn_by_a_kill_is_made_again(tmp_path: Path, torn: int) -> None:
     whole = written(tmp_path, [0, 1, 2])
     with (tmp_path / JUDGMENTS).open("ab") as file:
         file.write((b'{"key":' + b"x" * 70_000)[:torn])
-    with Journal(tmp_path) as journal:
+    with JudgmentJournal(tmp_path) as journal:
         assert len(journal.done(retry_failed=False)) == 3
         journal.add(judgment(3))
     assert (tmp_path / JUDGMENTS).read_bytes().startswith(whole)
-    with Journal(tmp_path) as journal:
+    with JudgmentJournal(tmp_path) as journal:
         assert len(journal.judgments) == 4
 
 
 def test_failed_judgments_are_made_again_only_if_asked(tmp_path: Path) -> None:
-    with Journal(tmp_path) as journal:
+    with JudgmentJournal(tmp_path) as journal:
         journal.add(judgment(0))
         journal.add(judgment(1, status=Status.UNPARSABLE))
         assert journal.done(retry_failed=False) == {(KEYS[0], 0), (KEYS[1], 0)}
@@ -83,4 +83,4 @@ def test_failed_judgments_are_made_again_only_if_asked(tmp_path: Path) -> None:
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     (tmp_path / JUDGMENTS).write_bytes(b'{"no": "judgment"}\n')
     with pytest.raises(UserError, match=r"judgments\.jsonl, line 1"):
-        Journal(tmp_path)
+        JudgmentJournal(tmp_path)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trajudge.eval.runs.jobs import Job
+from trajudge.eval.runs.jobs import JudgmentJob
 from trajudge.eval.runs.workers import Interrupted, StopSignal, graceful_interrupt, judge_all
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Judgment, Status
@@ -18,22 +18,22 @@ from trajudge.trajectories.util.errors import UserError
 pytestmark = pytest.mark.anyio
 
 
-def jobs(count: int, drawn: list[int] | None = None) -> Iterator[Job]:
+def jobs(count: int, drawn: list[int] | None = None) -> Iterator[JudgmentJob]:
     for number in range(count):
         if drawn is not None:
             drawn.append(number)
         key = TrajectoryKey(benchmark="b", agent="a", task_id=str(number))
-        yield Job(key, Trajectory(key=key, raw_task_id=str(number), goal="g"), 0)
+        yield JudgmentJob(key, Trajectory(key=key, raw_task_id=str(number), goal="g"), 0)
 
 
-def judged(job: Job) -> Judgment:
+def judged(job: JudgmentJob) -> Judgment:
     return Judgment(key=job.key, judge="j", status=Status.OK)
 
 
 async def test_every_job_is_judged_once_and_never_more_than_width_at_a_time() -> None:
     under_way, most, recorded = 0, 0, list[Judgment]()
 
-    async def judge(job: Job) -> Judgment:
+    async def judge(job: JudgmentJob) -> Judgment:
         nonlocal under_way, most
         under_way += 1
         most = max(most, under_way)
@@ -50,7 +50,7 @@ async def test_trajectories_are_drawn_as_they_are_needed() -> None:
     drawn: list[int] = []
     stop = StopSignal()
 
-    async def judge(job: Job) -> Judgment:
+    async def judge(job: JudgmentJob) -> Judgment:
         raise BudgetSpent("spent")
 
     await judge_all(jobs(1000, drawn), judge, width=4, record=lambda j: None, stop=stop)
@@ -61,12 +61,12 @@ async def test_trajectories_are_drawn_as_they_are_needed() -> None:
 async def test_the_first_is_not_kept_waiting_for_large_files_behind_it() -> None:
     drawn, begun = list[int](), list[int]()
 
-    def slow() -> Iterator[Job]:
+    def slow() -> Iterator[JudgmentJob]:
         for job in jobs(20, drawn):
             threading.Event().wait(0.02)
             yield job
 
-    async def judge(job: Job) -> Judgment:
+    async def judge(job: JudgmentJob) -> Judgment:
         begun.append(len(drawn))
         await asyncio.sleep(1)
         return judged(job)
@@ -76,17 +76,17 @@ async def test_the_first_is_not_kept_waiting_for_large_files_behind_it() -> None
 
 
 async def test_an_error_of_a_job_or_of_the_files_ends_the_run_as_itself() -> None:
-    async def judge(job: Job) -> Judgment:
+    async def judge(job: JudgmentJob) -> Judgment:
         raise UserError("no key")
 
     with pytest.raises(UserError, match="no key"):
         await judge_all(jobs(9), judge, width=3, record=lambda j: None, stop=StopSignal())
 
-    def broken() -> Iterator[Job]:
+    def broken() -> Iterator[JudgmentJob]:
         yield from jobs(2)
         raise UserError("disk is gone")
 
-    async def fine(job: Job) -> Judgment:
+    async def fine(job: JudgmentJob) -> Judgment:
         return judged(job)
 
     recorded: list[Judgment] = []
@@ -98,7 +98,7 @@ async def test_an_error_of_a_job_or_of_the_files_ends_the_run_as_itself() -> Non
 async def test_ctrl_c_finishes_what_is_under_way_and_begins_nothing() -> None:
     stop, told, recorded = StopSignal(), list[Interrupted](), list[Judgment]()
 
-    async def judge(job: Job) -> Judgment:
+    async def judge(job: JudgmentJob) -> Judgment:
         if job.key.task_id == "2":
             os.kill(os.getpid(), signal.SIGINT)
         await asyncio.sleep(0.05)
