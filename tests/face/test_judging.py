@@ -117,6 +117,39 @@ def test_an_interrupt_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
     assert 5 < len(kept) < len(runs)
 
 
+def test_a_task_that_is_cancelled_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
+    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+        if trajectory.key == runs[5].key:
+            await asyncio.sleep(60)
+        return tj.Verdict(success=True)
+
+    async def cell() -> None:
+        task = asyncio.create_task(tj.ajudge(runs, slow, out="run", concurrency=1))
+        journal = Path("run/judgments.jsonl")
+        while not journal.is_file() or journal.read_bytes().count(b"\n") < 5:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cell())
+    assert len(tj.read_run("run")) == 5
+    assert not Path("run/run.lock").exists()
+
+
+def test_one_run_at_a_time_has_a_folder(runs: list[tj.Trajectory]) -> None:
+    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+        await asyncio.sleep(0.05)
+        return tj.Verdict(success=True)
+
+    async def both() -> list[tj.Judgments | BaseException]:
+        calls = [tj.ajudge(runs, slow, out="run") for _ in range(2)]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    kinds = {type(found) for found in asyncio.run(both())}
+    assert kinds == {tj.Judgments, tj.UserError}
+
+
 def test_a_dear_run_needs_a_limit_or_consent(runs: list[tj.Trajectory], server: LlmServer) -> None:
     with pytest.raises(tj.UserError, match=r"predicted to cost .* max_cost=DOLLARS"):
         tj.judge(runs, "simplified", "dear", base_url=url(server), prices="prices.toml")
@@ -184,7 +217,7 @@ def test_what_cannot_work_is_one_sentence(runs: list[tj.Trajectory]) -> None:
 def test_every_setting_of_a_run_is_a_keyword() -> None:
     """What the records gain, the keywords gain, but for what a caller gives otherwise."""
     own = {"judge", "model", "data", "annotations", "out", "max_cost"}
-    elsewhere = {"of", "rule", "quorum", "tie", "dry_run"}
+    elsewhere = {"members", "rule", "quorum", "tie", "dry_run"}
     kinds = (JudgeConfig, DataConfig, CallConfig, RunConfig)
     fields = {name for kind in kinds for name in kind.model_fields}
     assert set(JudgeSettings.__annotations__) == fields - own - elsewhere | {"yes"}

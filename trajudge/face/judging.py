@@ -223,7 +223,7 @@ def _named(call: _Call) -> Iterator[dict[str, Any]]:
             yield {"judge": named[0]}
             return
         votes = {"rule": what.rule, "quorum": what.quorum, "tie": what.tie}
-        yield {"judge": "panel", "of": ",".join(named), **votes}
+        yield {"judge": "panel", "members": ",".join(named), **votes}
 
 
 def _request(call: _Call, judge: Mapping[str, Any]) -> RunRequest:
