@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from trajudge import eval as _eval  # noqa: F401 - registers its judges, whatever is used first
 
 if TYPE_CHECKING:
+    from trajudge import stats
     from trajudge.annotations.model import Annotation
     from trajudge.face.data import labels, load
     from trajudge.face.decisions import accept, audit, select
@@ -92,10 +93,13 @@ __all__ = [
     "read_run",
     "score",
     "select",
+    "stats",
 ]
 
 
 def __getattr__(name: str) -> object:
+    if name == "stats":
+        return import_module("trajudge.stats")
     if name not in _HOMES:
         raise AttributeError(f"module 'trajudge' has no attribute {name!r}")
     value = getattr(import_module(f"trajudge.{_HOMES[name]}"), name)
