@@ -40,5 +40,5 @@ Labels = Mapping[TrajectoryKey, Annotation]
 
 
 def primary_labels(annotations: Iterable[Annotation]) -> Labels:
-    """The primary annotation of every trajectory, in the order given."""
+    """Return the primary annotation of every trajectory, in the order given."""
     return {a.key: a for a in annotations if a.role is Role.PRIMARY}

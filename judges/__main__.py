@@ -10,7 +10,7 @@ from trajudge.trajectories.util.exits import DONE, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
-    """The commands and their options."""
+    """Build the parser of the commands and their options."""
     made = argparse.ArgumentParser(prog="trajudge judges", description=__doc__)
     commands = made.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="every judge: what it sees, asks and answers")

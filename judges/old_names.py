@@ -69,7 +69,7 @@ class _OldNames(MetaPathFinder, Loader):
 
 
 def _is_ours(room: str) -> bool:
-    """Whether nothing, or our own folder in a checkout, has the name."""
+    """Tell whether nothing, or our own folder in a checkout, has the name."""
     found = PathFinder.find_spec(room)
     if found is None or found.origin is None:
         return True

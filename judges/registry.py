@@ -58,9 +58,8 @@ JUDGES: Mapping[str, JudgeEntry] = _Register()
 
 
 def find_judge(name: str) -> JudgeEntry:
-    """The entry of a judge: one of ours, a caller's function, of an installed package, or in a file
-    (``path.py``).
-    Raises UserError for a name that is not there."""
+    """Find the entry of a judge: a built-in one, a caller's function, of an installed package, or
+    in a file (``path.py``). Raises UserError for an unknown name."""
     if name in JUDGES:
         return JUDGES[name]
     if given := given_entry(name):
@@ -73,7 +72,8 @@ def find_judge(name: str) -> JudgeEntry:
 
 
 def split_model(text: str) -> tuple[str, str]:
-    """``NAME[:MODEL]`` as judge and model, "" for none; a judge's own name may hold a colon."""
+    """Split ``NAME[:MODEL]`` into judge and model, "" for none; a judge's own name may hold a
+    colon."""
     for name in JUDGES:
         if text == name or text.startswith(f"{name}:"):
             return name, text[len(name) + 1 :]
@@ -82,7 +82,7 @@ def split_model(text: str) -> tuple[str, str]:
 
 
 def check_representation(name: str, representation: str) -> None:
-    """Raises UserError if the judge cannot be shown a page that way."""
+    """Raise UserError if the judge cannot be shown a page that way."""
     takes = find_judge(name).representations
     if representation not in takes:
         reads = f"reads {' or '.join(takes)} only" if takes else "reads no page"
@@ -93,7 +93,7 @@ def check_representation(name: str, representation: str) -> None:
 
 
 def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str, Judge]:
-    """The judge's id (such as ``simplified-axtree``) and the judge.
+    """Make a judge; return its id (such as ``simplified-axtree``) and the judge.
 
     Raises UserError for an unknown name, an unknown option or a value that it does not take.
     """
@@ -111,8 +111,8 @@ def _made(entry: JudgeEntry, options: Record) -> Judge:
 
 
 def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:
-    """What the judge with these options must be able to see of a run: what its entry says, else
-    ``needs`` of its options, else everything. Raises UserError as ``make_judge`` does."""
+    """Return what the judge with these options must see of a run: by its entry, else by ``needs``
+    of its options, else everything. Raises UserError as ``make_judge`` does."""
     entry = find_judge(name)
     if entry.needs is not None:
         return entry.needs
@@ -121,8 +121,8 @@ def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:
 
 
 def _id(name: str, entry: JudgeEntry, options: Record) -> str:
-    """The name; the representation or variant always, other id options where they are not the
-    default, other models where there are any."""
+    """Build the id: the name; the representation or variant always, other id options where they are
+    not the default, other models where there are any."""
     parts = [name]
     for option in entry.id_options:
         value = getattr(options, option)

@@ -45,7 +45,7 @@ class Card(BaseModel):
     judges: dict[str, Own] = Field(default_factory=dict, exclude=True)
 
     def of(self, judge: str) -> Card:
-        """The card of one judge: this one, or its own where several share the folder."""
+        """Return the card of one judge: this one, or its own where several share the folder."""
         own = self.judges.get(judge)
         if own is None:
             return self
@@ -54,5 +54,5 @@ class Card(BaseModel):
 
 
 def read_card(text: str) -> Card:
-    """The card in a YAML text. Raises pydantic.ValidationError where a field is missing."""
+    """Read the card in a YAML text. Raises pydantic.ValidationError where a field is missing."""
     return Card.model_validate(yaml.safe_load(text))

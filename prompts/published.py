@@ -47,11 +47,11 @@ class PublishedPrompt:
     tags: frozenset[str]
 
     def system(self, success: str) -> str:
-        """The system prompt that asks for success ``first`` or ``last``."""
+        """Return the system prompt that asks for success ``first`` or ``last``."""
         return self.texts["SYSTEM_PROMPT" if success == "first" else "INVERTED_SYSTEM_PROMPT"]
 
     def step(self, number: int, url: str | None, action: str | None, reasoning: str | None) -> str:
-        """One step; the reference joins them with nothing in between."""
+        """Render one step; the reference joins them with nothing in between."""
         return _fill(
             self.texts["STEP_TEMPLATE"],
             step_number=number,
@@ -61,7 +61,7 @@ class PublishedPrompt:
         )
 
     def before_picture(self, goal: str, steps: str, axtree: str | None) -> list[str]:
-        """The texts of the user message that come before the picture, in order; ``steps`` as
+        """Render the texts of the user message that come before the picture, in order; ``steps`` as
         ``step`` gives them."""
         texts = [
             _fill(self.texts["GOAL_TEMPLATE"], goal=self._neutral(goal)),
@@ -81,13 +81,13 @@ class PublishedPrompt:
 
 
 def _fill(template: str, **values: object) -> str:
-    """``{name}`` replaced by the value, nothing else: the template comes from a foreign file."""
+    """Replace ``{name}`` by the value, nothing else: the template comes from a foreign file."""
     return re.sub(r"\{(\w+)\}", lambda match: sendable(str(values[match[1]])), template)
 
 
 @cache
 def load_published() -> PublishedPrompt:
-    """The prompts of the installed package. Raises UserError if it is not installed, or if its
+    """Load the prompts of the installed package. Raises UserError if it is not installed, or if its
     files do not hold the texts that this version of trajudge knows."""
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
@@ -99,7 +99,7 @@ def load_published() -> PublishedPrompt:
 
 
 def read_published(folder: Path) -> PublishedPrompt:
-    """The prompts in the package's folder ``judge`` (``defaults.py`` and ``__init__.py``)."""
+    """Read the prompts in the package's folder ``judge`` (``defaults.py`` and ``__init__.py``)."""
     texts = _string_constants(_parsed(folder / "defaults.py"))
     missing = [name for name in _NAMES if name not in texts]
     screenshot_text = _screenshot_text(_parsed(folder / "__init__.py"))
@@ -125,7 +125,7 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _string_constants(module: ast.Module) -> dict[str, str]:
-    """Module-level ``NAME = "text"`` and ``NAME = NAME.strip()``, in order."""
+    """Collect module-level ``NAME = "text"`` and ``NAME = NAME.strip()``, in order."""
     texts: dict[str, str] = {}
     for node in module.body:
         if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)):
@@ -139,7 +139,7 @@ def _string_constants(module: ast.Module) -> dict[str, str]:
 
 
 def _screenshot_text(module: ast.Module) -> str | None:
-    """The sentence before the screenshot: the first ``{"type": "text", "text": "..."}``."""
+    """Find the sentence before the screenshot: the first ``{"type": "text", "text": "..."}``."""
     for node in ast.walk(module):
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):

@@ -27,13 +27,13 @@ _UNKNOWN = "?"
 
 
 def sendable(text: str) -> str:
-    """``text`` with ``?`` in place of what no JSON API takes: control characters, lone
-    surrogates."""
+    """Put ``?`` in place of what no JSON API takes: control characters, lone surrogates."""
     return text if _is_sendable(text) else _UNSENDABLE.sub(_UNKNOWN, text)
 
 
 def _is_sendable(text: str) -> bool:
-    """Nearly every text is, and bytes tell it several times faster than the pattern."""
+    """Tell whether it is sendable: nearly every text is, and bytes tell it several times faster
+    than the pattern."""
     try:
         encoded = text.encode()
     except UnicodeEncodeError:
@@ -52,7 +52,7 @@ class Prompt:
     environment: ImmutableSandboxedEnvironment
 
     def render(self, template: str, **values: object) -> str:
-        """The text of ``template`` (``system``, ``user``, ...), sendable, every printed value
+        """Render ``template`` (``system``, ``user``, ...) to sendable text, every printed value
         neutralised.
 
         Raises jinja2.UndefinedError if the template names a value that was not given.
@@ -62,7 +62,8 @@ class Prompt:
 
 @cache
 def load_prompt(name: str) -> Prompt:
-    """The prompt folder ``name`` of this package. Raises FileNotFoundError if there is none."""
+    """Load the prompt folder ``name`` of this package. Raises FileNotFoundError if there is
+    none."""
     folder = resources.files("trajudge.prompts").joinpath(name)
     files = {
         entry.name: entry.read_text(encoding="utf-8")
@@ -73,7 +74,7 @@ def load_prompt(name: str) -> Prompt:
 
 
 def prompt_of(files: dict[str, str]) -> Prompt:
-    """A prompt from its files: name to text; ``card.yaml`` and templates ``*.jinja``."""
+    """Build a prompt from its files: name to text; ``card.yaml`` and templates ``*.jinja``."""
     templates = {name: text for name, text in files.items() if name.endswith(".jinja")}
     tags = frozenset(tag for text in templates.values() for tag in TAG.findall(text))
     digest = sha256(f"untrusted text\0{VERSION}\0".encode())

@@ -81,9 +81,9 @@ _BREAK = re.compile(f"[{_BREAKS}]")
 
 
 def neutralise(text: str, tags: frozenset[str]) -> str:
-    """``text`` in which no tag of a judge and none of ``tags`` opens or closes, no chat template's
-    mark is intact, and nothing is invisible. What cannot be sent at all is left to
-    ``prompts.render.sendable``."""
+    """Neutralise ``text``: no tag of a judge and none of ``tags`` opens or closes, no chat
+    template's mark is intact, and nothing is invisible. Characters that cannot be sent at all are
+    left to ``prompts.render.sendable``."""
     if _is_plain_line(text):
         return text
     if text.isascii() or not _has_unusual(text):
@@ -95,7 +95,8 @@ def neutralise(text: str, tags: frozenset[str]) -> str:
 
 
 def _is_plain_line(text: str) -> bool:
-    """Whether ``text`` is one ASCII line that nothing could be changed in, as most values are."""
+    """Tell whether ``text`` is one ASCII line that nothing could be changed in, as most values
+    are."""
     if not (text.isascii() and text.isprintable()):  # a line break is not printable
         return False
     if "<" in text or "&" in text or "%" in text or "\\" in text or "[" in text:
@@ -104,8 +105,8 @@ def _is_plain_line(text: str) -> bool:
 
 
 def _has_unusual(text: str) -> bool:
-    """Whether anything is invisible, or a letter in disguise. Characters beyond the basic plane,
-    which are slow to look for, are looked for where there are any."""
+    """Tell whether anything is invisible, or a letter in disguise. Characters beyond the basic
+    plane, which are slow to search for, are searched for only where there are any."""
     if _UNUSUAL_BASIC.search(text):
         return True
     beyond = len(text.encode("utf-16-le", "surrogatepass")) > 2 * len(text)
@@ -113,7 +114,7 @@ def _has_unusual(text: str) -> bool:
 
 
 def _broken(text: str, folded: str, tags: frozenset[str]) -> str:
-    """``text`` with a bracket wherever ``folded``, of the same length, has structure."""
+    """Put a bracket into ``text`` wherever ``folded``, of the same length, has structure."""
     if any(character in folded for character in _BREAKS):
         folded = _BREAK.sub("\n", folded)
     places = list(_structure(folded, tags))
@@ -126,7 +127,7 @@ def _broken(text: str, folded: str, tags: frozenset[str]) -> str:
 
 
 def _structure(folded: str, tags: frozenset[str]) -> Iterator[int]:
-    """Where structure begins, or its colon is."""
+    """Yield the positions where structure begins, or of its colon."""
     for first, opening in _OPENINGS.items():
         if first in folded:
             for match in opening.finditer(folded):
@@ -146,7 +147,7 @@ def _structure(folded: str, tags: frozenset[str]) -> Iterator[int]:
 
 
 def _roles(folded: str) -> Iterator[int]:
-    """Where the colon after a role is."""
+    """Yield the positions of the colons after roles."""
     first_line = _FIRST_ROLE.match(folded)
     if first_line:
         yield first_line.start(1)
@@ -155,7 +156,7 @@ def _roles(folded: str) -> Iterator[int]:
 
 
 def _names(found: str, tags: frozenset[str]) -> bool:
-    """Whether a name is one of the tags, invisible characters in it or behind it or not."""
+    """Tell whether a name is one of the tags, invisible characters in it or behind it or not."""
     if found == "|":
         return True
     name = found.lower()
@@ -210,7 +211,7 @@ def _marked(match: re.Match[str]) -> str:
 
 
 def _spelled_out(match: re.Match[str]) -> str:
-    """A flag as it is, and hidden letters as letters."""
+    """Keep a flag as it is, and show hidden letters as letters."""
     if match[1] or len(match[0]) == 1:
         return match[1] or MARK
     letters = (ord(character) - 0xE0000 for character in match[0])
@@ -246,7 +247,7 @@ _COMPATIBLE = (
 
 @cache
 def _folds() -> dict[int, str]:
-    """Code points to the ASCII character that they look like; invisible ones to a control."""
+    """Map code points to the ASCII character that they look like; invisible ones to a control."""
     found = dict.fromkeys(range(768, 880), "\x00")
     for first, last in _COMPATIBLE:
         for code in range(first, last):
@@ -262,13 +263,14 @@ def _folds() -> dict[int, str]:
 
 @cache
 def _disguised() -> re.Pattern[str]:
-    """A bracket, or what looks like one, and a name that may be in disguise."""
+    """Compile the pattern of a bracket, or what looks like one, and a name that may be in
+    disguise."""
     alike = "".join(chr(code) for code, plain in _folds().items() if plain.isalpha())
     alike += "".join(_LOOK_ALIKES[plain] for plain in "|_/")
     return re.compile(rf"[{_BRACKETS}](?=[\s\0]*+([/A-Za-z0-9_|\0{re.escape(alike)}]{{1,40}}))")
 
 
 def _codes(characters: str) -> Iterator[int]:
-    """The code points of what stands between the brackets of a regular expression."""
+    """Yield the code points of a character class, given the text between its brackets."""
     for match in re.finditer(r"(.)(?:-(.))?", characters, re.DOTALL):
         yield from range(ord(match[1]), ord(match[2] or match[1]) + 1)

@@ -37,7 +37,7 @@ _ERRORS = ("ImageUnreadable", "MissingExtra", "UserError")
 
 
 def __getattr__(name: str) -> object:
-    """The public names, imported when first used: ``--help`` needs none of them."""
+    """Return the public names, imported when first used: ``--help`` needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module 'trajectories' has no attribute {name!r}")
     module = (

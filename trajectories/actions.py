@@ -18,7 +18,7 @@ _NAMED = re.compile(r"\s*\w+\s*=\s*(?=['\"])")
 
 
 def last_message_to_user(actions: Iterable[str | None]) -> str | None:
-    """The answer of a run: the text of its last message; None if it sent nothing."""
+    """Return the answer of a run: the text of its last message; None if it sent nothing."""
     answer = None
     for action in actions:
         message = message_to_user(action)
@@ -27,8 +27,8 @@ def last_message_to_user(actions: Iterable[str | None]) -> str | None:
 
 
 def message_to_user(action: str | None) -> str | None:
-    """What a ``send_msg_to_user`` or ``report_infeasible`` says (the last one, of several calls);
-    None for any other action.
+    """Return the text of a ``send_msg_to_user`` or ``report_infeasible`` (the last one, of several
+    calls); None for any other action.
 
     A message that is no Python literal (agents forget to escape quotes) is given as it stands.
     """

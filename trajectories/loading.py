@@ -11,5 +11,5 @@ Loaded = Iterator[Trajectory | Unreadable]
 
 
 def accept_all(key: TrajectoryKey) -> bool:
-    """Wants every trajectory."""
+    """Accept every trajectory."""
     return True

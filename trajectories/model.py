@@ -22,7 +22,7 @@ class Record(BaseModel):
 
 
 def canonical_task_id(benchmark: str, task_id: str) -> str:
-    """The task id without the segment that marks a re-hosted variant of the same task."""
+    """Return the task id without the segment that marks a re-hosted variant of the same task."""
     variant = _VARIANT_SEGMENTS.get(benchmark)
     if variant is None:
         return task_id

@@ -37,7 +37,8 @@ class Shown(Record):
     count: int = Field(default=1, ge=1)
 
     def steps(self, recorded: Sequence[bool]) -> list[int]:
-        """The steps, counted from 0, out of whether each step has one."""
+        """Return the steps, counted from 0, that are shown; ``recorded`` tells whether each step
+        has one."""
         found = [index for index, is_there in enumerate(recorded) if is_there]
         if self.which == "all":
             return found
@@ -57,7 +58,7 @@ ALL = (Shown(which="all"),)
 
 
 def last(count: int) -> tuple[Shown, ...]:
-    """The last ``count`` that are recorded."""
+    """Return the last ``count`` that are recorded."""
     return (Shown(which="last", count=count),)
 
 
@@ -76,7 +77,8 @@ class Needs(Record):
     requires: tuple[Requirement, ...] = ()
 
     def screenshot_steps(self, recorded: Sequence[bool]) -> list[int]:
-        """The steps, counted from 0, whose screenshot is needed, out of whether each has one."""
+        """Return the steps, counted from 0, whose screenshot is needed; ``recorded`` tells whether
+        each has one."""
         return sorted({step for shown in self.screenshots for step in shown.steps(recorded)})
 
 
@@ -85,8 +87,8 @@ EVERYTHING = Needs(screenshots=ALL, trees=ALL, goal_images=True, answer=True)
 
 
 def union(needs: Iterable[Needs]) -> Needs:
-    """What all of them need. None of their requirements: who combines them says what a member that
-    lacks something means."""
+    """Combine needs. Requirements are dropped: who combines judges decides what a member that lacks
+    something means."""
     every = list(needs)
     return Needs(
         screenshots=_distinct(shown for each in every for shown in each.screenshots),
@@ -97,8 +99,8 @@ def union(needs: Iterable[Needs]) -> Needs:
 
 
 def page_needs(shown: Representation) -> Needs:
-    """What a judge needs that is shown the final page so, and the answer; without it a run is
-    skipped."""
+    """Return the needs of a judge that is shown the final page in this representation, and the
+    answer; without it a run is skipped."""
     requires: list[Requirement] = ["final screenshot"] if shown.shows_screenshot else []
     requires += ["final tree"] if shown.shows_axtree else []
     return Needs(
@@ -110,7 +112,7 @@ def page_needs(shown: Representation) -> Needs:
 
 
 def spread(items: Sequence[T], count: int) -> list[T]:
-    """At most ``count`` items at even distances: the last one always, the first one where
+    """Choose at most ``count`` items at even distances: the last one always, the first one where
     ``count`` is above 1."""
     if count == 1:
         return list(items[-1:])
@@ -120,7 +122,8 @@ def spread(items: Sequence[T], count: int) -> list[T]:
 
 
 def needed_pictures(trajectory: Trajectory, needs: Needs) -> list[tuple[str, ImageRef]]:
-    """What each needed picture is, and where; those that were never recorded are not among them."""
+    """List each needed picture with its place; those that were never recorded are not among
+    them."""
     shots = [step.observation.screenshot for step in trajectory.steps]
     wanted = needs.screenshot_steps([shot is not None for shot in shots])
     found = [(f"screenshot of step {i + 1}", ref) for i in wanted if (ref := shots[i]) is not None]
@@ -130,7 +133,7 @@ def needed_pictures(trajectory: Trajectory, needs: Needs) -> list[tuple[str, Ima
 
 
 def check_pictures(trajectory: Trajectory, needs: Needs) -> None:
-    """Raises ImageUnreadable, naming the picture, if one that is needed cannot be read whole."""
+    """Raise ImageUnreadable, naming the picture, if one that is needed cannot be read whole."""
     for what, ref in needed_pictures(trajectory, needs):
         try:
             check_picture(ref)

@@ -46,7 +46,7 @@ class StepLine(NamedTuple):
 
 
 def step_lines(trajectory: Trajectory) -> tuple[StepLine, ...]:
-    """Every step, the last one (which has no action) included."""
+    """List every step, the last one (which has no action) included."""
     return tuple(
         StepLine(
             number=number,
@@ -59,8 +59,8 @@ def step_lines(trajectory: Trajectory) -> tuple[StepLine, ...]:
 
 
 def final_axtrees(trajectory: Trajectory) -> tuple[str, str | None]:
-    """The full and the pruned tree of the final observation; only one of them may exist, an empty
-    one does not.
+    """Return the full and the pruned tree of the final observation; only one of them may exist, an
+    empty one does not.
 
     Raises MissingObservation if there is neither.
     """
@@ -74,7 +74,7 @@ def final_axtrees(trajectory: Trajectory) -> tuple[str, str | None]:
 
 
 def final_screenshot(trajectory: Trajectory) -> ImageRef:
-    """Where the final screenshot is. Raises MissingObservation if there is none."""
+    """Return the reference of the final screenshot. Raises MissingObservation if there is none."""
     if trajectory.final.screenshot is None:
         raise MissingObservation(
             f"{trajectory.key}: the final step has no screenshot, which this representation needs"

@@ -60,7 +60,7 @@ _NOT_FINITE = {"enum": ["NaN", "Infinity", "-Infinity"], "type": "string"}
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of one line."""
+    """Build the JSON Schema (2020-12) of one line."""
     generated = Trajectory.model_json_schema(mode="validation")
     definitions = generated.pop("$defs")
     definitions["ImageRef"] = _IMAGE
@@ -86,7 +86,7 @@ def schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The schema as the committed file has it."""
+    """Render the schema as the committed file has it."""
     return json.dumps(schema(), indent=2, sort_keys=True) + "\n"
 
 

@@ -52,7 +52,7 @@ _EXTENSIONS = {
 
 
 def write(folder: Path, trajectories: Iterable[Trajectory], *, compress: Compression = "") -> Path:
-    """Writes the trajectories into ``folder`` and gives the file's path.
+    """Write the trajectories into ``folder`` and return the file's path.
 
     The file appears under its name only when it is complete, and replaces an earlier one. Raises
     UserError if the folder cannot be written, ImageUnreadable never: an image that cannot be read
@@ -77,7 +77,7 @@ def write(folder: Path, trajectories: Iterable[Trajectory], *, compress: Compres
 
 
 def read(path: Path, want: Want = accept_all) -> Loaded:
-    """Trajectories of a folder or of its file, one at a time, in the order of the file.
+    """Yield trajectories of a folder or of its file, one at a time, in the order of the file.
 
     A bad line gives Unreadable with the source ``file:line``. Raises UserError (at the call) if
     there is no such file, and while reading for a decompression bomb or a newer format.
@@ -90,7 +90,7 @@ def read(path: Path, want: Want = accept_all) -> Loaded:
 
 
 def find_file(path: Path) -> Path | None:
-    """The JSON Lines file of a folder, or the path itself if it is one."""
+    """Find the JSON Lines file of a folder, or the path itself if it is one."""
     if path.is_dir():
         return next((path / name for name in FILE_NAMES if (path / name).is_file()), None)
     is_lines = any(path.name.endswith(suffix) for suffix in (".jsonl", ".jsonl.gz", ".jsonl.zst"))
@@ -98,8 +98,8 @@ def find_file(path: Path) -> Path | None:
 
 
 def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
-    """One line, without its newline. ``put`` stores an image and gives its hash; in place of an
-    image for which it raises ImageUnreadable stands ``LOST``, with a warning."""
+    """Encode one line, without its newline. ``put`` stores an image and returns its hash; an image
+    for which it raises ImageUnreadable is replaced by ``LOST``, with a warning."""
     lost: list[str] = []
 
     def stored(ref: ImageRef | None, what: str) -> str | None:
@@ -162,7 +162,8 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 
 def _check_format(record: dict[str, Any], source: str, *, first: bool) -> None:
-    """Raises ValueError; UserError for a file that begins with a newer format."""
+    """Check the line's format. Raises ValueError, and UserError for a file that begins with a newer
+    format."""
     version = record.pop("format", None)
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise ValueError('it has no "format" (this version writes 1)')
@@ -230,7 +231,7 @@ def _image_path(images: Path, name: str, data: DataFolder) -> Path | None:
 
 
 def _put(images: Path, ref: ImageRef) -> str:
-    """Stores an image once and gives its hash."""
+    """Store an image once and return its hash."""
     if ref.problem is not None:
         raise ImageUnreadable(ref.problem)
     try:
@@ -251,7 +252,7 @@ def _put(images: Path, ref: ImageRef) -> str:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[IO[bytes]]:
-    """A temporary file beside ``target`` that takes its name if the block succeeds."""
+    """Open a temporary file beside ``target`` that takes its name if the block succeeds."""
     # The permissions of an ordinary new file, which a temporary one does not have.
     with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
         temporary = Path(file.name)
@@ -281,7 +282,7 @@ def _compressor(raw: IO[bytes], compress: Compression) -> IO[bytes]:
 
 
 def _well_formed(value: Any) -> Any:
-    """The value with lone surrogates replaced by U+FFFD, at any depth."""
+    """Replace lone surrogates by U+FFFD, at any depth."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):

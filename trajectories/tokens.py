@@ -39,8 +39,8 @@ _ENCODING: ContextVar[Encoding] = ContextVar("encoding", default="cl100k")
 
 
 def encoding_of(model: str) -> Encoding | None:
-    """The encoding of a model of OpenAI's, by its name with or without ``provider/``; None for
-    all others, whose tokens are a guess."""
+    """Return the encoding of a model of OpenAI's, by its name with or without ``provider/``; None
+    for all others, whose tokens are a guess."""
     name = model.rpartition("/")[2].lower()
     if _O200K.match(name):
         return "o200k"
@@ -60,7 +60,8 @@ def counting_for(encoding: Encoding | None) -> Iterator[None]:
 
 @cache
 def byte_classes() -> tuple[bytes, int]:
-    """The class of every byte, as a table for ``bytes.translate``, and how many classes there are.
+    """Return the class of every byte, as a table for ``bytes.translate``, and the number of
+    classes.
 
     ASCII by kind of character; continuation bytes in eight ranges; first bytes by script.
     """
@@ -90,7 +91,7 @@ def _weights(encoding: Encoding) -> NDArray[np.int32]:
 
 
 def count_tokens(text: str) -> int:
-    """An estimate of the tokens of ``text``, a little on the high side; at most its bytes in UTF-8.
+    """Estimate the tokens of ``text``, a little on the high side; at most its bytes in UTF-8.
 
     Within -3 % and +15 % of the encoding's count on corpora of trees, prose, JSON, addresses and
     the larger scripts, 20 kB each. Adding characters to a text never lowers its count.
@@ -109,37 +110,38 @@ def count_tokens(text: str) -> int:
 
 
 def likely_tokens(text: str) -> int:
-    """What the text will most likely take: for prices, where a safe estimate would be a wrong
+    """Estimate the tokens without headroom: for prices, where a safe estimate would be a wrong
     one."""
     return round(count_tokens(text) / _HEADROOM)
 
 
 def most_tokens(text: str) -> int:
-    """What ``text`` takes at the most, at once and without counting: its bytes in UTF-8, or a
-    bound of them."""
+    """Bound the tokens of ``text`` from above without counting: its bytes in UTF-8, or a bound of
+    them."""
     return len(text) if text.isascii() else 4 * len(text)
 
 
 def fits(text: str, budget: int) -> bool:
-    """Whether ``text`` takes at most ``budget`` tokens; no count where its bytes already fit."""
+    """Tell whether ``text`` takes at most ``budget`` tokens; no count where its bytes already
+    fit."""
     return most_tokens(text) <= budget or count_tokens(text) <= budget
 
 
 def _openai_tiles(width: int, height: int) -> int:
-    """Tiles of 512 pixels after fitting into 2048 x 2048 and the short side into 768."""
+    """Count tiles of 512 pixels after fitting into 2048 x 2048 and the short side into 768."""
     scale = min(1.0, 2048 / max(width, height))
     scale = min(scale, 768 / min(width, height))
     return ceil(width * scale / 512) * ceil(height * scale / 512)
 
 
 def _anthropic_pixels(width: int, height: int) -> int:
-    """Pixels after the long side was fitted into 1568 and the whole into 1.2 megapixels."""
+    """Count pixels after fitting the long side into 1568 and the whole into 1.2 megapixels."""
     scale = min(1.0, 1568 / max(width, height), sqrt(1_200_000 / (width * height)))
     return int(width * scale) * int(height * scale)
 
 
 def image_tokens(width: int, height: int, pricing: ImagePricing = "unknown") -> int:
-    """Tokens that an image of ``width`` x ``height`` pixels takes, by the provider's formula.
+    """Compute the tokens of an image of ``width`` x ``height`` pixels by the provider's formula.
 
     ``openai`` is the gpt-4o family (85 + 170 a tile), ``openai-mini`` gpt-4o-mini (2833 + 5667 a
     tile), ``anthropic`` pixels / 750. ``unknown`` takes the larger of the first and of

@@ -1,4 +1,4 @@
-"""Making a trajectory fit a prompt: a ladder of ever shorter views of it.
+"""Truncation of a trajectory to fit a prompt: ever shorter views of it.
 
 The rungs, in order::
 
@@ -39,7 +39,7 @@ _SMALLEST_FIELD = 60
 
 
 class TruncationLevel(IntEnum):
-    """How far down the ladder a view stands."""
+    """How far a view is truncated."""
 
     FULL = 0
     PRUNED = 1
@@ -65,8 +65,8 @@ class KeptSteps(NamedTuple):
 
 
 class TruncatedView(NamedTuple):
-    """What of a trajectory a prompt shows; ``elided`` steps are left out after the first ``head``
-    ones."""
+    """Parts of a trajectory that a prompt shows; ``elided`` steps are left out after the first
+    ``head`` ones."""
 
     rung: TruncationLevel
     goal: str
@@ -85,7 +85,7 @@ class TruncatedView(NamedTuple):
 
 
 def cut_middle(text: str, budget: int, *, head_share: float = 2 / 3) -> str:
-    """``text`` in at most ``budget`` tokens (if those hold the marker): beginning and end kept.
+    """Cut ``text`` to at most ``budget`` tokens (if those hold the marker): beginning and end stay.
 
     The marker names how many characters were left out. Long texts are cut at line breaks.
     """
@@ -104,14 +104,14 @@ def cut_middle(text: str, budget: int, *, head_share: float = 2 / 3) -> str:
 
 
 def _to_line_breaks(text: str, start: int, end: int) -> tuple[int, int]:
-    """The cut widened to whole lines, where a line break is near on both sides."""
+    """Widen the cut to complete lines, where a line break is near on both sides."""
     before = text.rfind("\n", max(0, start - 200), start)
     after = text.find("\n", end, end + 200)
     return (start if before < 0 else before), (end if after < 0 else after + 1)
 
 
 def _largest(most: int, holds: Callable[[int], bool]) -> int:
-    """The largest number in 0..``most`` for which ``holds``, found by bisection; 0 if none."""
+    """Find the largest number in 0..``most`` for which ``holds``, by bisection; 0 if none."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -141,7 +141,7 @@ def _shortened(step: StepLine, reasoning: int, field: int) -> StepLine:
 
 
 def _elide(steps: Sequence[StepLine], allowance: int) -> KeptSteps | None:
-    """As many steps as fit, at least the last one; None if not even that fits."""
+    """Keep as many steps as fit, at least the last one; None if not even that fits."""
     sums = [0, *accumulate(_step_tokens(step) for step in steps)]
 
     def size(count: int) -> int:
@@ -158,8 +158,8 @@ def _elide(steps: Sequence[StepLine], allowance: int) -> KeptSteps | None:
 
 
 def _fewer_steps(steps: Sequence[StepLine], allowance: int) -> KeptSteps | None:
-    """Steps in at most ``allowance`` tokens: shorter reasoning, then fewer steps, then as little
-    of the last steps as still makes sense."""
+    """Fit the steps into at most ``allowance`` tokens: shorter reasoning, then fewer steps, then as
+    little of the last steps as still makes sense."""
     for reasoning in _REASONING_LIMITS:
         short = [_shortened(step, reasoning, _FIELD_LIMIT) for step in steps]
         if sum(_step_tokens(step) for step in short) <= allowance:
@@ -169,11 +169,12 @@ def _fewer_steps(steps: Sequence[StepLine], allowance: int) -> KeptSteps | None:
 
 
 class PromptTruncator:
-    """The views of one trajectory. Counts no text before a view hangs on it, and none twice;
-    ``at`` builds the view of a rung."""
+    """Truncated views of one trajectory. Texts are counted only when a view depends on them, and
+    once; ``at`` builds the view of a level."""
 
     def __init__(self, trajectory: Trajectory, representation: Representation) -> None:
-        """Raises MissingObservation if the representation needs a tree and there is none."""
+        """Prepare the views. Raises MissingObservation if the representation needs a tree and there
+        is none."""
         self._goal, self._answer = trajectory.goal, trajectory.answer
         self._steps = step_lines(trajectory)
         self._all_steps = KeptSteps(self._steps, len(self._steps), 0)
@@ -209,7 +210,7 @@ class PromptTruncator:
         return self._pruned or (self._tree, self._tree_tokens)
 
     def at(self, rung: TruncationLevel, budget: int) -> TruncatedView | None:
-        """The view of this rung in at most ``budget`` tokens, or None if it has none."""
+        """Build the view of this level in at most ``budget`` tokens, or None if it has none."""
         if rung is TruncationLevel.FULL:
             is_full = self._fits_for_certain(budget) or self._fits(self._tree_tokens, budget)
             return self._view(rung, self._all_steps, self._answer, self._tree) if is_full else None
@@ -222,12 +223,12 @@ class PromptTruncator:
     def first(
         self, budget: int, start: TruncationLevel = TruncationLevel.FULL
     ) -> TruncatedView | None:
-        """The first view from ``start`` downwards that fits; None if nothing does."""
+        """Return the first view from ``start`` downwards that fits; None if nothing does."""
         views = (self.at(rung, budget) for rung in TruncationLevel if rung >= start)
         return next((view for view in views if view is not None), None)
 
     def _fits_for_certain(self, budget: int) -> bool:
-        """Whether the full view is too short to be worth counting, as in most runs."""
+        """Tell whether the full view is too short to be worth counting, as in most runs."""
         of_steps = ((step.url, step.action, step.reasoning) for step in self._steps)
         texts = chain((self._goal, self._answer, self._tree), *of_steps)
         most = sum(map(most_tokens, filter(None, texts)))
@@ -237,7 +238,7 @@ class PromptTruncator:
         return self._rest_tokens + tree_tokens <= budget
 
     def _cut(self, budget: int) -> TruncatedView | None:
-        """Every step, and at least a third of the budget for the tree."""
+        """Keep every step, and at least a third of the budget for the tree."""
         tree, tokens = self._smallest
         share = budget - self._rest_tokens
         if tree is None or share < min(tokens, budget // 3):
@@ -301,8 +302,8 @@ class Views(Iterator[TruncatedView]):
             view = self._below(view)
 
     def _below(self, view: TruncatedView) -> TruncatedView | None:
-        """What fits into the room; where none is told, the pruned tree in place of the full one,
-        else what fits into a share of what did not."""
+        """Build the next view: what fits into the room; where none is known, the pruned tree in
+        place of the full one, else what fits into a share of the last view."""
         if self.room is not None:
             start = (
                 TruncationLevel.PRUNED
@@ -318,5 +319,5 @@ class Views(Iterator[TruncatedView]):
 
 
 def views(trajectory: Trajectory, representation: Representation, budget: int) -> Views:
-    """The views of a trajectory, see ``Views``."""
+    """Iterate over the views of a trajectory, see ``Views``."""
     return Views(trajectory, representation, budget)

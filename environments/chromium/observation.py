@@ -162,7 +162,7 @@ def _marks(
 
 
 def _elements(nodes: dict[str, Any], strings: list[str]) -> Iterator[int]:
-    """Indices of the body's elements: not what a picture or a control is made of."""
+    """Yield indices of the body's elements, without the inner parts of pictures and controls."""
     kinds, parents = nodes["nodeType"], nodes["parentIndex"]
     names = [_string(strings, name) for name in nodes["nodeName"]]
     drawn = set(nodes["pseudoType"]["index"])

@@ -155,7 +155,7 @@ def _rendered(app: App, config: Config) -> Iterator[str]:
 
 
 def drawn(app: App, seed: int) -> Iterator[Config]:
-    """Configurations of an application without end, on all axes."""
+    """Yield configurations of an application without end, on all axes."""
     rng = generator("prism", app.id, seed)
     while True:
         scenario = app.scenarios[int(rng.integers(len(app.scenarios)))].id

@@ -87,7 +87,7 @@ class Graded(NamedTuple):
 
 
 def read_report(path: Path) -> Report:
-    """Raises UserError that names the file and the field."""
+    """Read a report. Raises UserError that names the file and the field."""
     try:
         return Report.model_validate_json(path.read_bytes())
     except OSError as error:

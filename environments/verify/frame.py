@@ -65,7 +65,7 @@ def report_changes(scenario: Scenario, bound: Bound, changes: Sequence[Change]) 
 
 
 def named(expect: Expect) -> str:
-    """``added line: product = {product[id]}, quantity = {quantity}``."""
+    """Render an expectation as ``added line: product = {product[id]}, quantity = {quantity}``."""
     key = f" {expect.key}" if expect.key else ""
     count = f" x{expect.count}" if expect.count != 1 else ""
     values = ", ".join(f"{column} = {value}" for column, value in expect.values.items())

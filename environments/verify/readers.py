@@ -119,7 +119,7 @@ def date(piece: Piece) -> Iterator[Candidate]:
 
 
 def duration(piece: Piece) -> Iterator[Candidate]:
-    """Times with units; a clock (``1:35``) is doubtful."""
+    """Yield times with units; a clock (``1:35``) is doubtful."""
     if not isinstance(piece, str):
         return
     for found in _DURATION.finditer(piece):

@@ -37,7 +37,7 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
 
 
 def check_adapter(name: str) -> None:
-    """Raises UserError for a name that is none of ours, no installed adapter and no file's."""
+    """Raise UserError for a name that is none of ours, no installed adapter and no file's."""
     if name not in NAMES and not plugins.DOOR.knows(name):
         known = [*NAMES, *(name for name, _ in plugins.DOOR.installed())]
         raise UserError(

@@ -65,7 +65,8 @@ class AerV:
         self.prompt_hash = self._form.prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
+        ParseFailure."""
         shown = picture(final_screenshot(trajectory), self._images)
         return await self._form.verdict(trajectory, ask, [shown], None, self._images)
 
@@ -80,7 +81,8 @@ class AerC:
         self.prompt_hash = self._form.prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
+        ParseFailure."""
         shown = picture(final_screenshot(trajectory), self._captioner.images)
         caption = await caption_of(shown, ask, self._captioner, self._form.prompt)
         return await self._form.verdict(trajectory, ask, [], caption, None)
@@ -89,7 +91,7 @@ class AerC:
 async def caption_of(
     shown: Picture, ask: ModelClient, captioner: AuxiliaryModel, prompt: Prompt
 ) -> str:
-    """What the captioner says of a screenshot."""
+    """Ask the captioner for a description of a screenshot."""
     messages = conversation(
         prompt.render("caption"), [shown, Text(text=prompt.render("caption_user"))]
     )
@@ -129,7 +131,7 @@ class _Form:
 
 
 def actions_only(trajectory: Trajectory) -> Trajectory:
-    """The same run without what the agent saw and thought."""
+    """Return the same run without observations and reasoning."""
     steps = tuple(
         step.model_copy(update={"observation": Observation(), "reasoning": None})
         for step in trajectory.steps
@@ -138,5 +140,5 @@ def actions_only(trajectory: Trajectory) -> Trajectory:
 
 
 def unanswered(trajectory: Trajectory) -> Trajectory:
-    """The same run without the answer apart from the actions."""
+    """Return the same run without the answer."""
     return trajectory.model_copy(update={"answer": None})

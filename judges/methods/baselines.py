@@ -51,8 +51,8 @@ _REFUSAL = "report_infeasible("
 
 
 def rule_based(options: RuleBasedOptions) -> Judge:
-    """Success is an official reward above 0.5 (AgentRewardBench section 5); the score is the
-    reward. Skipped where the trajectory has none."""
+    """Make the rule-based judge: success is an official reward above 0.5 (AgentRewardBench section
+    5); the score is the reward. Skipped where the trajectory has none."""
 
     async def judge(trajectory: Trajectory, ask: ModelClient) -> Verdict:
         reward = trajectory.official_reward
@@ -64,7 +64,7 @@ def rule_based(options: RuleBasedOptions) -> Judge:
 
 
 def heuristic(options: HeuristicOptions) -> Judge:
-    """Rules over the steps, in this order:
+    """Make the heuristic judge, which applies rules over the steps in this order:
 
     - not finished by itself (out of steps, or no sign of an end): no success, score 0;
     - the score starts at 1 and halves for each doubt: the answer is empty or says that something
@@ -99,7 +99,8 @@ def _acted(trajectory: Trajectory) -> list[tuple[str | None, str]]:
 
 
 def _finished(trajectory: Trajectory) -> bool:
-    """Ended before the budget did: the environment says so, or else an answer was given."""
+    """Tell whether the run ended before the budget: by the environment, or else because an answer
+    was given."""
     if trajectory.truncated:
         return False
     return bool(trajectory.terminated or trajectory.answer)
@@ -118,7 +119,7 @@ def _doubts(trajectory: Trajectory, cycle: bool) -> Sequence[str | None]:
 
 
 def cycle_repeats(acted: Sequence[tuple[str | None, str]], longest: int) -> int:
-    """How many times on end the most repeated sequence of 1 to ``longest`` actions occurs."""
+    """Count the consecutive repeats of the most repeated sequence of 1 to ``longest`` actions."""
     best = min(1, len(acted))
     for period in range(1, longest + 1):
         same = 0

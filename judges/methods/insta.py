@@ -52,7 +52,7 @@ class Insta:
         self.prompt_hash = self._prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises MissingObservation, CallFailed and ParseFailure."""
+        """Judge the trajectory. Raises MissingObservation, CallFailed and ParseFailure."""
         pages = last_pages(trajectory, self._options.observations)
         truncator = PromptTruncator(trajectory, Representation.NONE)
 
@@ -67,7 +67,7 @@ class Insta:
         around = prompt_tokens(messages(EMPTY_VIEW, ())) + _PAGE_OVERHEAD * len(pages)
 
         def make(budget: int) -> TruncatedPrompt | None:
-            """At most half of the room for the steps, the rest for the pages."""
+            """Spend at most half of the room on the steps, the rest on the pages."""
             view = truncator.first((budget - around) // 2)
             if view is None:
                 return None
@@ -97,7 +97,7 @@ class Insta:
 
 
 def last_pages(trajectory: Trajectory, count: int) -> list[tuple[int, str]]:
-    """Number (from 1) and tree, the pruned one where there is one, of the last ``count`` steps
+    """List number (from 1) and tree, the pruned one where there is one, of the last ``count`` steps
     that have a tree. Raises MissingObservation if none has."""
     pages = [
         (number, tree)

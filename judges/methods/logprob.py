@@ -53,8 +53,8 @@ class Logprob:
         self.prompt_hash = self._prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises MissingObservation, ImageUnreadable, CallFailed (BadRequest where no token
-        probabilities come) and ParseFailure."""
+        """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed (BadRequest
+        where no token probabilities come) and ParseFailure."""
         options, pictures = self._options, list[Picture]()
         if options.representation.shows_screenshot:
             pictures = [picture(final_screenshot(trajectory), options.images)]
@@ -89,7 +89,7 @@ class Logprob:
 
 
 def probability_of_yes(reply: Reply) -> float:
-    """P(yes) / (P(yes) + P(no)) at the token that answers, all spellings of either summed.
+    """Compute P(yes) / (P(yes) + P(no)) at the token that answers, all spellings of either summed.
 
     Raises Refused, BadRequest if the reply carries no token probabilities, ParseFailure if its
     first word is neither.
@@ -112,7 +112,8 @@ def probability_of_yes(reply: Reply) -> float:
 
 
 def _share(token: Mapping[str, Any]) -> float:
-    """Yes among Yes and No. The token itself counts where it is not among the alternatives."""
+    """Compute the share of Yes among Yes and No. The token itself counts where it is not among the
+    alternatives."""
     alternatives = token.get("top_logprobs")
     offered = list(alternatives) if isinstance(alternatives, list) else []
     if _text(token) not in map(_text, offered):

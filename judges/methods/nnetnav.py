@@ -59,7 +59,7 @@ class Nnetnav:
         self.prompt_hash = self._prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises MissingObservation, CallFailed and ParseFailure."""
+        """Judge the trajectory. Raises MissingObservation, CallFailed and ParseFailure."""
         check_trees(trajectory)
         changes = await gather_bounded(
             [
@@ -106,6 +106,6 @@ class Nnetnav:
 
 
 def _told_as(trajectory: Trajectory, changes: Sequence[str]) -> Trajectory:
-    """The same run with descriptions of changes for its steps."""
+    """Return the same run with descriptions of changes for its steps."""
     steps = tuple(Step(index=index, reasoning=change) for index, change in enumerate(changes))
     return trajectory.model_copy(update={"steps": steps})

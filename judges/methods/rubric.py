@@ -71,7 +71,8 @@ class Rubric:
         self.prompt_hash = self._prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
+        ParseFailure."""
         seen = self._options.representation == "screenshot"
         shots = recorded(trajectory) if seen else []
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
@@ -83,7 +84,7 @@ class Rubric:
         return await self._verdict(trajectory, criteria, best, ask)
 
     async def _criteria(self, goal: str, ask: ModelClient, rung: str) -> list[Criterion]:
-        """From the goal alone, so that one call serves all runs of a task."""
+        """Ask for criteria from the goal alone, so that one call serves all runs of a task."""
         user = Text(text=self._prompt.render("criteria_user", goal=goal))
         messages = conversation(self._prompt.render("criteria"), [user])
         with error_context("criteria"):
@@ -141,8 +142,11 @@ class Rubric:
 def most_relevant(
     shots: Sequence[Shot], grades: Sequence[Sequence[float]], each: int
 ) -> list[Shot]:
-    """The best ``each`` screenshots of every criterion, later ones first among equals; first all
-    best ones, then all second ones, so that what is left out for want of room matters least."""
+    """Choose the best ``each`` screenshots of every criterion, later ones first among equals.
+
+    All best ones come first, then all second ones, so that the least relevant are left out when
+    room is short.
+    """
     chosen: list[Shot] = []
     by_criterion = [
         sorted(zip(column, shots, strict=True), key=lambda pair: (-pair[0], -pair[1].number))

@@ -33,12 +33,12 @@ ASSUMED_CRITERIA = json.dumps(
 
 
 def assumed_relevance(count: int) -> str:
-    """What a dry run takes for a reply about one screenshot."""
+    """Return the reply about one screenshot that a dry run assumes."""
     return json.dumps({"relevance": [5] * count})
 
 
 def parse_criteria(text: str) -> list[Criterion]:
-    """1 to 10 criteria. Raises ParseFailure."""
+    """Parse 1 to 10 criteria. Raises ParseFailure."""
     entries = parse_json(text, ["criteria"]).fields["criteria"]
     if not isinstance(entries, list) or not 1 <= len(entries) <= _MOST_CRITERIA:
         raise ParseFailure(f"the reply holds no list of 1 to {_MOST_CRITERIA} criteria")
@@ -53,7 +53,7 @@ def parse_criteria(text: str) -> list[Criterion]:
 
 
 def parse_relevance(text: str, count: int) -> list[float]:
-    """One grade from 0 to 10 for each of ``count`` criteria. Raises ParseFailure."""
+    """Parse one grade from 0 to 10 for each of ``count`` criteria. Raises ParseFailure."""
     grades = parse_json(text, ["relevance"]).fields["relevance"]
     if not isinstance(grades, list) or len(grades) != count:
         raise ParseFailure(f"the reply holds no list of {count} grades")
@@ -61,7 +61,7 @@ def parse_relevance(text: str, count: int) -> list[float]:
 
 
 def parse_findings(text: str, criteria: Sequence[Criterion], steps: int) -> Verdict:
-    """The verdict of a run of ``steps`` steps.
+    """Parse the verdict of a run of ``steps`` steps.
 
     Success is the reply's own outcome, unless a critical criterion fails; the process score is
     the mean of the criteria's scores. Raises ParseFailure if a criterion has no finding or two,
@@ -102,7 +102,7 @@ def _entry(entry: object, name: str, fields: tuple[str, ...]) -> Mapping[str, An
 
 
 def _check_steps(cited: object, steps: int) -> None:
-    """Evidence names steps that exist, or none."""
+    """Check that the evidence names steps that exist, or none."""
     if not isinstance(cited, list):
         raise ParseFailure("the steps of a finding are no list")
     for number in cited:

@@ -57,7 +57,8 @@ class Simplified:
     """One call; moves down the truncation ladder where the model finds the prompt too long."""
 
     def __init__(self, options: SimplifiedOptions) -> None:
-        """Raises UserError if the published prompts are asked for and not installed."""
+        """Load the prompts. Raises UserError if the published ones are asked for and not
+        installed."""
         self.options = options
         self._form = _form(options)
         self.prompt_hash = self._form.prompt_hash
@@ -67,7 +68,8 @@ class Simplified:
             self._parameters["response_format"] = verdict_schema(options.success)
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
+        ParseFailure."""
         limits, form = self.options.images, self._form
         frames: list[Shot] = []
         shown = []
@@ -105,7 +107,7 @@ def _form(options: SimplifiedOptions) -> PromptFormat:
 
 
 def verdict_schema(success: str) -> dict[str, Any]:
-    """``response_format`` for the four labels, the reasoning first."""
+    """Build ``response_format`` for the four labels, the reasoning first."""
     boolean = {"type": "boolean"}
     labels = {
         "side_effect": boolean,
@@ -117,7 +119,7 @@ def verdict_schema(success: str) -> dict[str, Any]:
 
 
 def parse_object(text: str) -> Verdict:
-    """The verdict in a JSON object; a label beside success that is missing is None.
+    """Parse the verdict in a JSON object; a label beside success that is missing is None.
 
     Raises ParseFailure if there is no success, or a value of a wrong kind.
     """

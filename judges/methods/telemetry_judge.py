@@ -48,8 +48,8 @@ _NAME = re.compile(r"\s*([A-Za-z_]\w*)")
 
 
 def features(trajectory: Trajectory) -> list[float]:
-    """One number for every name of ``FEATURES``; not a number where the run does not tell it.
-    Counts and seconds by the logarithm of 1 + x."""
+    """Compute one number for every name of ``FEATURES``; NaN where the run does not record it.
+    Counts and seconds as the logarithm of 1 + x."""
     actions = [step.action.strip() for step in trajectory.steps if step.action]
     kinds = Counter(_kind(action) for action in actions)
     count = max(1, len(actions))
@@ -82,7 +82,7 @@ def _told(trajectory: Trajectory, name: str) -> float:
 
 
 def _longest_repeat(actions: Sequence[str]) -> int:
-    """How often on end the most repeated action occurs."""
+    """Count the consecutive repeats of the most repeated action."""
     best = run = 0
     for position, action in enumerate(actions):
         run = run + 1 if position and action == actions[position - 1] else 1
@@ -91,7 +91,8 @@ def _longest_repeat(actions: Sequence[str]) -> int:
 
 
 def ended_by_environment(trajectory: Trajectory) -> bool:
-    """Whether the run ended before its budget although the agent's last action ended nothing."""
+    """Tell whether the run ended before its budget although the agent's last action ended
+    nothing."""
     actions = [step.action.strip() for step in trajectory.steps if step.action]
     return (
         trajectory.truncated is False
@@ -130,7 +131,7 @@ class TelemetryModel(Record):
         return self
 
     def probability(self, values: Sequence[float]) -> float:
-        """P(success) from one number for every name of ``FEATURES``, in their order."""
+        """Compute P(success) from one number for every name of ``FEATURES``, in their order."""
         told = dict(zip(FEATURES, values, strict=True))
         logit = self.intercept
         for name, mean, scale, weight in zip(
@@ -157,7 +158,7 @@ class Telemetry:
     trajectories that it was trained on, None where the file does not tell."""
 
     def __init__(self, options: TelemetryOptions) -> None:
-        """Raises UserError if the file is missing or holds no model."""
+        """Read the model file. Raises UserError if it is missing or holds no model."""
         self._model = read_model(options.model)
         earlier = set() if self._model.training_keys else {"training_keys"}
         content = self._model.model_dump_json(exclude=earlier)
@@ -165,7 +166,7 @@ class Telemetry:
         self.training_keys = frozenset(self._model.training_keys) or None
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises Skipped where no action is recorded."""
+        """Judge the trajectory. Raises Skipped where no action is recorded."""
         if not any(step.action for step in trajectory.steps):
             raise Skipped(f"{trajectory.key}: no action is recorded")
         score = self._model.probability(features(trajectory))
@@ -173,7 +174,7 @@ class Telemetry:
 
 
 def read_model(path: Path | None) -> TelemetryModel:
-    """The model in a file. Raises UserError."""
+    """Read the model in a file. Raises UserError."""
     if path is None:
         raise UserError(
             "--judge telemetry needs --judge-option model=FILE: train one with  "

@@ -21,8 +21,8 @@ def fit(
     names: Sequence[str] = FEATURES,
     target_precision: float = 0.85,
 ) -> TelemetryModel:
-    """The model from ``rows`` (n, len(FEATURES)), ``labels`` (n,) and ``groups`` (n,), of which
-    ``names`` are used.
+    """Fit the model on ``rows`` (n, len(FEATURES)), ``labels`` (n,) and ``groups`` (n,); ``names``
+    are the features to use.
 
     The threshold is the lowest at which predictions across folds, no group on both sides, reach
     the precision that is aimed at. Raises ValueError if the labels are of one kind.
@@ -46,7 +46,8 @@ def fit(
 def folds_of(
     labels: NDArray[np.bool_], groups: NDArray[np.str_], rng: np.random.Generator, count: int
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """(train, test) positions of ``count`` folds: no group on both sides, labels spread evenly."""
+    """Split into ``count`` folds of (train, test) positions: no group on both sides, labels spread
+    evenly."""
     from sklearn.model_selection import StratifiedGroupKFold  # noqa: PLC0415
 
     seed = int(rng.integers(2**31))
@@ -61,7 +62,7 @@ def out_of_fold(
     rng: np.random.Generator,
     count: int = 5,
 ) -> NDArray[np.float64]:
-    """P(success) of every row (n,) by a regression that saw nothing of its group.
+    """Predict P(success) of every row (n,) by a regression trained without its group.
 
     Fewer folds where fewer groups have a label of each kind, so that every training part has both.
     Raises ValueError if only one group has one of the kinds.
@@ -80,7 +81,7 @@ def out_of_fold(
 def _regression(
     rows: NDArray[np.float64], labels: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
-    """Means, scales, weights (d,) and intercept."""
+    """Fit a regression; return means, scales, weights (d,) and intercept."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 
     told = np.isfinite(rows)
@@ -96,7 +97,8 @@ def _regression(
 def _threshold(
     probabilities: NDArray[np.float64], labels: NDArray[np.bool_], target: float
 ) -> float:
-    """The lowest probability from which on precision is at least ``target`` (above 1: none)."""
+    """Find the lowest probability from which on precision is at least ``target`` (above 1:
+    none)."""
     order = np.argsort(-probabilities, kind="stable")
     accepted = np.arange(1, len(order) + 1)
     reached = np.cumsum(labels[order]) / accepted >= target

@@ -78,7 +78,8 @@ class WebJudge:
         self.prompt_hash = self._prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
+        ParseFailure."""
         shots = recorded(trajectory)
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
         rung = cut_or_full(trajectory.goal, goal)
@@ -100,7 +101,8 @@ class WebJudge:
             return parse_complete_reply(reply, nonempty_text)
 
     async def _note(self, goal: str, points: str, shot: Shot, ask: ModelClient) -> Note:
-        """The text comes before the picture: it is the same for all screenshots of a run."""
+        """Ask for a note on one screenshot. The text comes before the picture: it is the same for
+        all screenshots of a run."""
         text = self._prompt.render("screenshot_user", goal=goal, key_points=points)
         shown = picture(shot.image, self._options.images)
         messages = conversation(self._prompt.render("screenshot"), [Text(text=text), shown])
@@ -112,7 +114,7 @@ class WebJudge:
     async def _verdict(
         self, trajectory: Trajectory, points: str, best: Sequence[Note], ask: ModelClient
     ) -> Verdict:
-        """``best`` are the notes to show, the best first."""
+        """Ask for the verdict; ``best`` are the notes to show, the best first."""
         truncator = PromptTruncator(trajectory, Representation.NONE)
         limits, variant = self._options.images, self._options.variant
 

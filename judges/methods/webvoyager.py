@@ -45,7 +45,8 @@ class WebVoyager:
         self.prompt_hash = self._prompt.hash
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises MissingObservation, ImageUnreadable, CallFailed and ParseFailure."""
+        """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
+        ParseFailure."""
         limit, limits = self._options.max_prompt_tokens, self._options.images
         shots = recorded(trajectory)
         latest = [shot.image for shot in reversed(shots)][: self._options.screenshots]

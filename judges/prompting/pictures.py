@@ -27,7 +27,7 @@ class ImageLimits(Record):
 
 
 def picture(ref: ImageRef, limits: ImageLimits) -> Picture:
-    """The image behind ``ref``. Raises ImageUnreadable."""
+    """Load the image behind ``ref``. Raises ImageUnreadable."""
     image = load_picture(
         ref,
         max_side=limits.max_side,
@@ -45,5 +45,5 @@ def picture(ref: ImageRef, limits: ImageLimits) -> Picture:
 
 
 def picture_tokens(shown: Picture, limits: ImageLimits) -> int:
-    """Tokens that the picture takes in the prompt, estimated."""
+    """Estimate the tokens that the picture takes in the prompt."""
     return image_tokens(shown.width, shown.height, limits.pricing)

@@ -20,7 +20,7 @@ class Shot(NamedTuple):
 
 
 def recorded(trajectory: Trajectory) -> list[Shot]:
-    """Every screenshot of the run in order. Raises MissingObservation if there is none."""
+    """Return every screenshot of the run in order. Raises MissingObservation if there is none."""
     shots = [
         Shot(number, step.observation.screenshot)
         for number, step in enumerate(trajectory.steps, start=1)
@@ -32,8 +32,8 @@ def recorded(trajectory: Trajectory) -> list[Shot]:
 
 
 def evenly_spaced(trajectory: Trajectory, count: int) -> list[Shot]:
-    """At most ``count`` screenshots at even distances: the final one always, the first one where
-    ``count`` is above 1. Raises MissingObservation if there is no final one."""
+    """Choose at most ``count`` screenshots at even distances: the final one always, the first one
+    where ``count`` is above 1. Raises MissingObservation if there is no final one."""
     final_screenshot(trajectory)
     return spread(recorded(trajectory), count)
 
@@ -41,7 +41,7 @@ def evenly_spaced(trajectory: Trajectory, count: int) -> list[Shot]:
 def first_that_fit(
     images: Sequence[ImageRef], budget: int, limits: ImageLimits, beside: Sequence[int] = ()
 ) -> list[Picture]:
-    """As many images from the beginning as take at most ``budget`` tokens; ``beside`` are the
+    """Load as many images from the beginning as take at most ``budget`` tokens; ``beside`` are the
     tokens of the text that goes with each. Raises ImageUnreadable."""
     shown: list[Picture] = []
     taken = 0

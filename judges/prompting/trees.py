@@ -19,8 +19,8 @@ class TwoTrees(NamedTuple):
 
 
 def two_trees(before: Observation, after: Observation, budget: int) -> TwoTrees | None:
-    """Both trees in ``budget`` tokens: full, pruned, or cut in the middle; None if even marks
-    of what was cut do not fit."""
+    """Fit both trees into ``budget`` tokens: full, pruned, or cut in the middle; None if not even
+    the markers of the cuts fit."""
     first, second = before.axtree or "", after.axtree or ""
     for rung in (TruncationLevel.FULL, TruncationLevel.PRUNED):
         if rung is TruncationLevel.PRUNED or not (first and second):
@@ -35,14 +35,14 @@ def two_trees(before: Observation, after: Observation, budget: int) -> TwoTrees 
 
 
 def _fit(first: str, second: str, budget: int) -> bool:
-    """Nothing is counted where the longest that they may be fits."""
+    """Tell whether both fit; nothing is counted where their upper bound fits."""
     if most_tokens(first) + most_tokens(second) <= budget:
         return True
     return count_tokens(first) + count_tokens(second) <= budget
 
 
 def check_trees(trajectory: Trajectory) -> None:
-    """Raises MissingObservation unless every observation has a tree."""
+    """Raise MissingObservation unless every observation has a tree."""
     if not trajectory.steps:
         raise MissingObservation(f"{trajectory.key}: no step is recorded")
     for number, step in enumerate(trajectory.steps, start=1):

@@ -32,7 +32,7 @@ class Found(NamedTuple):
 
 
 def parse_json(text: str, keys: Collection[str]) -> Found:
-    """The one object in the reply that has all of ``keys``, its thinking apart.
+    """Parse the one object in the reply that has all of ``keys``; its thinking is ignored.
 
     Linear in the length of the text. Raises ParseFailure if there is none, if two of them differ,
     or if one names a key twice with different values.
@@ -53,7 +53,7 @@ def parse_json(text: str, keys: Collection[str]) -> Found:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Outermost balanced ``{...}``, braces in strings apart."""
+    """Yield the outermost balanced ``{...}``; braces in strings do not count."""
     position = 0
     for _ in range(_STARTS):
         start = text.find("{", position)
@@ -83,7 +83,7 @@ def _mended(text: str) -> str:
 
 
 def _decoded(text: str) -> dict[str, Any] | None:
-    """The object; None if it is no JSON. Raises ParseFailure if it contradicts itself."""
+    """Decode the object; None if it is no JSON. Raises ParseFailure if it contradicts itself."""
     try:
         value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -104,7 +104,7 @@ def _no_constant(name: str) -> Any:
 
 
 def number_in(fields: Mapping[str, Any], name: str, low: float, high: float) -> float:
-    """A number of the object, within limits. Raises ParseFailure."""
+    """Return a number of the object, within limits. Raises ParseFailure."""
     value = fields[name]
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ParseFailure(f"the reply says {name} = {str(value)[:40]}, not {low:g} to {high:g}")
@@ -112,7 +112,7 @@ def number_in(fields: Mapping[str, Any], name: str, low: float, high: float) -> 
 
 
 def whole_number_in(fields: Mapping[str, Any], name: str, low: int, high: int) -> int:
-    """A whole number of the object, within limits. Raises ParseFailure."""
+    """Return a whole number of the object, within limits. Raises ParseFailure."""
     value = number_in(fields, name, low, high)
     if value != int(value):
         raise ParseFailure(f"the reply says {name} = {value:g}, no whole number")
@@ -120,7 +120,7 @@ def whole_number_in(fields: Mapping[str, Any], name: str, low: int, high: int) -
 
 
 def flag(fields: Mapping[str, Any], name: str) -> bool:
-    """A true or false of the object. Raises ParseFailure for anything else."""
+    """Return a true or false of the object. Raises ParseFailure for anything else."""
     value = fields[name]
     if not isinstance(value, bool):
         raise ParseFailure(f"the reply says {name} = {str(value)[:40]}, neither true nor false")
@@ -128,7 +128,7 @@ def flag(fields: Mapping[str, Any], name: str) -> bool:
 
 
 def answer_schema(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """``response_format`` for an object of exactly these properties, in this order."""
+    """Build ``response_format`` for an object of exactly these properties, in this order."""
     schema = {
         "type": "object",
         "properties": dict(properties),

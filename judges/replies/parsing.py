@@ -50,13 +50,13 @@ _THINK_START = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 
 
 def normalise(value: str) -> str:
-    """Lower-case words and numbers with single blanks between: markup, quotes and other
-    punctuation are gone."""
+    """Reduce to lower-case words and numbers with single blanks between: markup, quotes and other
+    punctuation are removed."""
     return _NOT_WORD.sub(" ", _MARKUP.sub(" ", value)).strip().casefold()
 
 
 def without_thinking(text: str) -> str:
-    """The text without the ``<think>`` block of reasoning models, also one that is cut off."""
+    """Remove the ``<think>`` block of reasoning models, also one that is cut off."""
     *_, answer = _THINK_END.split(text)
     return _THINK_START.split(answer, maxsplit=1)[0]
 
@@ -69,7 +69,7 @@ class _Tag(NamedTuple):
 
 
 def parse_tags(text: str) -> Verdict:
-    """The verdict in ``<success>``, ``<side>``, ``<optimal>`` and ``<loop>``, in any order.
+    """Parse the verdict in ``<success>``, ``<side>``, ``<optimal>`` and ``<loop>``, in any order.
 
     Tags inside ``<reasoning>...</reasoning>`` do not count; a reasoning block that is never closed
     hides nothing. A label other than success that is missing or unknown (``Unsure``) is None.
@@ -95,8 +95,8 @@ def parse_tags(text: str) -> Verdict:
 
 
 def _reasoning_pairs(tags: list[_Tag]) -> list[tuple[_Tag, _Tag]]:
-    """Outermost pairs of an opening and a closing reasoning tag, in order; an opening tag that is
-    never closed, and a closing one that was never opened, are text."""
+    """Pair the outermost opening and closing reasoning tags, in order; an opening tag that is never
+    closed, and a closing one that was never opened, are text."""
     opened: list[_Tag] = []
     pairs: list[tuple[_Tag, _Tag]] = []
     for tag in tags:
@@ -113,7 +113,7 @@ def _reasoning_pairs(tags: list[_Tag]) -> list[tuple[_Tag, _Tag]]:
 
 
 def _visible(tags: list[_Tag], hidden: list[tuple[_Tag, _Tag]]) -> list[_Tag]:
-    """The tags outside of the hidden pairs. The pairs' own tags stay: they end a value."""
+    """Return the tags outside of the hidden pairs. The pairs' own tags stay: they end a value."""
     remaining = iter(hidden)
     pair = next(remaining, None)
     visible = []
@@ -126,7 +126,7 @@ def _visible(tags: list[_Tag], hidden: list[tuple[_Tag, _Tag]]) -> list[_Tag]:
 
 
 def _values(text: str, tags: list[_Tag]) -> Iterator[tuple[str, str]]:
-    """Name and normalised value of every opening tag, up to the next tag; empty ones are left
+    """Yield name and normalised value of every opening tag, up to the next tag; empty ones are left
     out. A tag that is not closed by its own ends with its line."""
     for position, tag in enumerate(tags):
         if tag.closes or tag.name == "reasoning":
@@ -140,7 +140,8 @@ def _values(text: str, tags: list[_Tag]) -> Iterator[tuple[str, str]]:
 
 
 def _one(name: str, values: list[tuple[str, str]], meanings: Mapping[str, _Label]) -> _Label | None:
-    """What all values of this name mean; None if there is none, or one that means nothing."""
+    """Return the meaning of all values of this name; None if there is none, or one without a
+    meaning."""
     found = {meanings.get(value) for tag, value in values if tag == name}
     known = found - {None}
     if len(known) > 1:
@@ -156,7 +157,7 @@ def _no_success(values: list[tuple[str, str]]) -> str:
 
 
 def _reasoning(text: str, tags: list[_Tag], hidden: list[tuple[_Tag, _Tag]]) -> str:
-    """The reasoning blocks; without one, the text before the first verdict."""
+    """Return the reasoning blocks; without one, the text before the first verdict."""
     if hidden:
         return "\n".join(text[start.end : end.start].strip() for start, end in hidden)
     first = next((tag.start for tag in tags if tag.name != "reasoning"), len(text))
@@ -182,7 +183,7 @@ class Grade(NamedTuple):
 
 
 def parse_status_line(text: str) -> Verdict:
-    """The verdict in ``Status: success`` (AER, WebVoyager, WebJudge), quoted or not.
+    """Parse the verdict in ``Status: success`` (AER, WebVoyager, WebJudge), quoted or not.
 
     Lines that begin with it decide. Where there is none, a ``Status:`` whose verdict ends a line
     of reasoning counts; one in the middle of a line is a quotation.
@@ -198,7 +199,8 @@ def parse_status_line(text: str) -> Verdict:
 
 
 def parse_grade_line(text: str, name: str, low: float, high: float) -> Grade:
-    """The number in ``Score: 4`` (``name`` score), also ``4/5``, ``4 out of 5`` and decorated.
+    """Parse the number in ``Score: 4`` (``name`` score), also ``4/5``, ``4 out of 5`` and
+    decorated.
 
     Which line counts is as with ``parse_status_line``. Raises ParseFailure if there is no such
     line, if its number is not in ``low`` to ``high`` or on another scale, or if two differ.
@@ -217,7 +219,7 @@ def parse_grade_line(text: str, name: str, low: float, high: float) -> Grade:
 
 
 def _grade(high: float, line: str, begins: bool) -> float | None:
-    """The only number of the line, which starts with it; None for a share of another scale.
+    """Return the only number of the line, which starts with it; None for a share of another scale.
     Words may explain it where the line ``begins`` with the name."""
     said = _GRADE.fullmatch(line.strip(_DECORATION).casefold())
     if said is None or (said[2] and float(said[2]) != high) or (said[3] and not begins):
@@ -231,8 +233,8 @@ def _mark(name: str) -> re.Pattern[str]:
 
 
 def _marked(name: str, text: str, meaning: Callable[[str, bool], _Value | None]) -> list[_Value]:
-    """What the lines that begin with ``name:`` mean; without one, what those mean in which it
-    comes later. ``meaning`` is told the rest of the line, and whether the line begins so."""
+    """Return the meanings of the lines that begin with ``name:``; without one, of those in which it
+    comes later. ``meaning`` gets the rest of the line, and whether the line begins so."""
     own: list[_Value] = []
     trailing: list[_Value] = []
     for mark in _mark(name).finditer(text):
@@ -245,13 +247,13 @@ def _marked(name: str, text: str, meaning: Callable[[str, bool], _Value | None])
 
 
 def _begins_line(text: str, start: int) -> bool:
-    """Whether nothing but markup stands before ``start`` on its line."""
+    """Tell whether nothing but markup stands before ``start`` on its line."""
     before = text[max(0, start - _REACH) : start]
     return not normalise(before.rpartition("\n")[2])
 
 
 def _before(name: str, text: str) -> str:
-    """The reasoning: what stands before the last ``name:``."""
+    """Return the reasoning: the text before the last ``name:``."""
     thoughts = _THOUGHTS.sub("", text)
     last = max((mark.start() for mark in _mark(name).finditer(thoughts)), default=len(thoughts))
     return thoughts[:last].strip().rstrip("*_#\"'` \n")

@@ -54,14 +54,14 @@ class HubClient:
         self.endpoint = endpoint
 
     def resolve(self, revision: str) -> str | None:
-        """The commit of a branch, tag or commit."""
+        """Resolve a branch, tag or commit to its commit."""
         from huggingface_hub import get_hf_file_metadata, hf_hub_url  # noqa: PLC0415
 
         url = hf_hub_url(self.repo, "annotations.csv", revision=revision, **self._dataset)
         return get_hf_file_metadata(url, endpoint=self.endpoint).commit_hash
 
     def download(self, path: str, revision: str, folder: Path) -> str:
-        """A file that was not listed, into its place below ``folder``."""
+        """Download a file that was not listed into its place below ``folder``."""
         from huggingface_hub import hf_hub_download  # noqa: PLC0415
 
         self._be_quiet()
@@ -70,7 +70,7 @@ class HubClient:
         )
 
     def fetch(self, path: str, revision: str, listed: Listed, target: Path) -> Path:
-        """A file that was listed: it is at ``target`` whole, or not at all."""
+        """Download a file that was listed: it is at ``target`` complete, or not at all."""
         from huggingface_hub import hf_hub_url  # noqa: PLC0415
         from huggingface_hub.file_download import http_get  # noqa: PLC0415
         from huggingface_hub.utils import (  # type: ignore[attr-defined] # noqa: PLC0415
@@ -92,7 +92,7 @@ class HubClient:
         return target
 
     def list(self, folder: str, revision: str) -> dict[str, Listed]:
-        """All files in a folder by path, at any depth."""
+        """List all files in a folder by path, at any depth."""
         from huggingface_hub import HfApi, RepoFile  # noqa: PLC0415
 
         entries = HfApi(endpoint=self.endpoint).list_repo_tree(
@@ -105,7 +105,8 @@ class HubClient:
         }
 
     def ask(self, path: str, revision: str, folder: Path, request: Callable[[], T]) -> T | None:
-        """The request's answer, None for "no such file"; repeated when that may help.
+        """Make the request and return its answer, None for "no such file"; repeated when that may
+        help.
 
         Raises FileUnavailable if it is this file that fails, UserError if it is the hub, the
         access to it, or the disk.
@@ -181,7 +182,7 @@ class HubClient:
         return FileUnavailable(f"{start}: what it sends is broken ({why}); try again later")
 
     def _be_quiet(self) -> None:
-        """One bar a file would drown the progress of the whole."""
+        """Disable the bars of single files, which would drown the overall progress."""
         from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
 
         for bar in ("huggingface_hub.http_get", "huggingface_hub.xet_get"):
@@ -189,7 +190,7 @@ class HubClient:
 
 
 def _check(file: BinaryIO, listed: Listed) -> None:
-    """Raises _Broken unless the file has the content that was listed."""
+    """Raise _Broken unless the file has the content that was listed."""
     file.seek(0)
     digest = sha256()
     if len(listed.hash) == 40:
@@ -202,7 +203,7 @@ def _check(file: BinaryIO, listed: Listed) -> None:
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
-    """The error and what it came from: the client hides the hub's answer behind its own errors."""
+    """List the error and its causes: the client hides the hub's answer behind its own errors."""
     found = list[BaseException]()
     while error is not None and error not in found:
         found.append(error)
@@ -211,7 +212,7 @@ def _chain(error: BaseException | None) -> list[BaseException]:
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status that an error is about, None if there was no answer."""
+    """Return the HTTP status that an error is about, None if there was no answer."""
     responses = (getattr(e, "response", None) for e in _chain(error))
     return next((r.status_code for r in responses if r is not None), None)
 
@@ -222,7 +223,7 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _wait(state: RetryCallState) -> float:
-    """As long as the hub asked for, else exponentially longer. Seconds."""
+    """Return the seconds to wait: as the hub asked for, else exponentially longer."""
     error = state.outcome.exception() if state.outcome else None
     for cause in _chain(error):
         asked = getattr(getattr(cause, "response", None), "headers", {}).get("Retry-After", "")

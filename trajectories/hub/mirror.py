@@ -81,7 +81,7 @@ class HubCopy:
             return str(self._known["revision"])
 
     def get(self, path: str) -> Path | None:
-        """The local file, downloaded if need be; None if the dataset has no such file.
+        """Return the local file, downloaded if need be; None if the dataset has no such file.
 
         Raises UserError if the hub cannot be reached, refuses, or the disk is full, and
         FileUnavailable if it is this file that fails: it is asked for again the next time.
@@ -105,14 +105,15 @@ class HubCopy:
         return local
 
     def names(self, folder: str) -> list[str]:
-        """Paths of all files in a folder of the dataset, at any depth; listed once, then kept."""
+        """Return paths of all files in a folder of the dataset, at any depth; listed once, then
+        kept."""
         kept = self._record.with_name(f"{folder.replace('/', '--')}.json")
         if kept.is_file():  # of an earlier version
             return list(json.loads(kept.read_text()))
         return list(self._listed(folder))
 
     def _listed(self, folder: str) -> dict[str, Listed]:
-        """All files in a folder, at any depth; listed once, then kept."""
+        """Return all files in a folder, at any depth; listed once, then kept."""
         with self._listing:
             if folder not in self._folders:
                 kept = self._record.parent / "tree" / f"{folder.replace('/', '--')}.json"
@@ -128,7 +129,7 @@ class HubCopy:
             return self._folders[folder]
 
     def _download(self, path: str, local: Path) -> bool:
-        """Whether the dataset has the file, which then is there."""
+        """Download a file and tell whether the dataset has it."""
         revision, folder = self.revision, "/".join(path.split("/")[:_LISTED_AT])
         if folder == path or path.count("/") < _LISTED_AT:
             one = self._ask(path, lambda: self._client.download(path, revision, self.folder))
@@ -140,7 +141,7 @@ class HubCopy:
         return True
 
     def _ask(self, path: str, request: Callable[[], T]) -> T | None:
-        """The client's answer, None for "no such file". Raises UserError, FileUnavailable."""
+        """Ask the client; None for "no such file". Raises UserError, FileUnavailable."""
         try:
             found = self._client.ask(path, self._asked, self.folder, request)
         except FileUnavailable as error:
@@ -176,7 +177,7 @@ class HubCopy:
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes a small file so that it is there whole or not at all. Raises UserError."""
+    """Write a small file completely or not at all. Raises UserError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile("w", dir=path.parent, delete=False) as file:

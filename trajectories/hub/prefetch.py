@@ -15,7 +15,7 @@ _WORKERS = 4
 
 
 def prefetch(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
-    """``(item, function(item))`` in order, computed in threads a few items ahead."""
+    """Yield ``(item, function(item))`` in order, computed in threads a few items ahead."""
     pool = ThreadPoolExecutor(_WORKERS)
     pending = deque[tuple[T, Future[R]]]()
     try:

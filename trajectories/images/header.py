@@ -31,7 +31,8 @@ class Header(NamedTuple):
 
 
 def media_type(start: bytes) -> str | None:
-    """The media type by the magic bytes; ``start`` is at least the first 12 bytes of the file."""
+    """Detect the media type by the magic bytes; ``start`` is at least the first 12 bytes of the
+    file."""
     for magic, name in _MAGIC.items():
         if start.startswith(magic):
             return name
@@ -41,7 +42,7 @@ def media_type(start: bytes) -> str | None:
 
 
 def not_an_image(start: bytes) -> str | None:
-    """Why these first bytes are not those of an image, or None if they are."""
+    """Say why these first bytes are not those of an image; None if they are."""
     if not start:
         return "is empty (zero bytes)"
     if start.startswith(LFS_POINTER):
@@ -52,7 +53,7 @@ def not_an_image(start: bytes) -> str | None:
 
 
 def read_header(data: bytes) -> Header:
-    """The declared size. Raises ImageUnreadable if the bytes are no image or end too early."""
+    """Read the declared size. Raises ImageUnreadable if the bytes are no image or end too early."""
     if reason := not_an_image(data[:64]):
         raise ImageUnreadable(f"image {reason}")
     name = media_type(data[:12]) or ""
@@ -75,7 +76,7 @@ def _gif(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    """Walks from marker to marker up to the frame header."""
+    """Walk from marker to marker up to the frame header."""
     at = 2
     while at + 9 <= len(data):
         if data[at] != 0xFF:

@@ -42,7 +42,7 @@ class MemoryLimiter:
 
     @contextmanager
     def hold(self, size: int) -> Iterator[None]:
-        """Waits for ``size`` bytes and gives them back at the end.
+        """Wait for ``size`` bytes, and give them back at the end.
 
         Raises ImageUnreadable if there are never so many.
         """
@@ -66,7 +66,8 @@ MEMORY_LIMITER = MemoryLimiter()
 
 
 def needed(image: Image, size: tuple[int, int]) -> int:
-    """Bytes to decode an opened, not yet decoded image and to scale it to ``size``, at most.
+    """Compute the bytes to decode an opened, not yet decoded image and to scale it to ``size``, at
+    most.
 
     Resampling goes by rows first, so what is between has the new width and the old height.
     """

@@ -48,7 +48,7 @@ class EncodedImage:
 
 
 def is_image_file(path: Path) -> str | None:
-    """Why a loader should not refer to this file as a screenshot, or None if it may.
+    """Say why a loader should not refer to this file as a screenshot; None if it may.
 
     Cheap: looks at the file's type and its first bytes only.
     """
@@ -63,7 +63,7 @@ def is_image_file(path: Path) -> str | None:
 
 
 def check_picture(ref: ImageRef) -> None:
-    """Raises ImageUnreadable (one sentence) unless the image is there and whole."""
+    """Raise ImageUnreadable (one sentence) unless the image is there and whole."""
     with _named(ref):
         _check_whole(*_with_header(ref))
 
@@ -71,7 +71,7 @@ def check_picture(ref: ImageRef) -> None:
 def load_picture(
     ref: ImageRef, *, max_side: int, max_pixels: int, max_bytes: int, media_types: frozenset[str]
 ) -> EncodedImage:
-    """The image that ``ref`` points to, resized and re-encoded only if it does not fit.
+    """Load the image that ``ref`` points to, resized and re-encoded only if it does not fit.
 
     ``max_side`` and ``max_pixels`` in pixels, ``max_bytes`` of the encoded file. Re-encoded as
     PNG, or as JPEG where PNG is not taken or too large; deterministic for one version of Pillow.
@@ -93,7 +93,7 @@ def load_picture(
 
 @contextmanager
 def _named(ref: ImageRef) -> Iterator[None]:
-    """Failures inside name the file."""
+    """Prefix the message of failures inside with the file's name."""
     name = "inline image" if ref.data is not None else str(ref.path or "")
     name = name and f"{name}: "
     try:
@@ -105,7 +105,7 @@ def _named(ref: ImageRef) -> Iterator[None]:
 
 
 def _with_header(ref: ImageRef) -> tuple[bytes, Header]:
-    """The file and what its header declares, which is of a size that may be decoded."""
+    """Read the file and its header, and check that the declared size may be decoded."""
     data = _read(ref)
     header = read_header(data)
     _check_size(header.width, header.height)
@@ -157,7 +157,7 @@ def _damaged(error: Exception) -> ImageUnreadable:
 
 
 def _check_whole(data: bytes, header: Header) -> None:
-    """A PNG proves by its checksums that it is whole; other formats are decoded to see."""
+    """Check that the image is complete: a PNG by its checksums; other formats are decoded."""
     image = _opened(data)
     if header.media_type != "image/png":
         with MEMORY_LIMITER.hold(len(data) + needed(image, image.size)):
@@ -170,7 +170,7 @@ def _check_whole(data: bytes, header: Header) -> None:
 
 
 def _opened(data: bytes) -> Image:
-    """The image, its header read and no pixel decoded."""
+    """Open the image: its header is read and no pixel decoded."""
     try:
         image = _open(data)
     except Exception as error:  # as above
@@ -223,7 +223,7 @@ def _fitted(
 
 
 def _encodings(image: Image, media_types: frozenset[str]) -> Iterator[tuple[str, bytes]]:
-    """The same picture in ever fewer bytes."""
+    """Yield encodings of the same picture in ever fewer bytes."""
     if "image/png" in media_types:
         yield "image/png", _save(image, "PNG")
     if "image/jpeg" in media_types:

@@ -39,10 +39,11 @@ class Loader(Protocol):
     KIND: str
 
     def detect(self, path: Path) -> bool:
-        """Whether the path looks like this format; cheap, reads no trajectory."""
+        """Tell whether the path looks like this format; cheap, reads no trajectory."""
 
     def load(self, path: Path, want: Want) -> Loaded:
-        """The trajectories whose key is wanted. Raises UserError if the path is no such data."""
+        """Yield the trajectories whose key is wanted. Raises UserError if the path is no such
+        data."""
 
 
 def open_source(spec: str, want: Want = accept_all, needs: Needs | None = None) -> Loaded:
@@ -63,7 +64,7 @@ def open_source(spec: str, want: Want = accept_all, needs: Needs | None = None) 
 
 
 def parse_source(spec: str) -> tuple[str, Path | None]:
-    """``(kind, path)`` of a ``--data`` value; path None for a kind alone. Raises UserError.
+    """Parse a ``--data`` value to ``(kind, path)``; path None for a kind alone. Raises UserError.
 
     The kind of ``FILE.py:PATH`` is the file. A path that exists is taken as a path even if its
     name holds a colon or is that of a kind with a separator before it (``./trajudge``).
@@ -96,8 +97,8 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
 
 
 def detect_kind(path: Path) -> str:
-    """The kind of the data at an existing path, or of all that lies in the folders directly inside
-    where the loader of that kind looks further down. Raises UserError if no format knows it."""
+    """Detect the kind of the data at an existing path, or of the folders directly inside where the
+    loader of that kind looks further down. Raises UserError if no format knows it."""
     try:
         kind = _kind(path)
         inside = _kinds_inside(path) if kind is None and path.is_dir() else {}
@@ -123,7 +124,7 @@ def _kind(path: Path) -> str | None:
 
 
 def _kinds_inside(path: Path) -> dict[str, Path]:
-    """The kinds of the folders directly inside, each with the first folder of it."""
+    """Return the kinds of the folders directly inside, each with the first folder of it."""
     folders = sorted(child for child in path.iterdir() if child.is_dir())
     found: dict[str, Path] = {}
     for folder in folders[:_FOLDERS_LOOKED_AT]:
@@ -134,5 +135,5 @@ def _kinds_inside(path: Path) -> dict[str, Path]:
 
 
 def loader(kind: str) -> Loader:
-    """The module of a kind, imported now."""
+    """Import the module of a kind."""
     return cast(Loader, import_module(KINDS[kind]))

@@ -80,13 +80,13 @@ class TrajectoryFile(NamedTuple):
 
 
 def detect(path: Path) -> bool:
-    """Whether there is a ``cleaned`` folder with trajectory files at the usual depth."""
+    """Tell whether there is a ``cleaned`` folder with trajectory files at the usual depth."""
     root = find_root(path)
     return root is not None and next(_files(root), None) is not None
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
-    """Trajectories by benchmark, agent, experiment and task; unwanted ones are not opened.
+    """Yield trajectories by benchmark, agent, experiment and task; unwanted ones are not opened.
 
     ``path`` is the dataset's folder, its ``cleaned`` folder, or a folder in which the dataset lies
     as ``trajectories``. Runs marked as not valid are left out. Raises UserError if there is no
@@ -111,7 +111,7 @@ def _load(root: Path, want: Want) -> Loaded:
 
 
 def find_root(path: Path) -> Path | None:
-    """The dataset's folder: the one that holds ``cleaned``."""
+    """Find the dataset's folder: the one that holds ``cleaned``."""
     for candidate in (path, path / "trajectories"):
         if (candidate / "cleaned").is_dir():
             return candidate
@@ -119,8 +119,8 @@ def find_root(path: Path) -> Path | None:
 
 
 def sources(root: Path) -> Iterator[TrajectoryFile]:
-    """Every trajectory file once, in stable order. A task run in several experiments of the same
-    agent gets attempts 0, 1, ... in the order of the experiments' names."""
+    """Yield every trajectory file once, in stable order. A task run in several experiments of the
+    same agent gets attempts 0, 1, ... in the order of the experiments' names."""
     attempts = Counter[TrajectoryKey]()
     for file in _files(root):
         task_id = original_name(file.stem)
@@ -134,13 +134,13 @@ def sources(root: Path) -> Iterator[TrajectoryFile]:
 
 
 def original_name(stem: str) -> str:
-    """The name without the "(1)" of a duplicate download."""
+    """Return the name without the "(1)" of a duplicate download."""
     match = _DUPLICATE.fullmatch(stem)
     return match["original"] if match else stem
 
 
 def _is_first_copy(file: Path, task_id: str) -> bool:
-    """Whether a duplicate stands for an original that is not there."""
+    """Tell whether this is the first duplicate of an original that is missing."""
     if file.with_name(f"{task_id}.json").exists():
         return False
     copies = [f for f in file.parent.glob("*.json") if original_name(f.stem) == task_id]
@@ -148,7 +148,8 @@ def _is_first_copy(file: Path, task_id: str) -> bool:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Folder by folder, so that the first file comes without listing the whole dataset."""
+    """Yield the files folder by folder, so that the first one comes without listing the whole
+    dataset."""
 
     def folders(parents: Iterator[Path]) -> Iterator[Path]:
         for parent in parents:
@@ -160,7 +161,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def read_file(source: TrajectoryFile, screenshots: Screenshots) -> Trajectory | Unreadable | None:
-    """One trajectory; None if it is marked as not valid."""
+    """Read one trajectory; None if it is marked as not valid."""
     try:
         file = _decode(source.path, screenshots.data)
         if file.valid is False:

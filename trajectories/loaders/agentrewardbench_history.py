@@ -17,7 +17,7 @@ _REASONING = ". Reasoning: "
 
 
 def parse_history(text: str) -> list[tuple[str | None, str | None]]:
-    """(action, reasoning) of every step, in order; the word None is read as None.
+    """Parse (action, reasoning) of every step, in order; the word None is read as None.
 
     Raises ValueError if the text holds no history.
     """

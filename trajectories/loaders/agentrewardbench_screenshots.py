@@ -32,8 +32,11 @@ class Screenshots:
     def find(
         self, paths: Iterable[str | None], benchmark: str, agent: str, task_id: str
     ) -> tuple[list[ImageRef | None], list[str]]:
-        """A reference for the path of each step, None where the file names none, and sentences
-        about those that are not there or not read: their references hold the same as a problem."""
+        """Find the screenshot of each step.
+
+        Returns a reference per path, None where the file names none, and sentences about those that
+        are missing or not read: their references hold the same as a problem.
+        """
         folder = self.root / "screenshots" / _name(benchmark) / _name(agent) / _name(task_id)
         refs = list[ImageRef | None]()
         missing = dict[str, list[int]]()
@@ -67,7 +70,8 @@ class Screenshots:
         return None, problem
 
     def _candidates(self, path: str, folder: Path) -> Iterator[str]:
-        """As the file says, seen from the dataset's folder; then by name where it belongs."""
+        """Yield the path as the file says, seen from the dataset's folder; then by name where it
+        belongs."""
         if "\0" in path:
             return
         yield os.path.join(self.root, path.removeprefix("trajectories/"))  # noqa: PTH118
@@ -75,17 +79,17 @@ class Screenshots:
 
 
 def _name(part: str) -> str:
-    """A single harmless path segment."""
+    """Reduce to a single harmless path segment."""
     return PurePosixPath(part.replace("\0", "")).name or "_"
 
 
 def _shown(path: str | None) -> str:
-    """A path out of a file, in a sentence."""
+    """Shorten a path out of a file, for a sentence."""
     return (path or "").encode("utf-8", "replace").decode()[-200:]
 
 
 def _steps(indices: list[int]) -> str:
-    """``0``, or ``0, 1, 2`` with the middle of a long list left out."""
+    """List indices as ``0``, or ``0, 1, 2`` with the middle of a long list left out."""
     if len(indices) <= 4:
         return ", ".join(map(str, indices))
     return f"{indices[0]}, {indices[1]}, ..., {indices[-1]} ({len(indices)} steps)"

@@ -58,7 +58,7 @@ class _Candidate(NamedTuple):
 
 
 def detect(path: Path) -> bool:
-    """Whether the folder holds (or is) ``judgments`` with a WebJudge judge in it.
+    """Tell whether the folder holds (or is) ``judgments`` with a WebJudge judge in it.
 
     Below a folder of another name its first files must be judgments: results that are published
     beside the judgments lie as deep below the folder of both.
@@ -74,7 +74,7 @@ def detect(path: Path) -> bool:
 
 
 def is_judgment(file: Path, data: DataFolder) -> bool:
-    """Whether a JSON file has a name in it that the benchmark's judgments alone have."""
+    """Tell whether a JSON file has a field that only the benchmark's judgments have."""
     try:
         with data.open(file) as stream:
             found = stream.read(_END_BYTES)
@@ -88,7 +88,7 @@ def is_judgment(file: Path, data: DataFolder) -> bool:
 def load(
     path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
 ) -> Iterator[Trajectory | Unreadable]:
-    """Every distinct trajectory in the order (benchmark, agent, task id), one file in memory.
+    """Yield every distinct trajectory in the order (benchmark, agent, task id), one file in memory.
 
     Raises UserError if the folder holds no such judgments.
     """
@@ -133,7 +133,8 @@ def _load(
 def _read(
     key: TrajectoryKey, candidates: list[_Candidate], data: DataFolder
 ) -> Trajectory | Unreadable | None:
-    """The first readable candidate's trajectory, the others held against it. None: not valid."""
+    """Read the first readable candidate's trajectory and compare the others with it. None: not
+    valid."""
     chosen: Trajectory | None = None
     failures: list[str] = []
     warnings: list[str] = []
@@ -196,7 +197,8 @@ def _trajectory(key: TrajectoryKey, candidate: _Candidate, data: DataFolder) -> 
 
 
 def _warnings(trajectory: Trajectory) -> list[str]:
-    """A run of n steps lists n actions and a last observation; one that crashed only n."""
+    """Describe a mismatch: a run of n steps lists n actions and a last observation; a crashed one
+    only n."""
     told = trajectory.telemetry.get("n_steps")
     if told is None or len(trajectory.steps) - told in (0, 1):
         return []

@@ -56,14 +56,14 @@ MAX_STEPS = 10_000
 
 
 def detect(path: Path) -> bool:
-    """Whether the folder is an experiment, holds one, or is a study."""
+    """Tell whether the folder is an experiment, holds one, or is a study."""
     return holds_experiment(path)
 
 
 def load(
     path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
 ) -> Iterator[Trajectory | Unreadable]:
-    """The experiment, or every one below the folder, in the order of their keys.
+    """Yield the experiment, or every one below the folder, in the order of their keys.
 
     Raises UserError if there is none.
     """
@@ -119,7 +119,7 @@ def _arguments(source: TrajectorySource, warnings: list[str]) -> object:
 
 
 def _step_info(source: TrajectorySource, path: Path) -> object:
-    """The content of a step's pickle. Raises Damaged."""
+    """Read the content of a step's pickle. Raises Damaged."""
     try:
         return read_pickle(path, folder=source.data)
     except BadPickle as error:
@@ -135,7 +135,7 @@ def _summary(source: TrajectorySource, warnings: list[str]) -> ExperimentSummary
 
 
 def _step_files(folder: Path) -> list[tuple[int, Path]]:
-    """The steps by number. Raises Damaged."""
+    """List the steps by number. Raises Damaged."""
     found = step_files(folder)
     numbers = {number for number, _ in found}
     lost = next((number for number in range(len(found)) if number not in numbers), None)
@@ -149,7 +149,7 @@ def _step_files(folder: Path) -> list[tuple[int, Path]]:
 def _steps(
     source: TrajectorySource, files: list[tuple[int, Path]], warnings: list[str]
 ) -> tuple[tuple[Step, ...], str | None]:
-    """The steps, one file decoded at a time, and the run's answer."""
+    """Decode the steps, one file at a time, and the run's answer."""
     steps, messages = [], None
     has_shots = any(source.path.glob("screenshot_step_*"))
     for index, (step_number, path) in enumerate(files):
@@ -178,7 +178,8 @@ def _observation(
     *,
     named: bool,
 ) -> Observation:
-    """``named``: the run kept screenshots, so that one of a page that was seen is not missing."""
+    """Convert an observation; ``named``: the run kept screenshots, so that one of a page that was
+    seen is not missing."""
     return Observation(
         url=_url(observation),
         axtree=text(observation.get("axtree_txt")),
@@ -204,7 +205,7 @@ def _screenshot(
 
 
 def _answer(messages: object) -> str | None:
-    """The agent's last message after the user's; the greeting before it is no answer."""
+    """Return the agent's last message after the user's; the greeting before it is no answer."""
     answer, asked = None, False
     for message in messages if isinstance(messages, list | tuple) else ():
         fields = mapping(message)

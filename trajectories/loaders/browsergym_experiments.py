@@ -45,12 +45,12 @@ class Experiment(NamedTuple):
 
 
 def is_experiment(folder: Path) -> bool:
-    """Whether the folder holds one of the files that every experiment begins with."""
+    """Tell whether the folder holds one of the files that every experiment begins with."""
     return any((folder / name).is_file() for name in _MARKS)
 
 
 def holds_experiment(path: Path) -> bool:
-    """Whether the folder is an experiment, holds one, or is a study with one further down."""
+    """Tell whether the folder is an experiment, holds one, or is a study with one further down."""
     if not path.is_dir():
         return False
     levels = _DETECTED_LEVELS if (path / _STUDY).is_file() else 1
@@ -58,7 +58,7 @@ def holds_experiment(path: Path) -> bool:
 
 
 def find_experiments(data: DataFolder) -> list[Experiment]:
-    """Every experiment in the order of their folders' names, that is of their dates.
+    """Find every experiment in the order of their folders' names, that is of their dates.
 
     Raises UserError if there is none.
     """
@@ -79,7 +79,7 @@ def find_experiments(data: DataFolder) -> list[Experiment]:
 
 
 def told_apart(experiments: Iterable[Experiment]) -> list[Experiment]:
-    """The same, with ``agent-model`` for an agent's name where it stands for several models."""
+    """Append the model to an agent's name (``agent-model``) where it stands for several models."""
     experiments = list(experiments)
     models: defaultdict[str, set[str]] = defaultdict(set)
     for item in experiments:
@@ -92,19 +92,19 @@ def told_apart(experiments: Iterable[Experiment]) -> list[Experiment]:
 
 
 def arguments(data: DataFolder, folder: Path) -> object:
-    """The content of ``exp_args.pkl``. Raises BadPickle, OSError."""
+    """Read the content of ``exp_args.pkl``. Raises BadPickle, OSError."""
     return read_pickle(folder / ARGUMENTS, folder=data)
 
 
 def step_files(folder: Path) -> list[tuple[int, Path]]:
-    """(number, file) of the steps in the order of their numbers, not of their names."""
+    """List (number, file) of the steps in the order of their numbers, not of their names."""
     return sorted(
         (int(match[1]), path) for path in folder.iterdir() if (match := _STEP.fullmatch(path.name))
     )
 
 
 def model_of(agent_args: object) -> str | None:
-    """The model's name: among the agent's arguments, or in those of its model."""
+    """Return the model's name: among the agent's arguments, or in those of its model."""
     found = mapping(agent_args)
     for holder in (
         found,
@@ -142,7 +142,7 @@ def _with_model(item: Experiment) -> str:
 
 
 def _folders(path: Path, levels: int = _LEVELS) -> Iterator[Path]:
-    """The path itself if it is an experiment, else those below it, at most ``levels`` deep.
+    """Yield the path itself if it is an experiment, else those below it, at most ``levels`` deep.
 
     A link to an experiment elsewhere counts (whoever reads it says that it leads out); one to a
     place inside does not: what it shows is found there.

@@ -47,7 +47,7 @@ class Goals:
         self._told: dict[Path, Goal | None] = {}
 
     def of(self, folder: Path, error: str | None, warnings: list[str]) -> Goal:
-        """The goal of an experiment, whose run ended with ``error``.
+        """Return the goal of an experiment, whose run ended with ``error``.
 
         Raises Damaged if it has none and none of another run's can stand for it.
         """
@@ -66,7 +66,7 @@ class Goals:
         return found
 
     def _own(self, folder: Path, warnings: list[str]) -> Goal | None:
-        """What the experiment's files say. Raises Damaged."""
+        """Read the goal in the experiment's own files. Raises Damaged."""
         goal_object = self._pickle(folder / _GOAL)
         first = step_files(folder)[:1] if not _texts(goal_object) else []
         observed = mapping(self._pickle(first[0][1])).get("obs") if first else None
@@ -83,7 +83,7 @@ class Goals:
             raise Damaged(f"{path.name}: {reason(error)}") from None
 
     def _lender(self, item: Experiment) -> Path | None:
-        """The folder of another run of the task whose goal must be the same."""
+        """Find the folder of another run of the task whose goal must be the same."""
         others = [other for other in self._by_task[item.task] if self._known(other) is not None]
         same = [o for o in others if o.seed is not None and o.seed == item.seed]
         if same or not others:
@@ -104,7 +104,7 @@ class Goals:
 def read_goal(
     goal_object: object, first: Mapping[object, object], warnings: list[str]
 ) -> tuple[str | None, tuple[ImageRef, ...]]:
-    """Text and images of ``goal_object``, or of the first observation where that is missing.
+    """Read text and images of ``goal_object``, or of the first observation where that is missing.
 
     Images are read from base64 data URLs; nothing is fetched, and others leave a warning and a
     reference that holds the problem.

@@ -41,8 +41,8 @@ def read_all(
     read: Callable[[TrajectorySource], Trajectory | None],
     want: Callable[[TrajectoryKey], bool],
 ) -> Iterator[Trajectory | Unreadable]:
-    """Every wanted trajectory, one at a time; what ``read`` finds Damaged becomes Unreadable.
-    None from ``read`` leaves the trajectory out."""
+    """Yield every wanted trajectory, one at a time; Damaged from ``read`` becomes Unreadable. None
+    from ``read`` leaves the trajectory out."""
     for source in sources:
         if not want(source.key):
             continue
@@ -57,13 +57,14 @@ def read_all(
 
 
 def reason(error: Exception) -> str:
-    """One line that says why a file cannot be read."""
+    """Say in one line why a file cannot be read."""
     line = readable(" ".join(str(error).split()))
     return line[:500] or type(error).__name__
 
 
 def decode(data: DataFolder, path: Path, kind: type[T], *, max_bytes: int = MAX_JSON_BYTES) -> T:
-    """The fields of ``kind`` out of a JSON file of the data, the rest skipped. Raises Damaged."""
+    """Decode the fields of ``kind`` in a JSON file of the data, skipping the rest. Raises
+    Damaged."""
     try:
         decoder: msgspec.json.Decoder[T] = _decoder(cast(Any, kind))
         return python_json.decode(data.read(path, max_bytes), decoder)
@@ -81,24 +82,25 @@ def _decoder(kind: Any) -> Any:
 
 
 def text(value: object) -> str | None:
-    """Text that can be written as UTF-8 (pages hold lone surrogates); None if blank or no text."""
+    """Return text that can be written as UTF-8 (pages hold lone surrogates); None if blank or no
+    text."""
     if not isinstance(value, str) or not value.strip():
         return None
     return readable(value)
 
 
 def readable(value: str) -> str:
-    """The text with a mark in place of every lone surrogate."""
+    """Put a mark in place of every lone surrogate."""
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def name_of(folder: Path) -> str:
-    """A folder's name as text, also where it is given as ``.`` or is not UTF-8."""
+    """Return a folder's name as text, also where it is given as ``.`` or is not UTF-8."""
     return readable(folder.resolve().name)
 
 
 def numbers(values: Mapping[str, object]) -> dict[str, float]:
-    """The finite numbers among ``values``, booleans left out."""
+    """Return the finite numbers among ``values``, booleans left out."""
     return {
         name: float(value)
         for name, value in values.items()
@@ -110,7 +112,7 @@ def numbers(values: Mapping[str, object]) -> dict[str, float]:
 
 
 def subfolders(path: Path, is_one: Callable[[Path], bool], kind: str, what: str) -> list[Path]:
-    """``path`` itself if it is one of the folders sought, else those directly inside, by name.
+    """List ``path`` itself if it is one of the folders sought, else those directly inside, by name.
 
     Raises UserError if there is none.
     """
@@ -128,14 +130,14 @@ def subfolders(path: Path, is_one: Callable[[Path], bool], kind: str, what: str)
 
 
 def any_subfolder(path: Path, is_one: Callable[[Path], bool]) -> bool:
-    """Whether ``subfolders`` would find one."""
+    """Tell whether ``subfolders`` would find one."""
     if not path.is_dir():
         return False
     return is_one(path) or any(child.is_dir() and is_one(child) for child in path.iterdir())
 
 
 def number_attempts(sources: Iterable[TrajectorySource]) -> list[TrajectorySource]:
-    """Runs of the same agent on the same task numbered from 0 in the order given; sorted by key."""
+    """Count the runs of the same agent on the same task from 0 in the order given; sort by key."""
     seen: Counter[TrajectoryKey] = Counter()
     numbered = []
     for source in sources:
@@ -148,7 +150,7 @@ def number_attempts(sources: Iterable[TrajectorySource]) -> list[TrajectorySourc
 def screenshot(
     path: Path, data: DataFolder, warnings: list[str], *, named: bool = True
 ) -> ImageRef | None:
-    """A reference to an image file of the data, not decoded.
+    """Make a reference to an image file of the data, not decoded.
 
     With a sentence added to ``warnings``, a reference that holds only the problem if it is missing,
     empty, no file, a git-LFS pointer, or leads out of the data folder. None for a missing file that

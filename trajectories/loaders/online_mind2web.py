@@ -60,14 +60,14 @@ class _Result(msgspec.Struct):
 
 
 def detect(path: Path) -> bool:
-    """Whether the folder is a submitted task or holds one."""
+    """Tell whether the folder is a submitted task or holds one."""
     return any_subfolder(path, _is_task)
 
 
 def load(
     path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
 ) -> Iterator[Trajectory | Unreadable]:
-    """The task folder, or every one directly inside, in the order of their keys.
+    """Yield the task folder, or every one directly inside, in the order of their keys.
 
     Raises UserError if there is none.
     """
@@ -81,7 +81,8 @@ def _is_task(folder: Path) -> bool:
 
 
 def _source(data: DataFolder, folder: Path) -> TrajectorySource:
-    """The key by ``result.json``; by the folder's name where that cannot be read."""
+    """Make the source with the key by ``result.json``, or by the folder's name where that cannot be
+    read."""
     try:
         raw = text(decode(data, folder / _RESULT, _Id).task_id) or name_of(folder)
     except Damaged:
@@ -129,7 +130,8 @@ def _read(source: TrajectorySource) -> Trajectory:
 def _screenshots(
     source: TrajectorySource, last: int, warnings: list[str]
 ) -> dict[int, ImageRef | None]:
-    """The screenshots by number, those beyond ``last`` left out; what is amiss, in warnings."""
+    """Find the screenshots by number, without those beyond ``last``; problems go to
+    ``warnings``."""
     files = {
         int(match[1]): path
         for path in (source.path / "trajectory").iterdir()

@@ -23,7 +23,8 @@ class ExperimentSummary(NamedTuple):
 
 
 def read_summary(info: Mapping[str, object]) -> ExperimentSummary:
-    """The parts of ``summary_info`` that a trajectory keeps; values of a wrong type are None."""
+    """Read the parts of ``summary_info`` that a trajectory keeps; values of a wrong type are
+    None."""
     error = text(info.get("err_msg"))
     terminated, truncated = info.get("terminated"), info.get("truncated")
     return ExperimentSummary(

@@ -14,7 +14,7 @@ _START = b'{"format":'
 
 
 def detect(path: Path) -> bool:
-    """Whether the folder holds the file, or the file begins as ours do."""
+    """Tell whether the folder holds the file, or the file begins as ours do."""
     file = store.find_file(path)
     if file is None or path.is_dir():
         return file is not None
@@ -23,5 +23,5 @@ def detect(path: Path) -> bool:
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
-    """See ``trajectories.store.read``."""
+    """Read the folder, see ``trajectories.store.read``."""
     return store.read(path, want)

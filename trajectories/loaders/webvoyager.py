@@ -47,14 +47,14 @@ class _Message(msgspec.Struct):
 
 
 def detect(path: Path) -> bool:
-    """Whether the folder is a task folder or holds one."""
+    """Tell whether the folder is a task folder or holds one."""
     return any_subfolder(path, _is_task)
 
 
 def load(
     path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
 ) -> Iterator[Trajectory | Unreadable]:
-    """The task folder, or every one directly inside, in the order of their keys.
+    """Yield the task folder, or every one directly inside, in the order of their keys.
 
     Raises UserError if there is none.
     """
@@ -107,7 +107,7 @@ def _text(message: _Message) -> str:
 
 
 def _goal(opening: str) -> tuple[str, str | None]:
-    """What the first user turn asks for, and the page it starts on."""
+    """Return the task of the first user turn, and the page it starts on."""
     _, found, rest = opening.partition(_OPENING)
     start = _START.search(rest)
     goal = rest[: start.start()].strip() if start else rest.partition(_OBSERVATION)[0].strip()
@@ -117,8 +117,8 @@ def _goal(opening: str) -> tuple[str, str | None]:
 
 
 def _seen(messages: list[_Message]) -> list[bool]:
-    """Whether each turn of the assistant was shown a screenshot: its picture stands in the user's
-    turn before it, or the words that took the picture's place."""
+    """Tell for each turn of the assistant whether it was shown a screenshot: the user's turn before
+    it holds the picture, or the words that took its place."""
     seen, shown = [], False
     for message in messages:
         if message.role == "assistant":

@@ -102,7 +102,8 @@ def resolve_global(module: object, name: object) -> Global:
 
 
 def reduce_call(target: object, arguments: object) -> PickledObject:
-    """What REDUCE, OBJ and INST leave behind, which really would call ``target``."""
+    """Build the object that REDUCE, OBJ or INST would make by calling ``target``; nothing is
+    called."""
     if not isinstance(target, Global):
         raise UnsafePickle("it calls an object")
     name = str(target)
@@ -125,7 +126,7 @@ def new_object(target: object, arguments: object) -> PickledObject:
 
 
 def mapping(value: object) -> Mapping[object, object]:
-    """The attributes of a record, or the entries of a dictionary; empty for anything else.
+    """Return the attributes of a record, or the entries of a dictionary; empty for anything else.
 
     State is as ``object.__reduce_ex__`` writes it: a dictionary, or (dictionary, slots).
     """
@@ -145,7 +146,7 @@ _FORMATS |= {"u4": "I", "u8": "Q", "f4": "f", "f8": "d"}
 
 
 def number(value: object) -> float | None:
-    """A number, or the first one of a numpy array or scalar; None for anything else."""
+    """Return a number, or the first one of a numpy array or scalar; None for anything else."""
     if isinstance(value, int | float):
         return value
     if not isinstance(value, PickledObject):

@@ -40,7 +40,7 @@ MAX_OPCODES = 5_000_000
 def read_pickle(
     path: Path, *, max_bytes: int = MAX_BYTES, folder: DataFolder | None = None
 ) -> object:
-    """The content of a pickle file, gzipped if its name ends in ``.gz``, as data.
+    """Read the content of a pickle file, gzipped if its name ends in ``.gz``, as data.
 
     Raises BadPickle (damaged, outside of ``folder``, larger than ``max_bytes`` as it stands or
     decompressed), UnsafePickle, OSError.
@@ -59,7 +59,8 @@ def read_pickle(
 
 
 def loads(data: bytes, *, max_opcodes: int = MAX_OPCODES) -> object:
-    """The object that a pickle describes, as dict, list, tuple, scalars, Global and Record.
+    """Decode the object that a pickle describes, as dict, list, tuple, scalars, Global and
+    PickledObject.
 
     Raises BadPickle, UnsafePickle.
     """
@@ -103,13 +104,13 @@ class _Machine:
             raise UnsafePickle(f"it wants code of the reader's to run (opcode {name})")
 
     def since_mark(self) -> list[object]:
-        """What was pushed since the last mark, taken off the stack."""
+        """Take the objects since the last mark off the stack."""
         top = self.stack
         self.stack = self.outer.pop()
         return top
 
     def take(self, count: int) -> list[object]:
-        """The last ``count`` objects, taken off the stack."""
+        """Take the last ``count`` objects off the stack."""
         if len(self.stack) < count:
             raise BadPickle("it is damaged (stack underflow)")
         top = self.stack[len(self.stack) - count :]

@@ -6,5 +6,6 @@ from pathlib import Path
 
 
 def sample_path() -> Path:
-    """The folder of the sample: trajectories, images, ``labels.jsonl`` and ``facts.jsonl``."""
+    """Return the folder of the sample: trajectories, images, ``labels.jsonl`` and
+    ``facts.jsonl``."""
     return Path(__file__).parent

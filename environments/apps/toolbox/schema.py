@@ -172,7 +172,7 @@ def _things(rng: _Rng, held: Value, count: int) -> _Rows:
 
 
 def _inputs(rng: _Rng, tool: str) -> str:
-    """Inputs as a saved job keeps them."""
+    """Draw inputs as a saved job keeps them."""
     match tool:
         case "loan":
             rate = int(rng.choice(_RATES))
@@ -188,7 +188,7 @@ def _inputs(rng: _Rng, tool: str) -> str:
 
 
 def _jobs(rng: _Rng, count: int) -> _Rows:
-    """Some for every tool, made on days of their own."""
+    """Draw jobs for every tool, each made on a day of its own."""
     days = (rng.choice(300, count, replace=False) + 1).tolist()
     rows: _Rows = []
     for n, name in enumerate(_some(rng, _JOBS, count)):

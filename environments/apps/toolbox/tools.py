@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
 
 
 def read(written: str) -> dict[str, str]:
-    """Stored inputs as a form would send them."""
+    """Parse stored inputs into what a form would send."""
     return dict(pair.split("=", 1) for pair in written.split("; ") if "=" in pair)
 
 

@@ -38,5 +38,5 @@ def _calls(number: int) -> str:
 
 
 def _clock(seconds: float) -> str:
-    """The time of day, so many seconds from now."""
+    """Return the time of day, so many seconds from now."""
     return f"{datetime.now() + timedelta(seconds=seconds):%H:%M:%S}"
