@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SEED ?= 0
 MINUTES ?= 10
 
-.PHONY: judge test fuzz bench clean
+.PHONY: judge test fuzz bench docs clean
 
 judge: $(VENV)/.run
 	$(BIN)/python -m eval.judge --judge heuristic --data sample
@@ -20,6 +20,9 @@ fuzz: $(VENV)/.test
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks.judge_throughput
 	$(BIN)/python -m benchmarks.load
+
+docs: $(VENV)/.test
+	$(BIN)/python -m mkdocs build --strict
 
 $(VENV)/.run: requirements.txt
 	$(PYTHON) -m venv $(VENV)

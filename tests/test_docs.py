@@ -1,0 +1,123 @@
+"""The documentation builds without a warning and without a network; its examples run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import trajudge
+from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
+PYTHON = re.compile(r"^```python\n(.*?)^```$", flags=re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built documentation."""
+    if not all(map(find_spec, ("mkdocs", "material", "mkdocstrings"))):
+        pytest.skip("mkdocs-material and mkdocstrings are not installed")
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    command = ["mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_every_public_name_is_in_the_reference(site: Path) -> None:
+    page = (site / "reference" / "index.html").read_text(encoding="utf-8")
+    for name in trajudge.__all__:
+        assert re.search(rf"doc-heading\">\s*trajudge\.{name}\s", page), name
+
+
+def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
+    loaded = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"(?:https?:)?//[^\"]+")
+    for page in site.rglob("*.html"):
+        assert not loaded.search(page.read_text(encoding="utf-8")), page
+
+
+@pytest.mark.browser
+def test_no_page_scrolls_sideways(site: Path, chromium: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    pages = sorted(site.rglob("index.html"))
+    assert len(pages) >= 15
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for width in (390, 1280):
+            tab = browser.new_page(viewport={"width": width, "height": 900})
+            for page in pages:
+                tab.goto(page.as_uri())
+                assert tab.evaluate("document.documentElement.scrollWidth") <= width, page
+        browser.close()
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_the_judge_of_the_guide_runs_and_is_tested_as_it_says() -> None:
+    blocks = PYTHON.findall((ROOT / "docs" / "guides" / "judge.md").read_text(encoding="utf-8"))
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "judge.md", "exec"), names)
+    assert "judgments" in names
+
+
+@pytest.mark.parametrize("guide", ["loader", "adapter"])
+def test_the_code_of_the_guides_does_what_it_says(guide: str, tmp_path: Path) -> None:
+    [block] = PYTHON.findall((ROOT / "docs" / "guides" / f"{guide}.md").read_text(encoding="utf-8"))
+    names: dict[str, object] = {"__name__": guide}
+    exec(compile(block, f"{guide}.md", "exec"), names)
+    if guide == "loader":
+        (tmp_path / "episodes.txt").write_text("t1\tBuy tea\tbought\n")
+        detect, load = names["detect"], names["load"]
+        assert callable(detect)
+        assert callable(load)
+        assert detect(tmp_path)
+        [run] = load(tmp_path, lambda key: True)
+        assert (run.goal, run.answer) == ("Buy tea", "bought")
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_the_python_of_the_quickstart_runs() -> None:
+    text = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
+    exec(compile(PYTHON.findall(text)[0], "quickstart.md", "exec"), {})
+
+
+def test_the_notebooks_are_committed_without_outputs_and_the_first_is_short() -> None:
+    assert len(NOTEBOOKS) == 3
+    for notebook in NOTEBOOKS:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        assert not any(cell.get("outputs") for cell in cells), notebook
+    cells = json.loads(NOTEBOOKS[0].read_text(encoding="utf-8"))["cells"]
+    code = "".join("".join(c["source"]) + "\n" for c in cells if c["cell_type"] == "code")
+    assert sum(bool(line.strip()) for line in code.splitlines()) <= 10
+
+
+@pytest.mark.usefixtures("own_folder")
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_in_a_kernel(
+    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel has a running event loop."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for file in (ROOT / "examples").iterdir():
+        shutil.copy(file, tmp_path)
+    content = nbformat.read(notebook, as_version=4)
+    resources = {"metadata": {"path": str(tmp_path)}}
+    client = nbclient.NotebookClient(content, timeout=200, resources=resources)
+    client.execute()
+    shown = [output for cell in content.cells for output in cell.get("outputs", ())]
+    assert any("text/html" in output.get("data", ()) for output in shown)
+    if notebook.stem.startswith("1"):
+        assert any("image/png" in output.get("data", ()) for output in shown)

@@ -1,0 +1,161 @@
+"""Every command of the README is understood as written, and those that can run here do."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
+from tests.llm_server import LlmServer
+from trajudge.eval.cli import main as trajudge
+from trajudge.eval.judge import main as judge
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.M | re.S)
+COMMANDS = [
+    line.split("  #")[0].strip()
+    for language, block in BLOCKS
+    if not language
+    for line in block.splitlines()
+    if not line.startswith("export ")
+]
+MODELS = [command for command in COMMANDS if command.startswith("python -m eval.judge")]
+PRICES = '[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n'
+# What argparse says of a command that is not spelled as it is written there.
+_MISUNDERSTOOD = re.compile(
+    r"unrecognized arguments|invalid choice|are required|expected (one|at least)|no command|"
+    r"is an old|was renamed|deprecated"
+)
+
+
+def run(command: str) -> int:
+    words = shlex.split(command)
+    words = [
+        path
+        for word in words
+        for path in (sorted(map(str, Path().glob(word))) if "*" in word else [word])
+    ]
+    if words[:3] == ["python", "-m", "eval.judge"]:
+        return judge(words[3:])
+    assert words[0] == "trajudge", command
+    try:
+        return trajudge(words[1:])
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else 1
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    assert len(README.splitlines()) <= 150
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_there_are_commands_to_check() -> None:
+    assert len(MODELS) >= 6
+    assert len(COMMANDS) >= 30
+
+
+@pytest.mark.usefixtures("own_folder")
+@pytest.mark.parametrize("command", MODELS)
+def test_a_model_judges_as_written(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the servers are ours: the providers' addresses are taken from the environment."""
+    with LlmServer() as server:
+        for provider in ("OPENAI", "ANTHROPIC"):
+            monkeypatch.setenv(f"{provider}_API_KEY", "a-key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url + "/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        words = command.replace("http://127.0.0.1:8000", server.url) + " --limit 4"
+        if "openrouter/" in command:
+            if find_spec("litellm") is None:
+                pytest.skip("the extra litellm is not installed")
+            words += " --dry-run"
+        if "--max-cost" in words:  # another endpoint's prices are not known
+            Path("prices.toml").write_text(PRICES)
+            words += " --prices prices.toml"
+        elif "--dry-run" not in words:
+            words += " --yes"
+        if "aer-c" in words:  # the server's one reply suits the simplified judge
+            words += " --max-failures 8"
+        assert run(words) == 0
+        if "--dry-run" not in words:
+            assert server.stats.requests
+
+
+@pytest.fixture
+def runs(own_folder: None) -> None:  # noqa: F811
+    """Two runs of the sample in ``runs/``."""
+    for name in ("heuristic", "rule-based"):
+        assert judge(["--judge", name, "--data", "sample", "--out", f"runs/{name}"]) == 0
+
+
+@pytest.mark.usefixtures("runs")
+def test_runs_are_scored_and_a_judge_is_chosen_as_written() -> None:
+    scoring = [c for c in COMMANDS if c.startswith(("trajudge score runs", "trajudge select"))]
+    assert len(scoring) == 3
+    for command in scoring:
+        if "--calibration" not in command:  # of judges that give scores
+            assert run(command) in (0, 1), command
+    assert list(Path("selections").glob("*/decision.json"))
+
+
+@pytest.mark.real_data
+@pytest.mark.usefixtures("own_folder")
+def test_the_published_files_are_read_as_written(real_data: Path) -> None:
+    for name in ("test.raw.json", "webarena-verified.json"):
+        shutil.copy(real_data / "webarena" / name, name)
+    folder = real_data / "agentrewardbench"
+    for file in ("annotations.csv", "splits.csv"):
+        shutil.copy(folder / file, file)
+    started = ("trajudge score --judgments", "trajudge audit", "trajudge rules lint")
+    real = (*started, "trajudge rules blind ", "trajudge run agreement")
+    commands = [command for command in COMMANDS if command.startswith(real)]
+    assert len(commands) == len(real)
+    for command in commands:
+        assert run(command.replace("DIR", str(folder / "judgments"))) == 0, command
+
+
+@pytest.mark.usefixtures("own_folder")
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in MODELS])
+def test_every_command_is_spelled_as_the_parser_has_it(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In an empty folder a command fails for what it lacks, never for how it is written."""
+    if command.startswith(("trajudge env generate", "trajudge env prism")):
+        # These need no input: a wrong last word ends them once everything else was understood.
+        command += " --no-such-option"
+        assert run(command) == 2
+        shown = capsys.readouterr().err
+        assert "unrecognized arguments: --no-such-option" in shown
+        return
+    Path("attempts.csv").write_text("")
+    code = run(command)
+    shown = capsys.readouterr()
+    assert not _MISUNDERSTOOD.search(shown.err), shown.err
+    assert "Traceback" not in shown.err
+    assert code in (0, 1, 2)
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    python = [block for language, block in BLOCKS if language == "python"]
+    assert len(python) == 2
+    with LlmServer() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url + "/v1")
+        assert len([line for line in python[0].splitlines() if line]) <= 10
+        Path("prices.toml").write_text(PRICES)
+        code = python[0].replace("max_cost=5", "max_cost=5, prices='prices.toml'")
+        exec(compile(code, "README.md", "exec"), {})
+        Path("my_judge.py").write_text(python[1])
+        words = "--judge ./my_judge.py --model gpt-4o --data sample --limit 3".split()
+        assert judge([*words, "--yes", "--out", "mine"]) == 0
+        assert server.stats.requests
+    rows = [json.loads(line) for line in Path("mine/judgments.jsonl").read_text().splitlines()]
+    assert [row["status"] for row in rows] == ["ok"] * 3
