@@ -71,19 +71,21 @@ def test_the_judge_of_the_guide_runs_and_is_tested_as_it_says() -> None:
     assert "judgments" in names
 
 
-@pytest.mark.parametrize("guide", ["loader", "adapter"])
-def test_the_code_of_the_guides_does_what_it_says(guide: str, tmp_path: Path) -> None:
-    [block] = PYTHON.findall((ROOT / "docs" / "guides" / f"{guide}.md").read_text(encoding="utf-8"))
-    names: dict[str, object] = {"__name__": guide}
-    exec(compile(block, f"{guide}.md", "exec"), names)
-    if guide == "loader":
-        (tmp_path / "episodes.txt").write_text("t1\tBuy tea\tbought\n")
-        detect, load = names["detect"], names["load"]
-        assert callable(detect)
-        assert callable(load)
-        assert detect(tmp_path)
-        [run] = load(tmp_path, lambda key: True)
-        assert (run.goal, run.answer) == ("Buy tea", "bought")
+@pytest.mark.usefixtures("own_folder")
+def test_the_loader_and_the_adapter_of_the_guides_run_together() -> None:
+    for name in ("loader", "adapter"):
+        text = (ROOT / "docs" / "guides" / f"{name}.md").read_text(encoding="utf-8")
+        [code] = PYTHON.findall(text)
+        Path(f"my_{name}.py").write_text(code)
+    Path("data").mkdir()
+    Path("data/episodes.txt").write_text("t1\tBuy tea\tbought\n")
+    [run] = trajudge.load("./my_loader.py:data")
+    assert (run.key.task_id, run.goal, run.answer) == ("t1", "Buy tea", "bought")
+    [judgment] = trajudge.judge(
+        "./my_loader.py:data", model="m", adapter="./my_adapter.py", max_failures=1, yes=True
+    )
+    assert judgment.status == "unparsable"
+    assert judgment.calls[0].text.startswith("m was asked")
 
 
 @pytest.mark.usefixtures("own_folder")

@@ -136,9 +136,9 @@ def test_every_command_is_spelled_as_the_parser_has_it(
         return
     Path("attempts.csv").write_text("")
     code = run(command)
-    shown = capsys.readouterr()
-    assert not _MISUNDERSTOOD.search(shown.err), shown.err
-    assert "Traceback" not in shown.err
+    told = capsys.readouterr().err
+    assert not _MISUNDERSTOOD.search(told), told
+    assert "Traceback" not in told
     assert code in (0, 1, 2)
 
 
@@ -154,7 +154,16 @@ def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         code = python[0].replace("max_cost=5", "max_cost=5, prices='prices.toml'")
         exec(compile(code, "README.md", "exec"), {})
         Path("my_judge.py").write_text(python[1])
-        words = "--judge ./my_judge.py --model gpt-4o --data sample --limit 3".split()
+        words = [
+            "--judge",
+            "./my_judge.py",
+            "--model",
+            "gpt-4o",
+            "--data",
+            "sample",
+            "--limit",
+            "3",
+        ]
         assert judge([*words, "--yes", "--out", "mine"]) == 0
         assert server.stats.requests
     rows = [json.loads(line) for line in Path("mine/judgments.jsonl").read_text().splitlines()]
