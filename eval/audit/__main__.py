@@ -47,7 +47,6 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--task-tables", type=Path, metavar="DIR", help="folder with webarena.csv and the like")
     add("--templates", type=Path, metavar="FILE", help="WebArena's tasks, for their templates")
-    add("--seed", type=int, default=0, help="of the resampled tasks")
     add("--out", type=Path, default=Path("audit"), metavar="DIR", help="default: audit/")
     return made
 

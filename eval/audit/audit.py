@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.audit.cases import Case, find_cases, with_evidence
 from trajudge.eval.audit.errors import Verdicts, errors_by_facet
 from trajudge.eval.audit.facets import TABLES, read_facets
-from trajudge.eval.audit.ranking import Ranking, ranking
+from trajudge.eval.audit.ranking import AgentRanking, ranking
 from trajudge.eval.audit.report import Audit
 from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.data.inputs import open_recorded
@@ -45,14 +43,13 @@ def audit(config: AuditConfig) -> Audit:
     facets = read_facets(_task_folder(config), config.templates)
     opinions = _by_key(judges, without=config.evaluator)
     cases = find_cases(keys, expert, rule, opinions, source.rewards)
-    rng = np.random.default_rng(config.seed)
     evaluators = {rule_name: rule, **{name: _verdicts(js) for name, js in judges.items()}}
     return Audit(
         rule=rule_name,
         n=len(keys),
         without_verdict=sum(key not in rule for key in expert),
         errors=tuple(errors_by_facet(rule, expert, keys, facets)),
-        rankings=tuple(_rankings(evaluators, expert, rng)),
+        rankings=tuple(_rankings(evaluators, expert)),
         cases=tuple(_evidence(cases, _data(config.data, source))),
     )
 
@@ -115,10 +112,8 @@ def _task_folder(config: AuditConfig) -> Path | None:
     return None
 
 
-def _rankings(
-    evaluators: Mapping[str, Verdicts], expert: Verdicts, rng: np.random.Generator
-) -> list[Ranking]:
-    """Every evaluator on every benchmark, and overall where there are several."""
+def _rankings(evaluators: Mapping[str, Verdicts], expert: Verdicts) -> list[AgentRanking]:
+    """Rank by every evaluator on every benchmark, and overall where there are several."""
     found = []
     for name, verdicts in evaluators.items():
         keys = sorted((key for key in expert if key in verdicts), key=lambda key: key.order)
@@ -127,7 +122,7 @@ def _rankings(
         if len(benchmarks) > 1:
             groups[OVERALL] = keys
         for benchmark, members in groups.items():
-            found.append(ranking(benchmark, name, members, expert, verdicts, rng=rng))
+            found.append(ranking(benchmark, name, members, expert, verdicts))
     return found
 
 

@@ -18,7 +18,7 @@ from trajudge.trajectories.model import Record, TrajectoryKey
 Verdicts = Mapping[TrajectoryKey, bool]
 
 
-class Rate(Record):
+class ClusteredRate(Record):
     """``hits`` of ``trials`` with 95 % limits that are cluster-robust over tasks: None where there
     are not two tasks, as ``rate`` is without a trial. ``design_effect``: how many times larger the
     variance is than that of independent trajectories."""
@@ -39,15 +39,15 @@ class RuleErrors(Record):
     facet: str
     value: str
     n: int
-    precision: Rate
-    missed: Rate
-    passed_failures: Rate
+    precision: ClusteredRate
+    missed: ClusteredRate
+    passed_failures: ClusteredRate
 
 
-def rate(keys: Sequence[TrajectoryKey], hits: Verdicts) -> Rate:
-    """The share of ``keys`` whose value in ``hits`` is true, with its interval."""
+def rate(keys: Sequence[TrajectoryKey], hits: Verdicts) -> ClusteredRate:
+    """Compute the share of ``keys`` whose value in ``hits`` is true, with its interval."""
     if not keys:
-        return Rate(hits=0, trials=0)
+        return ClusteredRate(hits=0, trials=0)
     values = np.array([hits[key] for key in keys], dtype=float)
     found = rates_by_cluster(
         values, np.ones(()), [key.task_id for key in keys], [benchmark_of(key) for key in keys]
@@ -56,7 +56,7 @@ def rate(keys: Sequence[TrajectoryKey], hits: Verdicts) -> Rate:
         float(part[0]) for part in (found.interval.low, found.interval.high, found.design_effect)
     )
     known = not np.isnan(low)
-    return Rate(
+    return ClusteredRate(
         hits=int(values.sum()),
         trials=len(keys),
         rate=float(values.mean()),
@@ -69,7 +69,7 @@ def rate(keys: Sequence[TrajectoryKey], hits: Verdicts) -> Rate:
 def rule_errors(
     rule: Verdicts, expert: Verdicts, keys: Sequence[TrajectoryKey], *, facet: str, value: str
 ) -> RuleErrors:
-    """The rule against the expert on ``keys``, all of which have both verdicts."""
+    """Compare the rule with the expert on ``keys``, all of which have both verdicts."""
     passed = [key for key in keys if rule[key]]
     good = [key for key in keys if expert[key]]
     return RuleErrors(
@@ -85,7 +85,7 @@ def rule_errors(
 def errors_by_facet(
     rule: Verdicts, expert: Verdicts, keys: Sequence[TrajectoryKey], facets: TaskFacets
 ) -> list[RuleErrors]:
-    """All trajectories first, then every value of every facet."""
+    """Compare them on all trajectories, then on every value of every facet."""
     groups = {("all", "all"): list(keys), **group_by(list(keys), facets)}
     return [
         rule_errors(rule, expert, members, facet=facet, value=value)

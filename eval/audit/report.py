@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.eval.audit.cases import Case
-from trajudge.eval.audit.errors import Rate, RuleErrors
-from trajudge.eval.audit.ranking import Ranking
+from trajudge.eval.audit.errors import ClusteredRate, RuleErrors
+from trajudge.eval.audit.ranking import AgentRanking
 from trajudge.eval.reporting.rendering import Table
 from trajudge.trajectories.model import Record
 
@@ -23,7 +23,7 @@ class Audit(Record):
     n: int
     without_verdict: int
     errors: tuple[RuleErrors, ...]
-    rankings: tuple[Ranking, ...]
+    rankings: tuple[AgentRanking, ...]
     cases: tuple[Case, ...]
 
 
@@ -64,7 +64,7 @@ def _errors_row(found: RuleErrors) -> tuple[str, ...]:
     return (found.facet, value, str(found.n), *(_shown(rate) for rate in rates))
 
 
-def _ranking_rows(found: Ranking) -> list[tuple[str, ...]]:
+def _ranking_rows(found: AgentRanking) -> list[tuple[str, ...]]:
     benchmark = BENCHMARKS.get(found.benchmark, found.benchmark)
     return [
         (
@@ -79,7 +79,7 @@ def _ranking_rows(found: Ranking) -> list[tuple[str, ...]]:
     ]
 
 
-def _order(found: Ranking) -> str:
+def _order(found: AgentRanking) -> str:
     where = BENCHMARKS.get(found.benchmark, found.benchmark)
     tau = "undefined" if found.tau is None else f"{found.tau:.2f}"
     if found.low is not None and found.high is not None:
@@ -95,7 +95,7 @@ def _order(found: Ranking) -> str:
     )
 
 
-def _shown(rate: Rate) -> str:
+def _shown(rate: ClusteredRate) -> str:
     if rate.rate is None:
         return "–"
     limits = ""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
-
 from trajudge.trajectories.model import Record
 
 
@@ -26,5 +24,4 @@ class AuditConfig(Record):
     data: str | None = None
     task_tables: Path | None = None
     templates: Path | None = None
-    seed: int = Field(default=0, ge=0)
     out: Path = Path("audit")

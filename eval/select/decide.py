@@ -36,7 +36,7 @@ def decide(
     chosen = _best(findings, priced)
     nearest = _nearest(findings, tested) if chosen is None else None
     ends = {"chosen": chosen, "nearest": nearest}
-    tied = _tied(plan, evidence, tested, findings, **ends, priced=priced, rng=rng)
+    tied = _tied(plan, evidence, tested, findings, **ends, priced=priced)
     one = chosen if chosen is not None else nearest
     return Decision(
         plan=plan,
@@ -193,7 +193,6 @@ def _tied(
     chosen: int | None,
     nearest: int | None,
     priced: bool,
-    rng: np.random.Generator,
 ) -> list[int]:
     """Who cannot be told from the chosen candidate by its yield, or where none is chosen from the
     nearest by the rate under test."""
@@ -203,12 +202,12 @@ def _tied(
         clean = evidence.accepted & evidence.success[:, None]
         spent = spending(evidence, plan.prices if priced else None)
         ratio = Ratio(clean, spent)
-        return indistinguishable(evidence, ratio, chosen, others, rng=rng, alpha=alpha)
+        return indistinguishable(evidence, ratio, chosen, others, alpha=alpha)
     if nearest is None:
         return []
     others = [i for i in range(len(findings)) if tested.testable[i] and i != nearest]
     ratio = Ratio(*targeted(evidence, plan.target))
-    return indistinguishable(evidence, ratio, nearest, others, rng=rng, alpha=alpha)
+    return indistinguishable(evidence, ratio, nearest, others, alpha=alpha)
 
 
 def _notes(plan: Plan, evidence: Evidence, findings: list[Finding]) -> list[str]:

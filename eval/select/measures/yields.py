@@ -15,9 +15,8 @@ from trajudge.eval.select.measures.evidence import Evidence
 from trajudge.eval.select.plan import Prices
 from trajudge.eval.stats.interval import Bools, Floats
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
-from trajudge.eval.stats.judging.comparison import holm, paired_differences
-
-_RESAMPLES = 4000
+from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
+from trajudge.eval.stats.judging.comparison import holm
 
 
 def dollars(prices: Prices, judging: float | None, share: float) -> float | None:
@@ -45,30 +44,25 @@ class Ratio:
 
 
 def indistinguishable(
-    evidence: Evidence,
-    ratio: Ratio,
-    reference: int,
-    others: Sequence[int],
-    *,
-    rng: np.random.Generator,
-    alpha: float,
+    evidence: Evidence, ratio: Ratio, reference: int, others: Sequence[int], *, alpha: float
 ) -> list[int]:
-    """Which of ``others`` cannot be told from ``reference``: paired over the trajectories that
-    both judged, whole tasks resampled, Holm-corrected at ``alpha``. Where nothing can be compared,
+    """List the ``others`` that cannot be told from ``reference``: paired over the trajectories that
+    both judged, tasks as clusters, Holm-corrected at ``alpha``. Where nothing can be compared,
     nothing is told apart."""
-    p = []
-    for other in others:
-        pair = [reference, other]
-        both = evidence.judged[:, pair].all(axis=1)
-        if not both.any():
-            p.append(np.nan)
-            continue
-        table = np.concatenate([ratio.above[both][:, pair], ratio.below[both][:, pair]], axis=1)
-        clusters = sum_clusters(table, evidence.task[both], evidence.benchmark[both])
-        found = paired_differences(clusters, _ratios, [(0, 1)], rng, n_resamples=_RESAMPLES)
-        p.append(float(found.p_value[0]))
+    p = [_p_value(evidence, ratio, [reference, other]) for other in others]
     return [o for o, value in zip(others, holm(p), strict=True) if not value <= alpha]
 
 
-def _ratios(totals: Floats) -> Floats:
-    return np.asarray(totals[..., :2] / totals[..., 2:])
+def _p_value(evidence: Evidence, ratio: Ratio, pair: list[int]) -> float:
+    """Two-sided, of "both ratios are the same" (``clustered_differences``); ``nan`` where they
+    cannot be compared."""
+    both = evidence.judged[:, pair].all(axis=1)
+    if not both.any():
+        return np.nan
+    above, below = (np.asarray(part[both][:, pair], float) for part in (ratio.above, ratio.below))
+    # In the unit of the cheapest success a yield is a rate: at most 1 for each trajectory.
+    below /= below[above > 0].min(initial=np.inf) if (above > 0).any() else 1.0
+    table = np.concatenate([above, below], axis=1)
+    clusters = sum_clusters(table, evidence.task[both], evidence.benchmark[both])
+    hits, trials = clusters.sums.T[:2, None], clusters.sums.T[2:, None]
+    return float(clustered_differences(hits, trials, clusters.stratum_sizes).p_value[0])

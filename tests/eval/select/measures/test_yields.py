@@ -1,0 +1,53 @@
+"""Ties between candidates: the test of a difference errs as often as it says, and not more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trajudge.eval.select.measures.evidence import Evidence
+from trajudge.eval.select.measures.yields import Ratio, indistinguishable, spending
+from trajudge.eval.select.plan import Prices
+
+WORLDS = 500
+
+
+def world(rng: np.random.Generator, kept: tuple[float, float]) -> Evidence:
+    """60 tasks of 1 to 6 runs, whose runs succeed together; each candidate accepts its share of
+    the successes and a twentieth of the failures."""
+    task = np.repeat(np.arange(60), rng.integers(1, 7, 60))
+    success = rng.random(len(task)) < rng.beta(0.8, 1.2, 60)[task]
+    easy = rng.beta(2, 2, 60)[task] * 2
+    rates = np.where(success[:, None], np.minimum(easy[:, None] * kept, 1), 0.05)
+    accepted = rng.random(rates.shape) < rates
+    judged = np.ones_like(accepted)
+    names = np.where(task < 30, "webarena", "visualwebarena")
+    return Evidence(success, task, names, judged, accepted, prices=(0.02, 0.02))
+
+
+def told_apart(kept: tuple[float, float], prices: Prices | None) -> float:
+    """How often the first candidate is told from the second."""
+    apart = 0
+    for number in range(WORLDS):
+        made = world(np.random.default_rng([7, number]), kept)
+        ratio = Ratio(made.accepted & made.success[:, None], spending(made, prices))
+        apart += indistinguishable(made, ratio, 0, [1], alpha=0.05) == []
+    return apart / WORLDS
+
+
+@pytest.mark.parametrize("prices", [None, Prices(rollout=0.05, training=0.3)], ids=["run", "$"])
+def test_equal_yields_are_told_apart_in_one_sample_of_twenty_at_most(prices: Prices | None) -> None:
+    assert told_apart((0.5, 0.5), prices) <= 0.05 + 3 * (0.05 * 0.95 / WORLDS) ** 0.5
+
+
+def test_yields_that_differ_are_told_apart() -> None:
+    assert told_apart((0.65, 0.35), None) > 0.9
+
+
+def test_a_candidate_is_tied_with_its_double_and_where_nothing_is_accepted() -> None:
+    made = world(np.random.default_rng(0), (0.5, 0.5))
+    same = np.repeat(made.accepted[:, :1], 2, axis=1)
+    clean = same & made.success[:, None]
+    assert indistinguishable(made, Ratio(clean, np.ones(same.shape)), 0, [1], alpha=0.05) == [1]
+    none = np.zeros_like(same)
+    assert indistinguishable(made, Ratio(none, np.ones(same.shape)), 0, [1], alpha=0.05) == [1]
