@@ -11,8 +11,8 @@ import numpy as np
 from trajudge.environments.analysis.agent_pairs import selection_regret
 from trajudge.environments.analysis.outcomes import AXES, DIMENSIONS, Outcome, tree
 from trajudge.environments.model.case import Case
-from trajudge.eval.stats.intervals.binomial import wilson
 from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
+from trajudge.eval.stats.intervals.clustered_rates import clustered_limits
 from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap
 from trajudge.eval.stats.suites.sensitivity import mad_decomposition
 
@@ -27,10 +27,10 @@ def summary(agent: str, found: Sequence[Outcome], seed: int) -> dict[str, Any]:
     notes = list(suite.notes)
     known = [outcome.success for outcome in found if outcome.success is not None]
     if len(set(known)) == 1:
-        rate = wilson(sum(known), len(known))
+        low, high = _limits(found)
         notes.append(
-            f"{agent}: all runs ended alike, so the bootstrap has no width; Wilson's interval over "
-            f"its runs is [{percent(float(rate.low))}, {percent(float(rate.high))}] %"
+            f"{agent}: all runs ended alike, so the bootstrap has no width; Wilson's interval with "
+            f"scenarios as clusters is [{percent(low)}, {percent(high)}] %"
         )
     return {
         "agent": agent,
@@ -51,6 +51,18 @@ def _share(value: float) -> float | None:
     return None if np.isnan(value) else float(np.clip(value, 0, 1))
 
 
+def _limits(found: Sequence[Outcome]) -> tuple[float | None, float | None]:
+    """Compute the 95 % limits of the share of successes: runs of a scenario are a cluster of its
+    application; None where there are not two scenarios."""
+    known = [outcome for outcome in found if outcome.success is not None]
+    configs = [outcome.case.config for outcome in known]
+    return clustered_limits(
+        [bool(outcome.success) for outcome in known],
+        [config.scenario for config in configs],
+        [config.app for config in configs],
+    )
+
+
 def groups() -> dict[str, Callable[[Case], str]]:
     """Return what accuracy is broken down by: level, application, and each dimension of
     difficulty."""
@@ -67,19 +79,15 @@ def _grade(dimension: int, case: Case) -> str:
 
 
 def accuracy(found: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """Success in every group with Wilson's interval over runs."""
+    """Compute success in every group with Wilson's limits, scenarios as clusters."""
     rows = []
     for title, of in groups().items():
         for value in sorted({of(outcome.case) for outcome in found}):
-            known = [
-                outcome.success
-                for outcome in found
-                if of(outcome.case) == value and outcome.success is not None
-            ]
-            rate = wilson(sum(known), len(known))
-            bounds = {"low": float(rate.low), "high": float(rate.high)}
-            counts = {"runs": len(known), "success": float(rate.estimate)}
-            rows.append({"by": title, "value": value, **counts, **bounds})
+            mine = [outcome for outcome in found if of(outcome.case) == value]
+            known = [outcome.success for outcome in mine if outcome.success is not None]
+            low, high = _limits(mine)
+            counts = {"runs": len(known), "success": sum(known) / len(known) if known else None}
+            rows.append({"by": title, "value": value, **counts, "low": low, "high": high})
     return rows
 
 

@@ -14,7 +14,7 @@ from trajudge.environments.checks.variation import AXES, Axis, axis_neighbours
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.episode import play
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.eval.stats.intervals.binomial import wilson
+from trajudge.eval.stats.intervals.clustered_rates import clustered_limits
 
 CONDITIONS: dict[str, tuple[Axis, ...]] = {
     "same run": (),
@@ -57,20 +57,30 @@ def _job(case: Case, agent: str) -> Job:
 
 
 def summary(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
-    """Success by condition with Wilson's interval."""
+    """Compute success by condition with 95 % limits, scenarios as clusters within applications;
+    None where there are not two."""
     rows: list[dict[str, object]] = []
     for condition in CONDITIONS:
-        known = [o.success for o in outcomes if o.condition == condition and o.success is not None]
-        rate = wilson(sum(known), len(known))
-        low, high = float(rate.low), float(rate.high)
-        row = {"condition": condition, "n": len(known), "successes": sum(known)}
+        known = [o for o in outcomes if o.condition == condition and o.success is not None]
+        successes = [bool(o.success) for o in known]
+        apps = [o.case.split(".")[0] for o in known]
+        low, high = clustered_limits(successes, [_scenario(o) for o in known], apps)
+        row = {"condition": condition, "n": len(known), "successes": sum(successes)}
         rows.append({**row, "low": low, "high": high})
     return rows
+
+
+def _scenario(outcome: Outcome) -> str:
+    """Return application and scenario: what stands before the six axes in a case's id."""
+    return outcome.case.rsplit(".", 6)[0]
 
 
 def table(rows: Sequence[dict[str, object]]) -> Table:
     table = Table("what differs", "runs", "success", "95 % interval", title="Blind replay")
     for row in rows:
-        interval = f"[{100 * float(str(row['low'])):.1f}, {100 * float(str(row['high'])):.1f}] %"
+        interval = "–"
+        if row["low"] is not None:
+            low, high = float(str(row["low"])), float(str(row["high"]))
+            interval = f"[{100 * low:.1f}, {100 * high:.1f}] %"
         table.add_row(str(row["condition"]), str(row["n"]), str(row["successes"]), interval)
     return table

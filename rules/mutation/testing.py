@@ -67,7 +67,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """How often a rule was wrong about variants of one kind.
 
     ``trials`` are variants that it decided, ``undecided`` those it called unknown; ``low`` and
-    ``high`` are Wilson's 95 % limits, None without a trial.
+    ``high`` are Wilson's 95 % limits, the variants of one run as a cluster; None below two runs.
     """
 
     mutator: str
@@ -202,18 +202,18 @@ def _identical(one: Any, other: Any) -> bool:
 
 
 def _rate(mutator: str, expected: Expected, trials: Sequence[_Trial]) -> Rate:
-    from trajudge.eval.stats.intervals.binomial import wilson_pair  # noqa: PLC0415 - slow to import
+    from trajudge.eval.stats.intervals.clustered_rates import clustered_limits  # noqa: PLC0415 - slow to import
 
     ours = [trial for trial in trials if trial.expected == expected]
-    undecided = sum(trial.outcome is Outcome.UNKNOWN for trial in ours)
-    wrong = sum(trial.wrong for trial in ours)
-    low, high = wilson_pair(wrong, len(ours) - undecided)
+    decided = [trial for trial in ours if trial.outcome is not Outcome.UNKNOWN]
+    wrong = [trial.wrong for trial in decided]
+    low, high = clustered_limits(wrong, [trial.case for trial in decided])
     return Rate(
         mutator=mutator,
         expected=expected,
-        wrong=wrong,
-        trials=len(ours) - undecided,
-        undecided=undecided,
+        wrong=sum(wrong),
+        trials=len(decided),
+        undecided=len(ours) - len(decided),
         low=low,
         high=high,
     )

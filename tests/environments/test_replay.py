@@ -26,13 +26,20 @@ def test_a_replay_works_where_nothing_differs_and_only_there(recorder: Recorder)
     assert found["theme"] is False
 
 
-def test_the_summary_has_wilsons_interval() -> None:
-    outcomes = [Outcome("a", "same run", True), Outcome("a", "all", False)]
-    outcomes += [Outcome("b", "same run", True), Outcome("b", "all", None)]
-    rows = {row["condition"]: row for row in summary(outcomes)}
-    assert (rows["same run"]["n"], rows["same run"]["successes"]) == (2, 2)
-    assert rows["same run"]["low"] == pytest.approx(0.342, abs=0.001)
-    assert (rows["all"]["n"], rows["all"]["successes"]) == (1, 0)
+def test_the_summary_takes_scenarios_as_clusters() -> None:
+    cases = [f"shop.{name}.i{n}.p0.t0.u0.n0.s0" for name in "abcdef" for n in range(4)]
+    alike = [Outcome(case, "same run", case < "shop.d") for case in cases]
+    mixed = [Outcome(case, "all", ".i0." in case or ".i1." in case) for case in cases]
+    rows = {
+        row["condition"]: row for row in summary([*alike, *mixed, Outcome(cases[0], "same", True)])
+    }
+    assert all(
+        (rows[name]["n"], rows[name]["successes"]) == (24, 12) for name in ("same run", "all")
+    )
+    # Where the runs of a scenario end alike, 24 runs tell as much as six.
+    low, high = (float(str(rows[name]["low"])) for name in ("same run", "all"))
+    assert low < 0.15 < 0.25 < high
+    assert (rows["same"]["n"], rows["same"]["low"]) == (1, None)
 
 
 @pytest.mark.browser

@@ -25,14 +25,6 @@ def wilson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) ->
     return _interval(p, low, high, confidence)
 
 
-def wilson_pair(successes: int, trials: int) -> tuple[float | None, float | None]:
-    """Wilson's 95 % limits of one proportion as numbers; None without a trial."""
-    if trials == 0:
-        return None, None
-    limits = wilson(successes, trials)
-    return float(limits.low), float(limits.high)
-
-
 def wilson_limits(rate: Floats, trials: Floats, quantile: ArrayLike) -> tuple[Floats, Floats]:
     """Ends of the score interval of ``rate`` over ``trials`` of any number, whole or effective, at
     a two-sided ``quantile``; all of broadcastable shape."""

@@ -9,7 +9,9 @@ design effect (Kish 1965), for n; and Student's quantile for the normal one, as 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -74,6 +76,19 @@ def rates_by_cluster(
     clusters = sum_clusters(np.concatenate([*columns], axis=1), cluster, stratum)
     h, n = np.split(clusters.sums.T, 2)
     return clustered_rates(h, n, clusters.stratum_sizes, confidence)
+
+
+def clustered_limits(
+    hits: Sequence[bool], cluster: Sequence[Hashable], stratum: Sequence[str] | None = None
+) -> tuple[float | None, float | None]:
+    """Compute the 95 % limits of the share of ``hits`` as numbers; None below two clusters."""
+    if len(set(zip(stratum or repeat(""), cluster, strict=False))) < 2:
+        return None, None
+    number = {name: place for place, name in enumerate(dict.fromkeys(cluster))}
+    found = rates_by_cluster(
+        np.array(hits, dtype=float), 1.0, [number[name] for name in cluster], stratum
+    ).interval
+    return float(found.low[0]), float(found.high[0])
 
 
 def between_clusters(values: Floats, stratum_sizes: Ints, other: Floats | None = None) -> Floats:

@@ -13,8 +13,8 @@ from trajudge.rules.verified.runs.results import TaskResult, premature
 
 
 class Macro(Struct, frozen=True, kw_only=True):
-    """Success of ``runs`` runs: their share, with Wilson's 95 % limits as if runs were independent,
-    and the mean over templates with its 95 % t-interval.
+    """Success of ``runs`` runs: their share, with Wilson's 95 % limits that take templates as
+    clusters (None for fewer than two), and the mean over templates with its 95 % t-interval.
 
     A template is what one site has of it (paper, section 4.4 and appendix H: its 191 templates are
     the pairs of the 190 ids and the sites); ``half_width`` is None for fewer than two.
@@ -95,7 +95,7 @@ def _by_count(counter: Counter[str]) -> dict[str, int]:
 
 def macro(results: Iterable[TaskResult]) -> Macro:
     """The rates of some runs; None where there is nothing to divide by."""
-    from trajudge.eval.stats.intervals.binomial import wilson_pair  # noqa: PLC0415 - slow to import
+    from trajudge.eval.stats.intervals.clustered_rates import clustered_limits  # noqa: PLC0415 - slow to import
     from trajudge.eval.stats.suites.template_macro import t_half_width  # noqa: PLC0415
 
     listed = list(results)
@@ -104,7 +104,10 @@ def macro(results: Iterable[TaskResult]) -> Macro:
         templates.setdefault((result.stratum, result.template), []).append(result.score)
     means = [fmean(scores) for scores in templates.values()]
     passed = sum(result.outcome is Outcome.PASS for result in listed)
-    low, high = wilson_pair(passed, len(listed))
+    low, high = clustered_limits(
+        [result.outcome is Outcome.PASS for result in listed],
+        [(result.stratum, result.template) for result in listed],
+    )
     return Macro(
         runs=len(listed),
         passed=passed,

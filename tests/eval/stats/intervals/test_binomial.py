@@ -37,12 +37,6 @@ def test_a_published_precision() -> None:
     assert percent == [69.8, 64.8, 74.4]
 
 
-def test_one_proportion_as_numbers() -> None:
-    interval = binomial.wilson(3, 10)
-    assert binomial.wilson_pair(3, 10) == (float(interval.low), float(interval.high))
-    assert binomial.wilson_pair(0, 0) == (None, None)
-
-
 @given(st.integers(1, 500), st.floats(0.5, 0.999), st.data())
 def test_every_interval_is_ordered_and_symmetric(
     trials: int, confidence: float, data: st.DataObject

@@ -8,6 +8,7 @@ import pytest
 from trajudge.eval.stats.intervals.clustered_agreement import clustered_agreement
 from trajudge.eval.stats.intervals.clustered_rates import (
     between_clusters,
+    clustered_limits,
     clustered_rates,
     rates_by_cluster,
 )
@@ -76,3 +77,16 @@ def test_kappa_is_bounded_where_the_tasks_bound_it() -> None:
         assert 0 < interval.low < interval.estimate < interval.high < 1
     few, _ = clustered_agreement(counts[:2], [2])
     assert np.isnan(few.low)
+
+
+def test_limits_as_numbers_know_who_succeeds_together() -> None:
+    hits = [True] * 12 + [False] * 12
+    alone = clustered_limits(hits, range(24))
+    together = clustered_limits(hits, [place // 6 for place in range(24)])
+    assert alone[0] == pytest.approx(rates_by_cluster(hits, 1.0, np.arange(24)).interval.low[0])
+    assert together[0] is not None
+    assert alone[0] is not None
+    assert together[0] < alone[0] - 0.1
+    assert clustered_limits([True, False], ["a", "a"]) == (None, None)
+    assert clustered_limits([True, False], ["a", "a"], ["x", "y"]) != (None, None)
+    assert clustered_limits([], []) == (None, None)
