@@ -2,8 +2,10 @@
 
 ``python -m benchmarks.token_estimates`` prints estimate / count; ``--fit`` writes the weights anew.
 Corpora: real trees and records (``TRAJUDGE_REAL_DATA``), the bundled sample, Python's source, and
-Debian's translations, manuals and licences; odd-numbered halves are never fitted on. The tables
-come from litellm's wheel. Nothing of the corpora enters the weights but sums over classes of bytes.
+Debian's translations, manuals and licences; odd-numbered halves are never fitted on. Beside the
+ratio of a whole corpus, at most 120 kB, stand the least and the largest of its parts of 20 kB. The
+tables come from litellm's wheel. Nothing of the corpora enters the weights but sums over classes of
+bytes.
 """
 
 from __future__ import annotations
@@ -39,11 +41,11 @@ from trajudge.trajectories.tokens import (
 
 LANGUAGES = (
     "ru uk bg el ar fa he hi mr ne bn ta te th zh_CN zh_TW ja ko de fr es pl cs tr vi fi hu ka hy "
-    "pt_BR it sv nl"
+    "pt_BR it sv nl da nb ro sk hr lt et ca id pt eo gl eu sl sr lv is be"
 )
 LONGEST, LEAST = 120_000, 20_000  # bytes of a corpus
 HEADROOM = 1.05
-_CHUNK = 3_000  # characters
+_CHUNK, _CHUNKS = 3_000, 120  # characters of a piece to fit on, pieces of a corpus
 
 
 def encodings() -> dict[str, Any]:
@@ -145,54 +147,94 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def fit(texts: dict[str, str], known: dict[str, Any]) -> None:
+def fit(known: dict[str, Any]) -> None:
     """Write the weights: non-negative least squares of the relative error, every corpus alike."""
-    from scipy.optimize import nnls
-
     table, kinds = byte_classes()
-    chunks = [
-        (name, text[place : place + _CHUNK])
-        for name, text in texts.items()
-        if name.endswith("0")
-        for place in range(0, len(text) - _CHUNK // 2, _CHUNK)
-    ]
-    pairs = np.array([_pairs(chunk, table, kinds) for _, chunk in chunks])
-    many = {name: sum(name == other for other, _ in chunks) for name, _ in chunks}
-    share = np.array([many[name] ** -0.5 for name, _ in chunks])
+    chunks: list[str] = []
+    shares: list[float] = []
+    for _, texts in _sources(LANGUAGES):
+        mine = _pieces("\n".join(texts[::2]))
+        chunks += mine
+        shares += [1 / max(len(mine), 1) ** 0.5] * len(mine)
+    pairs = np.array([_pairs(chunk, table, kinds) for chunk in chunks], dtype=np.float32)
     # What no text shows: most bytes of rare characters are a token of their own.
     ascii_kinds = np.array(
-        [bool(set(range(128)) & {b for b in range(256) if table[b] == k}) for k in range(kinds)]
+        [any(table[byte] == kind for byte in range(128)) for kind in range(kinds)]
     )
     prior = np.where(ascii_kinds[:, None] & ascii_kinds[None, :], 0.4, 0.8).ravel()
-    ridge = 3e-4
     written: dict[str, list[int]] = {}
     for name, encoding in known.items():
-        counts = np.array([len(encoding.encode_ordinary(chunk)) for _, chunk in chunks])
-        rows = np.vstack([pairs / counts[:, None] * share[:, None], np.eye(kinds**2) * ridge])
-        weights, _ = nnls(rows, np.r_[share * HEADROOM, prior * ridge], maxiter=40_000)
+        counts = np.array([len(encoding.encode_ordinary(chunk)) for chunk in chunks])
+        rows = pairs * (np.array(shares) / counts).astype(np.float32)[:, None]
+        weights = _least_squares(rows, np.array(shares) * HEADROOM, prior)
         written[name] = np.rint(weights * 1000).astype(int).tolist()
     WEIGHTS.write_bytes(orjson.dumps(written) + b"\n")
 
 
+def _least_squares(rows: Any, wanted: Any, prior: Any, ridge: float = 1e-3) -> Any:
+    """Find weights from 0 to 1 with ``rows @ weights`` near ``wanted``, near ``prior`` too."""
+    from scipy.optimize import minimize
+
+    scale = 1 / np.sqrt((rows**2).sum(axis=0) + ridge**2)
+    scaled = (rows * scale).astype(np.float32)
+
+    def loss(x: Any) -> tuple[float, Any]:
+        off = scaled @ x.astype(np.float32) - wanted.astype(np.float32)
+        drawn = (x * scale - prior) * ridge
+        slope = 2 * (scaled.T @ off).astype(float) + 2 * ridge * drawn * scale
+        return float((off.astype(float) ** 2).sum() + (drawn**2).sum()), slope
+
+    # No pair may cost more than a token: a rare one would, to make up for what lies beside it.
+    bounds = [(0, 1 / each) for each in scale]
+    options = {"maxiter": 1500, "maxfun": 3000, "maxcor": 30}
+    found = minimize(
+        loss, prior / scale, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return found.x * scale
+
+
+def _pieces(text: str) -> list[str]:
+    """At most ``_CHUNKS`` of ``_CHUNK`` characters, evenly spread."""
+    places = range(0, len(text) - _CHUNK + 1, _CHUNK)
+    step = max(1.0, len(places) / _CHUNKS)
+    chosen = (places[int(number * step)] for number in range(int(len(places) / step)))
+    return [text[place : place + _CHUNK] for place in chosen]
+
+
 def _pairs(text: str, table: bytes, kinds: int) -> Any:
-    classes = np.frombuffer(text.encode().translate(table), np.uint8).astype(np.int64)
+    encoded = text.encode("utf-8", "surrogatepass")
+    classes = np.frombuffer(encoded.translate(table), np.uint8).astype(np.int64)
     return np.bincount(classes[:-1] * kinds + classes[1:], minlength=kinds**2)
 
 
 def measure(texts: dict[str, str], known: dict[str, Any]) -> None:
     """Print estimate / count, and the CPU time for 20 kB."""
-    sys.stdout.write(f"{'corpus':<24}" + "".join(f"{name:>10}" for name in known) + "\n")
+    head = "".join(f"{name:>10}{'its parts':>14}" for name in known)
+    sys.stdout.write(f"{'corpus':<24}{head}\n")
     for name, text in texts.items():
-        ratios = []
+        line = f"{name:<24}"
+        parts = [part.decode("utf-8", "ignore") for part in _cut(text.encode())]
         for encoding, encoder in known.items():
-            with counting_for(cast(Encoding, encoding)):
-                ratios.append(count_tokens(text) / len(encoder.encode_ordinary(text)))
-        sys.stdout.write(f"{name:<24}" + "".join(f"{ratio:>10.3f}" for ratio in ratios) + "\n")
+            whole, *found = (ratio(each, encoding, encoder) for each in (text, *parts))
+            line += f"{whole:>10.3f}  {min(found):>5.3f}–{max(found):>5.3f}"
+        sys.stdout.write(line + "\n")
     page = next(iter(texts.values()))[:20_000]
     tree = texts.get("sample trees 0", page)[:20_000]
     for name, text in (("a tree", tree), ("another script", page)):
         seconds = min(_seconds(text) for _ in range(50))
         sys.stdout.write(f"CPU for 20,000 characters of {name}: {seconds * 1e6:.0f} µs\n")
+
+
+def ratio(text: str, encoding: str, encoder: Any) -> float:
+    """Estimate over count."""
+    with counting_for(cast(Encoding, encoding)):
+        return count_tokens(text) / len(encoder.encode_ordinary(text))
+
+
+def _cut(encoded: bytes) -> list[bytes]:
+    return [
+        encoded[at : at + LEAST] for at in range(0, max(len(encoded) - LEAST // 2, LEAST), LEAST)
+    ]
 
 
 def _seconds(text: str) -> float:
@@ -205,10 +247,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fit", action="store_true", help="write the weights anew")
     options = parser.parse_args()
-    known, texts = encodings(), corpora()
+    known = encodings()
     if options.fit:
-        fit(texts, known)
-    measure(texts, known)
+        fit(known)
+    measure(corpora(), known)
 
 
 if __name__ == "__main__":

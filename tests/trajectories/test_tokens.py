@@ -60,6 +60,10 @@ def test_fits_agrees_with_the_count(text: str, budget: int) -> None:
         "zh_CN 1",
         "ja 1",
         "ko 1",
+        "de 1",
+        "it 1",
+        "nl 1",
+        "eu 1",
     ],
 )
 def test_the_estimate_is_near_openais_own_tables(
@@ -74,7 +78,7 @@ def test_the_estimate_is_near_openais_own_tables(
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
-    return corpora("ru el ar hi zh_CN ja ko")
+    return corpora("ru el ar hi zh_CN ja ko de it nl eu")
 
 
 @pytest.fixture(scope="module")

@@ -95,7 +95,7 @@ def test_the_rungs_come_in_order() -> None:
     assert labels(small, Representation.AXTREE, 10**6)[:2] == ["full", "pruned"]
 
 
-@pytest.mark.parametrize(("budget", "rung"), [(40_000, "full"), (10_000, "pruned"), (6_000, "cut")])
+@pytest.mark.parametrize(("budget", "rung"), [(40_000, "full"), (7_500, "pruned"), (4_000, "cut")])
 def test_the_first_view_is_the_fullest_that_fits(budget: int, rung: str) -> None:
     trajectory = run([("u", "r", "a")] * 3, LINE * 900, LINE * 600)
     assert labels(trajectory, Representation.AXTREE, budget)[0] == rung
