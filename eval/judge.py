@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line asks for; the exit code (``trajectories.util.exits``)."""
+    """Run what the command line asks for; return the exit code (``trajectories.util.exits``)."""
     request = parse(sys.argv[1:] if arguments is None else arguments)
     from trajudge.eval.runs.grid import plan_runs, say_sources  # noqa: PLC0415 - --help needs none of these
 

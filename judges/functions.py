@@ -119,7 +119,7 @@ def _source(thing: FunctionType | type) -> str:
 
 
 def _compiled(code: CodeType | None) -> str:
-    """What stands for the source of a function that was typed in."""
+    """Return what stands for the source of a function that was typed in."""
     if code is None:
         return ""
     constants = [

@@ -29,7 +29,7 @@ def module_of(name: str) -> ModuleType | None:
 
 
 def describe(name: str, module: ModuleType) -> JudgeEntry:
-    """The entry of a user's judge. Raises UserError if the module holds none."""
+    """Describe a user's judge. Raises UserError if the module holds none."""
     if not callable(getattr(module, "judge", None)):
         raise UserError(
             f"--judge {name}: defines no judge: write  async def judge(trajectory, ask)  that "
@@ -49,7 +49,8 @@ def describe(name: str, module: ModuleType) -> JudgeEntry:
 
 
 def check_needs(name: str, declared: object) -> Needs:
-    """What a judge says that it needs. Raises UserError for what says nothing of the kind."""
+    """Return what a judge says that it needs. Raises UserError for what says nothing of the
+    kind."""
     if not isinstance(declared, Needs):
         raise UserError(
             f"--judge {name}: needs = {declared!r}: make it a trajectories.needs.Needs, for "

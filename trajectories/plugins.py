@@ -38,7 +38,7 @@ class Door(NamedTuple):
         return sorted({(point.name, point.dist.name if point.dist else "") for point in points})
 
     def knows(self, name: str) -> bool:
-        """Whether ``name`` is a Python file's or an entry point; imports neither."""
+        """Tell whether ``name`` is a Python file's or an entry point; imports neither."""
         return name.endswith(".py") or bool(metadata.entry_points(group=self.group, name=name))
 
     def module(self, name: str, importing: Importing | None = None) -> ModuleType | None:
@@ -53,7 +53,7 @@ class Door(NamedTuple):
         return None
 
     def _from_file(self, path: Path, importing: Importing) -> ModuleType:
-        """The module in a file, once for its content."""
+        """Return the module in a file, once for its content."""
         try:
             content = path.read_bytes()
         except OSError as error:

@@ -71,7 +71,7 @@ def _shown(value: object) -> object:
 
 
 def find_source(data: str | None, annotations: str | None) -> DataSource:
-    """The data and labels of a run, chosen where the user named none.
+    """Find the data and labels of a run; choose them where the user named none.
 
     Without ``data``: the copy of AgentRewardBench on this machine, else the bundled sample.
     Raises UserError for what cannot be opened.
@@ -100,7 +100,7 @@ def _has_splits(annotations: Iterable[Annotation]) -> bool:
 
 
 def open_spec(spec: str) -> str:
-    """What ``open_source`` takes for a DataSource's ``spec``: the sample lies where it is
+    """Return what ``open_source`` takes for a DataSource's ``spec``: the sample lies where it is
     installed. Raises UserError for trajectories that were in memory."""
     if spec.startswith(MEMORY):
         raise UserError(
@@ -115,8 +115,8 @@ def open_spec(spec: str) -> str:
 
 
 def open_recorded(spec: str) -> str:
-    """``open_spec`` of what a run's folder says of its data. Raises UserError where that names a
-    loader of the user's: code is run when the user names it, not when a folder does."""
+    """Open what a run's folder says of its data, as ``open_spec``. Raises UserError where that
+    names a loader of the user's: code is run when the user names it, not when a folder does."""
     if split_spec(spec):
         raise UserError(f"the run's data is {spec}: name its loader yourself, with --data {spec}")
     return open_spec(spec)
@@ -135,7 +135,7 @@ def _default_data() -> tuple[str, str]:
 
 
 def _labels_of(data: str) -> str | None:
-    """Where the labels of the data lie: beside it, in the installed package, or on the Hub."""
+    """Find the labels of the data: beside it, in the installed package, or on the Hub."""
     kind, path = parse_source(data)
     if path is not None:
         for folder in (path, *path.resolve().parents[:2]):

@@ -82,7 +82,7 @@ def _pairs(request: RunRequest) -> Iterator[tuple[str, str | None]]:
 
 
 def _for_one(request: RunRequest, judge: str, model: str | None) -> JudgeConfig:
-    """The settings of one cell: what only other judges of the grid take is left out."""
+    """Return the settings of one run: what only other judges of the grid take is left out."""
     entries = [find_judge(name) for name in request.judges]
     mine = find_judge(judge)
     mended: dict[str, object] = {"judge": judge, "model": model}
@@ -130,7 +130,7 @@ def _planned(
 
 
 def say_sources(runs: Sequence[PlannedRun]) -> None:
-    """What was chosen for the user, once."""
+    """Say what was chosen for the user, once."""
     for note in dict.fromkeys(
         planned.plan.source.note for planned in runs if planned.plan.source.note
     ):

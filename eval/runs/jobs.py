@@ -34,7 +34,8 @@ class LoadReport:
 def jobs_of(
     plan: RunPlan, samples: int, done: Collection[JobId], report: LoadReport, *, strict: bool
 ) -> Iterator[JudgmentJob]:
-    """Jobs in the order of the files; a trajectory is read only if something of it is missing.
+    """Yield jobs in the order of the files; a trajectory is read only if something of it is
+    missing.
 
     Raises UserError at the first trajectory that cannot be read if ``strict``.
     """
@@ -65,6 +66,6 @@ def jobs_of(
 
 
 def skipped(judge_id: str, key: TrajectoryKey, sample: int, item: Unreadable) -> Judgment:
-    """The judgment on a trajectory whose file could not be read."""
+    """Make the judgment on a trajectory whose file could not be read."""
     detail = f"{item.source}: {item.reason}"
     return Judgment(key=key, judge=judge_id, sample=sample, status=Status.SKIPPED, detail=detail)

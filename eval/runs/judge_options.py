@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def judge_options(config: JudgeConfig, model: ModelHandle | None) -> dict[str, Any]:
-    """The options for ``judges.registry.make_judge``; ``model`` None: the judge needs none.
+    """Return the options for ``judges.registry.make_judge``; ``model`` None: the judge needs none.
 
     What the command line leaves open is left to the judge. Raises UserError for what this judge
     cannot do, or cannot do with these models.
@@ -44,7 +44,7 @@ def judge_options(config: JudgeConfig, model: ModelHandle | None) -> dict[str, A
 def _composed(
     config: JudgeConfig, entry: JudgeEntry, model: ModelHandle | None, given: dict[str, Any]
 ) -> dict[str, Any]:
-    """An option that the composed judge does not take itself is its members'."""
+    """Give the members the options that the composed judge does not take itself."""
     own = entry.options_class.model_fields
     theirs = {name: value for name, value in given.items() if name not in own}
     nobodys = theirs.keys() - member_fields(config)
@@ -53,7 +53,7 @@ def _composed(
 
 
 def _given(config: JudgeConfig) -> dict[str, Any]:
-    """What the command line names."""
+    """Return what the command line names."""
     given: dict[str, Any] = dict(config.options)
     for name in ("representation", "prompts"):
         if getattr(config, name) is not None:

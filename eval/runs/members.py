@@ -16,7 +16,7 @@ MEMBER = "member "
 
 
 def named_members(config: JudgeConfig) -> list[tuple[str, str | None]]:
-    """(judge, model) of every member. Raises UserError for one that cannot be a member."""
+    """Return (judge, model) of every member. Raises UserError for one that cannot be a member."""
     if not config.members:
         raise UserError(
             f"--judge {config.judge} needs its members: --members NAME[:MODEL],NAME[:MODEL]"
@@ -34,8 +34,8 @@ def named_members(config: JudgeConfig) -> list[tuple[str, str | None]]:
 
 
 def models_of(config: JudgeConfig, models: Sequence[str]) -> Sequence[str | None]:
-    """With which models a composed judge is run: ``--model``, for members that name none; without
-    such a member, once."""
+    """Return the models that a composed judge is run with: ``--model``, for members that name none;
+    without such a member, once."""
     asking = [model for name, model in named_members(config) if find_judge(name).needs_model]
     if None not in asking:
         return [next(iter(asking), None)]
@@ -48,7 +48,7 @@ def models_of(config: JudgeConfig, models: Sequence[str]) -> Sequence[str | None
 
 
 def member_models(config: JudgeConfig) -> list[str]:
-    """The models beside ``--model`` that members ask."""
+    """Return the models beside ``--model`` that members ask."""
     if not find_judge(config.judge).composed:
         return []
     named = (model for _, model in named_members(config) if model)
@@ -56,6 +56,6 @@ def member_models(config: JudgeConfig) -> list[str]:
 
 
 def member_fields(config: JudgeConfig) -> set[str]:
-    """The options that any member takes."""
+    """Return the options that any member takes."""
     members = (name for name, _ in named_members(config))
     return {field for name in members for field in find_judge(name).options_class.model_fields}

@@ -116,7 +116,8 @@ class ModelHandle:
         return max(1, self.known.context - reserved)
 
     def reader(self, role: str) -> AuxiliaryModel:
-        """The model of that role as a judge's options name it; the judge's own by default."""
+        """Return the model of that role as a judge's options name it; the judge's own by
+        default."""
         handle = self.others.get(role, self)
         return AuxiliaryModel(
             model=None if handle is self else handle.model,
@@ -130,11 +131,11 @@ class ModelHandle:
         return {handle.model: handle for handle in (self, *self.others.values())}
 
     def price(self, model: str, usage: Usage) -> float | None:
-        """US dollars, None if the price is not known."""
+        """Return US dollars, None if the price is not known."""
         return self.handles[model].prices.cost(usage, model)
 
     def estimate(self, request: Request) -> Usage:
-        """The usage to expect of a request: its tokens by our count, an assumed reply."""
+        """Return the usage to expect of a request: its tokens by our count, an assumed reply."""
         with counting_for(encoding_of(request.model)):
             tokens = sum(MESSAGE_OVERHEAD + self._tokens(m.parts) for m in request.messages)
         return Usage(input=tokens, output=min(EXPECTED_OUTPUT, self.calls.max_tokens))
@@ -148,8 +149,8 @@ class ModelHandle:
         )
 
     def worst_case(self, request: Request) -> Usage:
-        """The most that a request can take: its prompt by our count and a margin (of a tokenizer
-        that is not public a wide one), and an answer as long as the request allows."""
+        """Return the most that a request can take: its prompt by our count and a margin (of a
+        tokenizer that is not public a wide one), and an answer as long as the request allows."""
         encoding = encoding_of(request.model)
         texts = [p.text for m in request.messages for p in m.parts if isinstance(p, Text)]
         pictures = (p for m in request.messages for p in m.parts if isinstance(p, Picture))
@@ -169,7 +170,7 @@ class ModelHandle:
         return Cache(cache_path(self.calls.cache))
 
     def open_engines(self, spent: float, payments: Payments | None = None) -> Engines:
-        """The engines of one session; ``spent`` dollars went to earlier ones, and ``payments``
+        """Open the engines of one session; ``spent`` dollars went to earlier ones, and ``payments``
         takes down what this one pays."""
         calls = self.calls
         budget = Budget(self.price, calls.max_cost, spent, payments)
@@ -184,7 +185,7 @@ class ModelHandle:
         )
 
     def ask(self, engines: Engines, sample: int, *, refresh: Container[str]) -> EngineClient:
-        """The ``ask`` of one judgment."""
+        """Make the ``ask`` of one judgment."""
         lines = [
             ModelRoute(engines[model], model, handle.parameters, handle.estimate, handle.worst_case)
             for model, handle in self.handles.items()
@@ -201,7 +202,7 @@ class ModelHandle:
         )
 
     def dry_ask(self, cache: Cache, sample: int) -> DryRunClient:
-        """An ``ask`` that only prices."""
+        """Make an ``ask`` that only prices."""
         lines = [
             DryRunRoute(handle.adapter.endpoint, model, handle.parameters, handle.estimate)
             for model, handle in self.handles.items()
@@ -219,7 +220,8 @@ class ModelHandle:
 
 
 def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
-    """From ``--model`` and the options beside it. Raises UserError for what cannot work."""
+    """Make the model of ``--model`` and the options beside it. Raises UserError for what cannot
+    work."""
     named = {role: getattr(config, f"{role}_model") for role in ROLES}
     others = {
         role: single_model(model, calls)
@@ -233,7 +235,7 @@ def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
 
 
 def single_model(named: str, calls: CallConfig) -> ModelHandle:
-    """One model, from the options of its calls. Raises UserError for what cannot work."""
+    """Make one model from the options of its calls. Raises UserError for what cannot work."""
     adapter, model = make_adapter(
         named,
         adapter="scripted" if calls.script and not calls.adapter else calls.adapter,
@@ -258,7 +260,7 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
 
 
 def cache_path(named: str | None) -> Path:
-    """``--cache``, ``TRAJUDGE_CACHE``, or a file in the user's cache folder."""
+    """Return ``--cache``, ``TRAJUDGE_CACHE``, or a file in the user's cache folder."""
     if named:
         return Path(named)
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")

@@ -33,7 +33,7 @@ files, 130 interrupted (everything kept: the same command goes on from there)
 
 
 def _failures(text: str) -> float | int:
-    """A count, or a share such as ``5%``."""
+    """Read a count, or a share such as ``5%``."""
     with suppress(ValueError):
         if text.endswith("%") and 0 <= (share := float(text[:-1])) <= 100:
             return share / 100
@@ -222,7 +222,7 @@ def parse(argv: Sequence[str]) -> RunRequest:
 
 
 def _request(options: argparse.Namespace) -> RunRequest:
-    """The typed settings of parsed options."""
+    """Return the typed settings of parsed options."""
     from trajudge.eval.runs.settings import (  # noqa: PLC0415 - --help needs none of these
         CallConfig,
         DataConfig,
@@ -254,7 +254,8 @@ def _config_of(argv: Sequence[str]) -> str | None:
 
 
 def _config_words(made: Parser, file: Path, argv: Sequence[str]) -> list[str]:
-    """The file's entries as command-line words, without those that the command line names."""
+    """Return the file's entries as command-line words, without those that the command line
+    names."""
     import yaml  # noqa: PLC0415 - only runs with a config file pay for it
 
     try:
@@ -280,7 +281,7 @@ def _config_words(made: Parser, file: Path, argv: Sequence[str]) -> list[str]:
 
 
 def _words(file: Path, option: str, value: Any, action: argparse.Action) -> list[str]:
-    """One entry of the config file as command-line words."""
+    """Return one entry of the config file as command-line words."""
     if value == "":
         return []
     if action.nargs == 0:
@@ -294,7 +295,7 @@ def _words(file: Path, option: str, value: Any, action: argparse.Action) -> list
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Combinations that no parser refuses by itself."""
+    """Check combinations that no parser refuses by itself."""
     if options.export and options.export[0] != "agentrewardbench":
         raise UserError(f"--export: no format {options.export[0]!r}: use agentrewardbench")
     if options.adapter:

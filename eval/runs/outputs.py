@@ -40,7 +40,7 @@ def write_results(
 
 
 def missing_policy(protocol: str) -> Missing:
-    """What a failed judgment counts as under the run's protocol."""
+    """Return what a failed judgment counts as under the run's protocol."""
     return "agentrewardbench" if protocol == "agentrewardbench" else "negative"
 
 

@@ -40,11 +40,11 @@ class RunPlan:
     folder: Path
 
     def with_keys(self, keys: Sequence[TrajectoryKey]) -> RunPlan:
-        """The same plan for some of its trajectories."""
+        """Return the same plan for some of its trajectories."""
         return replace(self, keys=tuple(keys))
 
     def below(self, folder: Path) -> RunPlan:
-        """The same plan, its run in a folder of its own below ``folder``."""
+        """Return the same plan, its run in a folder of its own below ``folder``."""
         return replace(self, folder=folder / default_folder(self.manifest).name)
 
     @property
@@ -109,7 +109,7 @@ def _split(asked: str | None, labels: Labels) -> str:
 def _keys(
     data: DataConfig, source: DataSource, labels: Labels, split: str, seed: int
 ) -> list[TrajectoryKey]:
-    """The selected keys, without reading a trajectory where its key is in its path."""
+    """Return the selected keys, without reading a trajectory where its key is in its path."""
     found: list[TrajectoryKey] = []
 
     def note(key: TrajectoryKey) -> bool:
@@ -141,7 +141,7 @@ def _asked(data: DataConfig) -> dict[str, Any]:
 
 
 def _trained_on(judge_id: str, judge: Judge, keys: Sequence[TrajectoryKey]) -> list[str]:
-    """The hashes of those of ``keys`` that the judge was trained on."""
+    """Return the hashes of those of ``keys`` that the judge was trained on."""
     hashes = training_hashes(judge)
     if hashes is None:
         sys.stderr.write(
@@ -160,7 +160,7 @@ def _card(judge: str) -> dict[str, Any]:
 
 
 def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of the judge with their values, those that were left open as well; an option
-    that is new since the first release only where it is not at its default."""
+    """Return all options of the judge with their values, those that were left open as well; an
+    option that is new since the first release only where it is not at its default."""
     kind = find_judge(judge).options_class
     return stable_dump(kind.model_validate(given))

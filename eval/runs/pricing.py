@@ -40,7 +40,7 @@ class CostEstimate(NamedTuple):
     cost: float | None
 
     def times(self, judgments: int) -> CostEstimate:
-        """The same for ``judgments`` of that kind; the usage stays that of the sample."""
+        """Return the same for ``judgments`` of that kind; the usage stays that of the sample."""
         factor = judgments / self.judgments if self.judgments else 0.0
         cost = None if self.cost is None else self.cost * factor
         return CostEstimate(
@@ -64,20 +64,21 @@ async def dry_run(runs: Sequence[PlannedRun]) -> int:
 
 
 def is_unlimited(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
-    """Whether the runs may cost what nobody has agreed to: they ask models, without a limit."""
+    """Tell whether the runs may cost what nobody has agreed to: they ask models, without a
+    limit."""
     agreed = request.yes or request.calls.max_cost is not None
     return not agreed and any(planned.model is not None for planned in runs)
 
 
 async def predict(runs: Sequence[PlannedRun]) -> float | None:
-    """The cost of all runs, extrapolated from a sample of each; None if a price is not known."""
+    """Extrapolate the cost of all runs from a sample of each; None if a price is not known."""
     asked: set[str] = set()
     return _total([await _price_sample(planned, asked) for planned in runs])
 
 
 async def _price_all(planned: PlannedRun, asked: set[str]) -> CostEstimate:
-    """``asked`` are the requests of the runs before, which the cache will answer; this run's are
-    added."""
+    """Price every judgment. ``asked`` are the requests of the runs before, which the cache will
+    answer; this run's are added."""
     if planned.model is None:
         return CostEstimate(len(planned.plan.keys), 0, 0, Usage(), 0.0)
     jobs = jobs_of(planned.plan, planned.run.samples, (), LoadReport(), strict=planned.data.strict)
@@ -85,7 +86,7 @@ async def _price_all(planned: PlannedRun, asked: set[str]) -> CostEstimate:
 
 
 async def _price_sample(planned: PlannedRun, asked: set[str]) -> CostEstimate:
-    """An extrapolation from at most ``SAMPLED`` trajectories, drawn with the run's seed."""
+    """Extrapolate from at most ``SAMPLED`` trajectories, drawn with the run's seed."""
     plan = planned.plan
     if planned.model is None:
         return await _price_all(planned, asked)
@@ -110,7 +111,7 @@ def _money(cost: float | None) -> str:
 def described(
     judge: str, found: CostEstimate, what: str = "judgments", *, model: str | None = None
 ) -> str:
-    """A prediction for people, under the name of what would ask; ``what`` it would make, by which
+    """Describe a prediction, under the name of what would ask; ``what`` it would make, by which
     ``model``."""
     known = model is None or encoding_of(model) is not None
     how = "estimated" if known else f"a guess: the tokenizer of {model} is not public"
@@ -146,7 +147,7 @@ async def _price(
 
 
 def priced(judged: int, calls: Sequence[Call], asked: set[str]) -> CostEstimate:
-    """What the calls of so many judgments come to; ``asked`` gains their requests."""
+    """Sum the calls of so many judgments; ``asked`` gains their requests."""
     new = {c.request: c for c in calls if not c.cached and c.request not in asked}
     asked.update(new)
     fresh = list(new.values())
@@ -157,7 +158,7 @@ def priced(judged: int, calls: Sequence[Call], asked: set[str]) -> CostEstimate:
 
 
 def confirm(cost: float | None) -> bool:
-    """Whether to go on with runs of that price: dear ones are asked about on a terminal.
+    """Ask whether to go on with runs of that price: dear ones are asked about on a terminal.
 
     Raises UserError where nobody can be asked.
     """

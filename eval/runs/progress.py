@@ -100,7 +100,8 @@ class RunProgress:
             self._console.print(self.line(), soft_wrap=True)
 
     def line(self) -> str:
-        """For example ``judged 40/120 (12 cached, 0 from before), none failed, $0.31, 9.8/s``."""
+        """Return for example ``judged 40/120 (12 cached, 0 from before), none failed, $0.31,
+        9.8/s``."""
         fresh = sum(self.statuses.values())
         done = fresh + self.earlier
         failed = [
@@ -125,7 +126,7 @@ class RunProgress:
 
 
 def in_notebook() -> bool:
-    """Whether this is the process of a notebook, whose cells show what is displayed."""
+    """Tell whether this is the process of a notebook, whose cells show what is displayed."""
     if "IPython" not in sys.modules:
         return False
     from IPython import get_ipython  # noqa: PLC0415 - an interactive shell has it

@@ -35,7 +35,7 @@ def select(
     benchmark_of: Callable[[TrajectoryKey], str],
     rng: np.random.Generator,
 ) -> list[TrajectoryKey]:
-    """The keys to judge, in the order in which they came, without repeats.
+    """Return the keys to judge, in the order in which they came, without repeats.
 
     ``splits`` maps (benchmark, task id) to dev or test. Raises UserError for a benchmark, agent
     or task that the data does not have, and if nothing is left.
@@ -67,7 +67,7 @@ def select(
 
 
 def _names(key: TrajectoryKey, benchmark_of: Callable[[TrajectoryKey], str]) -> set[str]:
-    """WorkArena++ is asked for by its own name, and is a part of workarena too."""
+    """Return the benchmark's names: WorkArena++ is a part of workarena too."""
     return {key.benchmark, benchmark_of(key)}
 
 
@@ -89,7 +89,8 @@ def _stratified(
     benchmark_of: Callable[[TrajectoryKey], str],
     rng: np.random.Generator,
 ) -> list[TrajectoryKey]:
-    """``limit`` keys, each stratum's share rounded by largest remainder, drawn without return."""
+    """Draw ``limit`` keys, each stratum's share rounded by largest remainder, drawn without
+    return."""
     strata: dict[tuple[str, str], list[int]] = {}
     for position, key in enumerate(keys):
         strata.setdefault((benchmark_of(key), key.agent), []).append(position)

@@ -167,7 +167,7 @@ class RunSession:
             )
 
     def _failed(self, judgments: list[Judgment]) -> bool:
-        """Whether more judgments failed than ``--max-failures`` allows."""
+        """Tell whether more judgments failed than ``--max-failures`` allows."""
         failed = sum(judgment.status is not Status.OK for judgment in judgments)
         allowed: float | int = self.planned.run.max_failures
         return failed > (allowed * self.total if isinstance(allowed, float) else allowed)
@@ -178,7 +178,7 @@ class RunSession:
         return FAILURES if self._failed(judgments) else DONE
 
     def _notes(self, judgments: list[Judgment]) -> Iterator[str]:
-        """Where the run is, and why it is not whole."""
+        """Say where the run is, and why it is not whole."""
         yield f"the run is in {self.plan.folder}"
         if self.stop.reason is not None:
             yield (
@@ -193,7 +193,7 @@ class RunSession:
             )
 
     def _warnings(self, judgments: list[Judgment]) -> Iterator[str]:
-        """What could not be read, file by file, and why judgments failed, once a status."""
+        """Say what could not be read, file by file, and why judgments failed, once per status."""
         named = dict.fromkeys(f"{i.source}: {i.reason}" for i in self.report.unreadable)
         yield from named
         yield from guesses(self.plan.manifest.windows)
@@ -214,7 +214,8 @@ _CULPRITS = {
 
 
 def to_refresh(earlier: Judgment | None) -> frozenset[str]:
-    """The requests that made an earlier judgment fail: they are asked again, the others are not.
+    """Return the requests that made an earlier judgment fail: they are asked again, the others are
+    not.
 
     Where the ledger does not tell which reply it was, all of them.
     """

@@ -103,7 +103,7 @@ class _Queue(Generic[J]):
         self._waiting = 0
 
     async def next(self) -> J | None:
-        """The next job, None at the end."""
+        """Return the next job, None at the end."""
         self._waiting += 1
         try:
             async with self._turn:
@@ -114,8 +114,8 @@ class _Queue(Generic[J]):
             self._waiting -= 1
 
     def _some(self, most: int) -> list[J]:
-        """As many as are waited for, or as can be read in a moment: the first is not kept waiting
-        for large files behind it."""
+        """Draw as many as are waited for, or as can be read in a moment: the first is not kept
+        waiting for large files behind it."""
         until = time.monotonic() + MOMENT
         some: list[J] = []
         for job in islice(self._jobs, most):
@@ -167,8 +167,8 @@ def _end() -> None:
 
 
 def run_interruptible(work: Coroutine[Any, Any, R]) -> R:
-    """Like ``asyncio.run``. Raises KeyboardInterrupt if the work was cancelled by a second
-    Ctrl-C."""
+    """Run the work as ``asyncio.run`` does. Raises KeyboardInterrupt if the work was cancelled by a
+    second Ctrl-C."""
     try:
         return asyncio.run(work)
     except asyncio.CancelledError:
@@ -177,7 +177,7 @@ def run_interruptible(work: Coroutine[Any, Any, R]) -> R:
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does (in the main thread: elsewhere no signal
+    """Let SIGTERM raise KeyboardInterrupt, as Ctrl-C does (in the main thread: elsewhere no signal
     arrives)."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -213,7 +213,8 @@ def _folders(runs: Runs) -> tuple[Path, ...]:
 
 
 def _frame(records: Iterable[Record]) -> DataFrame:
-    """A row per record, its parts side by side: ``precision_low`` is ``precision``'s ``low``."""
+    """Return a row per record, its parts side by side: ``precision_low`` is ``precision``'s
+    ``low``."""
     from pandas import json_normalize  # noqa: PLC0415 - slow to import
 
     rows: list[dict[str, Any]] = [record.model_dump(mode="json") for record in records]

@@ -177,8 +177,8 @@ def _given(
     max_cost: float | None,
     given: JudgeSettings,
 ) -> dict[str, Any]:
-    """The keywords that were given, as the settings records take them. Raises TypeError for an
-    unknown one, as Python does."""
+    """Return the keywords that were given, as the settings records take them. Raises TypeError for
+    an unknown one, as Python does."""
     check_keywords("judge", given, JudgeSettings.__annotations__)
     found: dict[str, Any] = {**given, "annotations": annotations, "max_cost": max_cost}
     found["out"] = None if out is None else Path(out)
@@ -252,7 +252,7 @@ def _check_cost(cost: float | None) -> list[str]:
 
 
 def _judgments(done: _Done) -> Judgments:
-    """What the run's folder holds now, with a warning for everything that weakens it."""
+    """Read what the run's folder holds now; warn of everything that weakens it."""
     for warning in done.warnings:
         warnings.warn(one_line(warning), stacklevel=3)
     return Judgments(read_run(done.folder), [done.folder])

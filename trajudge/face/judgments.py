@@ -190,7 +190,7 @@ def _row(judgment: Judgment) -> dict[str, object]:
 
 
 def _cells(judgment: Judgment) -> tuple[object, ...]:
-    """The cells of ``_HEAD``; a failed judgment shows why in place of its reasoning."""
+    """Return the cells of ``_HEAD``; a failed judgment shows why in place of its reasoning."""
     said = judgment.reasoning if judgment.status is Status.OK else judgment.detail
     shown = ["–" if one is None else one for one in (judgment.success, judgment.score)]
     return (judgment.judge, judgment.key, judgment.status.value, *shown, said[:200])
