@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not (options.yes or options.max_cost is not None):
         cost = asyncio.run(predict(tasks, handle)).cost
         if not confirm(cost):
-            sys.stderr.write("not started: nothing was asked\n")
+            sys.stderr.write("cancelled; no model calls were made\n")
             return INTERRUPTED
     return ask_and_score(tasks, handle, options.out or _folder(handle.model))
 

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return asyncio.run(dry_run(runs))
     if not _may_spend(request, runs):
-        sys.stderr.write("not started: nothing was asked\n")
+        sys.stderr.write("cancelled; no model calls were made\n")
         return INTERRUPTED
     from trajudge.eval.runs.workers import terminate_as_interrupt  # noqa: PLC0415
 

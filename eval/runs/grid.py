@@ -60,7 +60,7 @@ def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[Pla
     folders = [planned.plan.folder for planned in runs]
     for folder in folders:
         if folders.count(folder) > 1:
-            raise UserError(f"{folder}: two runs of this grid are the same: name each judge once")
+            raise UserError(f"duplicate run {folder}: name each judge, and each model, once")
     return runs
 
 
