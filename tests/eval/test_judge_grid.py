@@ -58,4 +58,4 @@ def test_an_option_goes_to_the_judges_of_a_grid_that_take_it(
 
 def test_the_same_run_twice_in_a_grid(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--judge", "heuristic", "--judge", "heuristic") == 2
-    assert "name each judge once" in capsys.readouterr().err
+    assert "duplicate run" in capsys.readouterr().err
