@@ -138,13 +138,11 @@ class AppState:
 
     def dump(self) -> Dump:
         """Return every table, its rows by key, both in stable order."""
-        return {
-            name: {
-                str(row[0]): dict(row)
-                for row in self.rows(f'SELECT * FROM "{name}" ORDER BY 1')  # noqa: S608
-            }
-            for name in sorted(self.tables)
-        }
+        dumped: dict[str, dict[str, Record]] = {}
+        for name, rows in self.cells(self.tables).items():
+            names = self.tables[name].names
+            dumped[name] = {str(row[0]): dict(zip(names, row, strict=True)) for row in rows}
+        return dumped
 
 
 def token(*parts: Any) -> str:

@@ -41,8 +41,9 @@ def run(model: SuiteModel, method: Method, experiments: int) -> Coverage:
 
 
 def test_every_rung_of_the_ladder_raises_coverage() -> None:
-    """160 experiments: tolerance of two and a half standard errors (10 points) a rung."""
-    low, middle, _ = (run(FIGURE_1B, nested(LADDER[name]), 160) for name in LADDER)
+    """160 experiments: tolerance of two and a half standard errors (10 points) a rung. The last
+    rung is ``test_the_full_hierarchy_covers_ninety_five_percent``."""
+    low, middle = (run(FIGURE_1B, nested(LADDER[name]), 160) for name in list(LADDER)[:2])
     assert low.coverage == pytest.approx(0.24, abs=0.10)
     assert middle.coverage == pytest.approx(0.57, abs=0.10)
     assert low.width == pytest.approx(0.013, abs=0.001)
@@ -56,6 +57,7 @@ def test_one_pooled_proportion_covers_a_third_of_the_time() -> None:
     assert found.width == pytest.approx(0.020, abs=0.001)
 
 
+@pytest.mark.slow
 def test_the_full_hierarchy_covers_ninety_five_percent() -> None:
     """400 experiments, standard error 1.1 points: 95 ± 2 %."""
     full = run(FIGURE_1B, nested(Levels()), 400)

@@ -20,7 +20,7 @@ from tests.llm_server import LlmServer
 from trajudge.judges.engine import Cache
 
 ROOT = Path(__file__).parents[2]
-KILLS = 20
+KILLS = 8  # ``benchmarks.kills`` makes a hundred
 JUDGMENTS = SAMPLE * 2
 
 
@@ -77,6 +77,7 @@ def wait_for(condition: int, server: LlmServer, process: subprocess.Popen[bytes]
         return
 
 
+@pytest.mark.slow
 def test_sigkill_at_any_moment(tmp_path: Path) -> None:
     rng = np.random.default_rng(20)
     with LlmServer(latency=0.05) as server:

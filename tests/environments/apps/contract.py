@@ -25,7 +25,7 @@ from trajudge.environments.model.page import Chart, Form, Link, Notice, Page
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import MENU, Site
 from trajudge.environments.model.spec import Answer, App, Bound, Choice, Scenario
-from trajudge.environments.model.state import AppState, Change, difference
+from trajudge.environments.model.state import AppState, Change, Dump, difference
 from trajudge.environments.verify.frame import report_changes
 
 ACTIONS = 50  # the most that an oracle may need
@@ -117,15 +117,39 @@ def _trial(app: App, scenario: Scenario, config: Config, state: AppState) -> Tri
 def _run(app: App, config: Config, moves: Sequence[PlanStep]) -> Run:
     """Walk from the start. Raises ControlNotFound, AssertionError where the site refuses."""
     state = open_state(app, config)
-    before = state.dump()
     walk = Walk(Site(app, state, ui(app, config.ui, config.seed), seal))
     walk.open(walk.site.ui.start, {})
     for move in moves:
         walk.do(move)
         notices = [b.text for b in walk.page.blocks if isinstance(b, Notice) and b.error]
         assert not notices, f"refused: {notices}"
-    changes = difference(before, state.dump())
-    return Run(walk, changes, state)
+    return Run(walk, _changes(app, config, state), state)
+
+
+def _changes(app: App, config: Config, state: AppState) -> list[Change]:
+    """What differs from the profile. Whole tables are compared as they come from the database, and
+    only those that differ row by row."""
+    before, now = _unchanged(app.id, config.profile, config.seed), state.cells(state.tables)
+    differing = [name for name, rows in now.items() if rows != before[name]]
+
+    def by_key(cells: Mapping[str, Sequence[tuple[str | int, ...]]]) -> Dump:
+        return {
+            name: {
+                str(row[0]): dict(zip(state.tables[name].names, row, strict=True))
+                for row in cells[name]
+            }
+            for name in differing
+        }
+
+    return difference(by_key(before), by_key(now))
+
+
+@lru_cache(maxsize=64)
+def _unchanged(app: str, profile: int, seed: int) -> dict[str, list[tuple[str | int, ...]]]:
+    state = open_state(load_app(app), Config(app=app, scenario="", profile=profile, seed=seed))
+    cells = state.cells(state.tables)
+    state.close()
+    return cells
 
 
 def _met(scenario: Scenario, bound: Bound, run: Run) -> None:

@@ -80,12 +80,11 @@ def test_few_labels_that_show_no_difference_show_no_equivalence_either() -> None
     assert refused == 20
 
 
-@pytest.mark.parametrize("apart", [0.1, 0.15])
-def test_rates_that_differ_by_the_margin_pass_at_most_as_often_as_alpha(apart: float) -> None:
+def test_rates_that_differ_by_the_margin_pass_at_most_as_often_as_alpha() -> None:
     passed = [
         found is not None and found <= 0.1
         for seed in range(120)
-        for made in [world({"a": 0.1, "b": 0.1 + apart}, n=400, seed=seed)]
+        for made in [world({"a": 0.1, "b": 0.1 + 0.1}, n=400, seed=seed)]
         for failed in [~made.success[:, None]]
         for found in [largest_difference(made, made.accepted, failed, 0.05)]
     ]
