@@ -37,12 +37,12 @@ from benchmarks.coverage_designs import (
     score_designs,
     synthetic_designs,
 )
-from trajudge.eval.reporting.rendering import Table, render
 from trajudge.eval.stats.interval import Floats
 from trajudge.eval.stats.intervals.binomial import wilson
 from trajudge.eval.stats.intervals.clustered_scores import clustered_scores
 from trajudge.eval.stats.intervals.verdict_intervals import PARTS, Limited, verdict_intervals
 from trajudge.eval.stats.judging.confusion import METRICS
+from trajudge.trajectories.util.tables import Table, render
 
 FEW_POSITIVES = 20
 _CHUNK_CELLS = 60_000

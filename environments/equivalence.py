@@ -41,9 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.environments.analysis.pass_at_k import attempts, summary  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
     from trajudge.environments.recording.recorder import open_recorder  # noqa: PLC0415
-    from trajudge.eval.reporting.rendering import Table, render  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import Table, print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
 
     cases = read_cases(options.cases)
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     title = f"Blind replay beside pass@k, {len(cases)} cases, {options.attempts} attempts each (%)"
     table = Table(title, ("k", "pass@k", "replay with k kept"), shown, names=1)
-    terminal_console(soft_wrap=True).print(render([table], "table"))
+    print_tables([table])
     return DONE
 
 

@@ -48,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
     from trajudge.environments.serving.static_export import export, summary_table  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
 
     cases = read_cases(options.cases)
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"{options.cases} holds no case")
     refused = export(cases, options.out, options.pages)
     console = terminal_console()
-    console.print(summary_table(cases, refused))
+    print_tables([summary_table(cases, refused)])
     console.print(f"share {options.out / 'bundles'}; keep {options.out / 'keys.jsonl'} to yourself")
     return DONE if len(refused) < len(cases) else FAILURES
 

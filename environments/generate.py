@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         model_of,
         specification_of,
     )
+    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line, terminal_console  # noqa: PLC0415
 
     config = read_settings(GenerateConfig, options)
@@ -75,8 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     counted = summary(specification, steps, produced)
     write_report(out, counted, produced)
     console = terminal_console()
-    for shown in tables(counted):
-        console.print(shown)
+    print_tables(tables(counted))
     for remark in remarks(specification, steps, produced):
         errors.print(one_line(remark), soft_wrap=True)
     if not produced.cases:

@@ -73,6 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         model_of,
     )
     from trajudge.trajectories.represent import Representation  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line, terminal_console  # noqa: PLC0415
 
     config = read_settings(RecordConfig, options)
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Halted as halted:
         sys.stderr.write(f"stopped: {one_line(str(halted))}; the same command resumes\n")
         return FAILURES
-    terminal_console().print(table(counts))
+    print_tables([table(counts)])
     for job, reason in failed:
         sys.stderr.write(f"failed: {one_line(f'{run_name(job)}: {reason}')}\n")
     if failed:

@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.environments.recording.recorder import open_recorder  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
 
     cases = read_cases(options.cases)
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = summary(outcomes)
     content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
     write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    terminal_console().print(table(rows))
+    print_tables([table(rows)])
     return DONE
 
 

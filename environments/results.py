@@ -40,16 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.environments.analysis.agent_results import results  # noqa: PLC0415
     from trajudge.environments.analysis.agent_tables import tables  # noqa: PLC0415
     from trajudge.environments.analysis.outcomes import read_outcomes  # noqa: PLC0415
-    from trajudge.eval.reporting.rendering import render  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     content = results(read_outcomes(options.folders, options.cases), options.seed)
     write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    console = terminal_console(soft_wrap=True)
-    console.print(render(tables(content), "table"))
+    print_tables(tables(content))
     for note in sorted({note for entry in content.values() for note in entry["summary"]["notes"]}):
-        console.print(f"note: {note}")
+        sys.stdout.write(f"note: {one_line(note)}\n")
     return DONE
 
 

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         validate_cases,
     )
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     cases = read_cases(options.cases)
     found = validate_cases(
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_cases(options.out / "cases.jsonl", passed)
     write_bytes(options.out / "rejects.jsonl", lines)
     write_bytes(options.out / "summary.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))
-    terminal_console().print(summary_table(rows))
+    print_tables([summary_table(rows)])
     return DONE if len(passed) == len(cases) else FAILURES
 
 

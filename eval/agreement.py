@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     from trajudge.annotations import open_annotations  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.analysis.agreement import agreement_tables, label_agreements  # noqa: PLC0415
-    from trajudge.eval.reporting.rendering import render  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import render  # noqa: PLC0415
 
     annotations = open_annotations(options.annotations)
     if options.split != "all":

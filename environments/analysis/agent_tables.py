@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trajudge.environments.analysis.agent_results import NONE, groups, percent
-from trajudge.eval.reporting.rendering import Table
+from trajudge.trajectories.util.tables import Table
 
 _PAIRS = "Choosing an agent on half of the data (%)"
 _PAIRS_HEAD = (

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from rich.table import Table
-
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.replay import REPLAYER, Replay
 from trajudge.environments.agents.script import ORACLE
@@ -15,6 +13,7 @@ from trajudge.environments.model.case import Case
 from trajudge.environments.recording.episode import play
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.eval.stats.intervals.clustered_rates import clustered_limits
+from trajudge.trajectories.util.tables import Table
 
 CONDITIONS: dict[str, tuple[Axis, ...]] = {
     "same run": (),
@@ -76,11 +75,11 @@ def _scenario(outcome: Outcome) -> str:
 
 
 def table(rows: Sequence[dict[str, object]]) -> Table:
-    table = Table("what differs", "runs", "success", "95 % interval", title="Blind replay")
+    cells = []
     for row in rows:
         interval = "–"
         if row["low"] is not None:
             low, high = float(str(row["low"])), float(str(row["high"]))
             interval = f"[{100 * low:.1f}, {100 * high:.1f}] %"
-        table.add_row(str(row["condition"]), str(row["n"]), str(row["successes"]), interval)
-    return table
+        cells.append((str(row["condition"]), str(row["n"]), str(row["successes"]), interval))
+    return Table("Blind replay", ("what differs", "runs", "success", "95 % interval"), cells, 1)

@@ -18,7 +18,7 @@ from trajudge.trajectories.util.options import count
 
 if TYPE_CHECKING:
     from trajudge.environments.prism.report import Graded, Report
-    from trajudge.eval.reporting.rendering import Table
+    from trajudge.trajectories.util.tables import Table
 
 
 def parser() -> argparse.ArgumentParser:
@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _table(name: str, graded: Sequence[Graded]) -> Table:
-    from trajudge.eval.reporting.rendering import Table  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import Table  # noqa: PLC0415
 
     return Table(f"PRISM: {name}", ("principle", "grade", "evidence"), graded, names=3)
 
@@ -57,9 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from trajudge.environments.prism.own import own_report  # noqa: PLC0415
     from trajudge.environments.prism.report import grade, read_report, satisfied  # noqa: PLC0415
-    from trajudge.eval.reporting.rendering import render  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     given = [read_report(path) for path in options.reports]
     reports = given or [own_report(options.checked, options.seed)]
@@ -68,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     content = [_content(*pair) for pair in pairs]
     write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     tables = [_table(report.name, grades) for report, grades in pairs]
-    terminal_console(soft_wrap=True).print(render(tables, "table"))
+    print_tables(tables)
     return DONE if all(map(satisfied, graded)) else FAILURES
 
 

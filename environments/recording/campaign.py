@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.progress import Progress
-from rich.table import Table
 
 from trajudge.environments.agents.model import ModelAgent
 from trajudge.environments.agents.model_client import open_model_client
@@ -24,6 +23,7 @@ from trajudge.environments.recording.recorder import Recorder, run_name
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.terminal import terminal_console
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ def _ask(
 
 def table(counts: Mapping[str, Mapping[str, int]]) -> Table:
     """Labels by agent; open are labels in the ambiguous band."""
-    shown = Table("agent", "behaviour", *COUNTED, title="Labels by agent")
+    rows = []
     for agent, row in counts.items():
         known = behaviour_of(agent)
-        cells = [str(row[name]) for name in COUNTED]
-        shown.add_row(agent, known.value if known else "model", *cells)
-    return shown
+        cells = (str(row[name]) for name in COUNTED)
+        rows.append((agent, known.value if known else "model", *cells))
+    return Table("Labels by agent", ("agent", "behaviour", *COUNTED), rows)

@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 from rich.progress import Progress
-from rich.table import Table
 
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import ORACLE
@@ -19,6 +18,7 @@ from trajudge.environments.recording.pool import for_all
 from trajudge.environments.recording.validation import ALL_CHECKS, CHECKS, Broken, validate
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.terminal import terminal_console
 
 CHECKED = "checked.jsonl"
@@ -84,8 +84,9 @@ def summary(cases: Sequence[Case], found: dict[str, dict[str, Any] | None]) -> d
 
 
 def summary_table(rows: dict[str, dict[str, int]]) -> Table:
-    table = Table("application", "cases", "passed", "rejected for", title="Validated in Chromium")
+    cells = []
     for app, row in rows.items():
         reasons = ", ".join(f"{n} {r}" for r, n in row.items() if r not in ("cases", "passed"))
-        table.add_row(app, str(row["cases"]), str(row.get("passed", 0)), reasons)
-    return table
+        cells.append((app, str(row["cases"]), str(row.get("passed", 0)), reasons))
+    head = ("application", "cases", "passed", "rejected for")
+    return Table("Validated in Chromium", head, cells, names=1)

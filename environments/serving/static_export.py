@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import orjson
-from rich.table import Table
 
 from trajudge.environments.model.case import Case
 from trajudge.environments.serving import PAGES
 from trajudge.environments.serving.static_copy import NotStatic, bundle
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.tables import Table
 
 
 def write_bundle(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -48,10 +48,11 @@ def export(cases: Sequence[Case], out: Path, most: int = PAGES) -> dict[str, str
 
 
 def summary_table(cases: Sequence[Case], refused: Mapping[str, str]) -> Table:
-    table = Table("application", "cases", "exported", "refused because", title="Static copies")
+    rows = []
     for app in sorted({case.config.app for case in cases}):
         own = [case for case in cases if case.config.app == app]
         why = Counter(refused[case.id] for case in own if case.id in refused)
         reasons = "; ".join(f"{reason} ({count})" for reason, count in why.most_common())
-        table.add_row(app, str(len(own)), str(len(own) - why.total()), reasons)
-    return table
+        rows.append((app, str(len(own)), str(len(own) - why.total()), reasons))
+    head = ("application", "cases", "exported", "refused because")
+    return Table("Static copies", head, rows, names=1)

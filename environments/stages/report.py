@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from rich.table import Table
 
 from trajudge.environments.model.case import Vector, write_cases
 from trajudge.environments.stages import Plan, Produced, Specification
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.tables import Table
 
 NEAREST = 5  # vectors that are named where the wanted one does not exist
 
@@ -70,22 +69,23 @@ def _shown(vector: Sequence[int]) -> str:
 
 def tables(counted: dict[str, Any]) -> list[Table]:
     """Return what was accepted and what was rejected, to be shown."""
-    accepted = Table("level", "vector", "cases", title=f"{counted['accepted']} cases")
-    for key, count in counted["levels"].items():
-        accepted.add_row(key, "", str(count))
-    for key, count in list(counted["vectors"].items())[:_MOST_SHOWN]:
-        accepted.add_row("", key, str(count))
-    title = f"Rejects of {counted['tried']} configurations tried"
-    rejected = Table("reason", "detail", "count", title=title)
-    for entry in counted["rejects"][:_MOST_SHOWN]:
-        rejected.add_row(entry["reason"], one_line(entry["detail"]), str(entry["count"]))
+    levels = [(key, "", str(count)) for key, count in counted["levels"].items()]
+    vectors = [("", key, str(count)) for key, count in counted["vectors"].items()]
+    rejects = [
+        (entry["reason"], entry["detail"], str(entry["count"]))
+        for entry in counted["rejects"][:_MOST_SHOWN]
+    ]
     if more := counted["rejects"][_MOST_SHOWN:]:
-        rejected.add_row("others", "", str(sum(entry["count"] for entry in more)))
+        rejects.append(("others", "", str(sum(entry["count"] for entry in more))))
     if counted["other_difficulty"]:
-        rejected.add_row(
-            "difficulty", "another one was asked for", str(counted["other_difficulty"])
-        )
-    return [accepted, rejected]
+        other = str(counted["other_difficulty"])
+        rejects.append(("difficulty", "another one was asked for", other))
+    accepted = f"{counted['accepted']} cases"
+    rejected = f"Rejects of {counted['tried']} configurations tried"
+    return [
+        Table(accepted, ("level", "vector", "cases"), [*levels, *vectors[:_MOST_SHOWN]]),
+        Table(rejected, ("reason", "detail", "count"), rejects),
+    ]
 
 
 def remarks(specification: Specification, plan: Plan, produced: Produced) -> list[str]:

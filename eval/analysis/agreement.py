@@ -12,11 +12,11 @@ from pydantic import Field
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from trajudge.annotations.model import Annotation, Role
 from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent
-from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.scoring.records import OVERALL, Limits
 from trajudge.eval.stats.interval import Interval
 from trajudge.eval.stats.judging.agreement import Scale, annotator_agreement
 from trajudge.trajectories.model import Record, TrajectoryKey
+from trajudge.trajectories.util.tables import Table
 
 AnnotatedLabel = Literal["success", "side_effect", "repetition", "optimality"]
 Coefficient = Literal["raw", "kappa", "alpha"]

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from trajudge.annotations.model import Labels
 from trajudge.eval.reporting.formatting import percent, with_limits
-from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.stats.judging.calibration import (
     FittedMap,
@@ -25,6 +24,7 @@ from trajudge.eval.stats.judging.calibration import (
 )
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.tables import Table
 
 _HEAD = ("scores", "bin", "n", "tasks", "mean score", "successful [95 %]")
 

@@ -78,7 +78,7 @@ def _write(found: Audit, folder: Path) -> None:
 
 def _show(found: Audit) -> None:
     from trajudge.eval.audit.report import sentences, tables  # noqa: PLC0415
-    from trajudge.eval.reporting.rendering import render, rich_table  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import render, rich_table  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     if sys.stdout.isatty():

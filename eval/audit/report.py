@@ -8,8 +8,8 @@ from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.eval.audit.cases import Case
 from trajudge.eval.audit.errors import ClusteredRate, RuleErrors
 from trajudge.eval.audit.ranking import AgentRanking
-from trajudge.eval.reporting.rendering import Table
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.tables import Table
 
 _SHOWN_VALUES = 15
 _ERRORS_HEAD = ("group", "value", "n", "precision [95 %]", "successes denied", "failures passed")

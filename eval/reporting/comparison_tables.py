@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, probability, signed_cell
-from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.scoring.records import (
     ALPHA,
     LABEL_TITLES,
@@ -14,6 +13,7 @@ from trajudge.eval.scoring.records import (
     McNemarResult,
     Ranking,
 )
+from trajudge.trajectories.util.tables import Table
 
 _DIFFERENCE_HEAD = ("first", "second", "difference [95 %]", "p (Holm)", "n")
 _MCNEMAR_HEAD = (

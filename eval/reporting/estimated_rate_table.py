@@ -9,8 +9,8 @@ from trajudge.eval.reporting.formatting import (
     percent,
     with_limits,
 )
-from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.scoring.records import EstimatedRate, Scores
+from trajudge.trajectories.util.tables import Table
 
 _TITLE = "Success rates from verdicts on all runs and labels of some (tasks labelled at random)"
 _HEAD = (

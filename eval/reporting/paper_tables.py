@@ -18,7 +18,6 @@ from trajudge.eval.reporting.formatting import (
     with_limits,
 )
 from trajudge.eval.reporting.overview import overview
-from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -30,6 +29,7 @@ from trajudge.eval.scoring.records import (
     SuccessRate,
 )
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.tables import Table
 
 PAPER_TABLES = (1, 2, 3, 6, 7, 8)
 _RATES = ("precision [95 %]", "recall", "F1")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from trajudge.eval.data.inputs import open_recorded
 from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
-from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
@@ -18,6 +17,7 @@ from trajudge.eval.scoring.training import included, without_training
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import DONE
 from trajudge.trajectories.util.gc_pause import collection_paused
+from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.terminal import one_line, terminal_console
 
 
@@ -104,8 +104,8 @@ def _print(config: ScoreConfig, scores: Scores, source: Source, kinds: Sequence[
         return
     from trajudge.eval.reporting.caveats import notes  # noqa: PLC0415
     from trajudge.eval.reporting.paper_tables import paper_table  # noqa: PLC0415
-    from trajudge.eval.reporting.rendering import render, rich_table  # noqa: PLC0415
     from trajudge.eval.reporting.tables import tables  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import render, rich_table  # noqa: PLC0415
 
     numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]

@@ -23,7 +23,6 @@ from trajudge.eval.reporting.formatting import (
     signed_cell,
 )
 from trajudge.eval.reporting.overview import overview
-from trajudge.eval.reporting.rendering import Table, render, rich_table
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -37,6 +36,7 @@ from trajudge.eval.scoring.records import (
     Scores,
     UsageTotals,
 )
+from trajudge.trajectories.util.tables import Table, render, rich_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

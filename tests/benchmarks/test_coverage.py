@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.coverage import Coverage, coverage_of_scores, coverage_of_verdicts, tables
 from benchmarks.coverage_designs import Design, real_designs, score_designs, synthetic_designs
-from trajudge.eval.reporting.rendering import render
+from trajudge.trajectories.util.tables import render
 
 REPLICATES = 250
 

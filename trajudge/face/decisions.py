@@ -13,7 +13,6 @@ from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.audit import audit as auditing
 from trajudge.eval.audit.report import Audit, sentences, tables
 from trajudge.eval.audit.settings import AuditConfig
-from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.runs.settings import Split
 from trajudge.eval.select import selecting
 from trajudge.eval.select.decision import Decision, Finding
@@ -22,6 +21,7 @@ from trajudge.eval.select.text import text
 from trajudge.face.html import tables_html
 from trajudge.face.judgments import Judgments
 from trajudge.face.settings import check_keywords, settings
+from trajudge.trajectories.util.tables import Table
 
 if TYPE_CHECKING:
     from pandas import DataFrame

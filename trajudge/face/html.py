@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from trajudge.eval.reporting.rendering import Table, shown
+from trajudge.trajectories.util.tables import Table, shown
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from trajudge.annotations.model import Labels
 from trajudge.eval.data import sources
-from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.reporting.score_report import score_source
 from trajudge.eval.runs.settings import ScoreConfig, Split
 from trajudge.eval.scoring.records import Missing
@@ -19,6 +18,7 @@ from trajudge.face.html import tables_html
 from trajudge.face.scores import JudgeComparison, Scores
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.util.tables import Table
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from trajudge.eval.reporting.rendering import FORMATS, Table, render
+from trajudge.trajectories.util.tables import FORMATS, Table, render
 
 TABLE = Table(
     "Title",
