@@ -26,9 +26,9 @@ def parser() -> argparse.ArgumentParser:
     add = options.add_argument
     add(
         "--annotations",
-        metavar="SPEC",
+        metavar="KIND:PATH",
         default="agentrewardbench",
-        help="labels, KIND:PATH (default: those of the installed package agent-reward-bench)",
+        help="expert labels (default: those of the installed package agent-reward-bench)",
     )
     add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
     add(

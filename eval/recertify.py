@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.util.options import read_settings
+from trajudge.trajectories.util.options import count, read_settings, whole
 
 _DESCRIPTION = """\
 A decision of trajudge select holds for the agents whose runs were labelled for it. For others draw
@@ -46,8 +46,8 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="certify for this agent; may be repeated (default: those the decision does not know)",
     )
-    add("--size", type=int, metavar="N", help="runs to label (default: planned, power 0.8)")
-    add("--seed", type=int, default=0, metavar="N", help="of the sample (default: 0)")
+    add("--size", type=count, metavar="N", help="runs to label (default: planned, power 0.8)")
+    add("--seed", type=whole, default=0, metavar="N", help="seed of the sample (default: 0)")
     add("--out", type=Path, metavar="DIR", help="a new folder for the sample")
     add("--sample", type=Path, metavar="DIR", help="test this sample with --annotations")
     add("--annotations", metavar="KIND:PATH", help="labels of the sampled runs")

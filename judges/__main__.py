@@ -6,17 +6,27 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from trajudge.trajectories.util.exits import DONE, user_errors
+from trajudge.trajectories.util.exits import DONE, Parser, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
-    """Build the parser of the commands and their options."""
-    made = argparse.ArgumentParser(prog="trajudge judges", description=__doc__)
-    commands = made.add_subparsers(dest="command", required=True)
+    """Make the command's parser."""
+    made = Parser(prog="trajudge judges", description=__doc__)
+    commands = made.add_subparsers(dest="command", required=True, help="what to show")
     commands.add_parser("list", help="every judge: what it sees, asks and answers")
-    show = commands.add_parser("show", help="a judge's card, options and prompts")
-    show.add_argument("name", metavar="NAME")
-    show.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
+    show = commands.add_parser(
+        "show",
+        help="a judge's card, options and prompts",
+        old={"--option": "--judge-option"},
+    )
+    show.add_argument("name", metavar="NAME", help="the judge")
+    show.add_argument(
+        "--judge-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an option of the judge; may be repeated",
+    )
     return made
 
 
@@ -35,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     read = open_source(f"trajudge:{sample_path()}")
     sample = next(item for item in read if isinstance(item, Trajectory))
-    sys.stdout.write(described(options.name, named_options("--option", options.option), sample))
+    sys.stdout.write(
+        described(options.name, named_options("--judge-option", options.judge_option), sample)
+    )
     return DONE
 
 

@@ -19,14 +19,11 @@ from pathlib import Path
 from trajudge.rules.evaluating import EvaluateConfig, default_out, evaluate_runs
 from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options
 from trajudge.rules.output import write_json
-from trajudge.rules.values import Mode
 from trajudge.rules.verified.runs.batch import SECONDS
 from trajudge.rules.verified.runs.tables import show_evaluation
 from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.util.options import read_settings
+from trajudge.trajectories.util.options import count, positive, read_settings
 from trajudge.trajectories.util.terminal import one_line
-
-ORIGINAL = "original"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -39,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
         old=OLD_SITES,
     )
     add = made.add_argument
-    add_task_options(made, modes=(*Mode, ORIGINAL))
+    add_task_options(made)
     add("--runs", type=Path, required=True, metavar="PATH", help="the runs: a folder or a file")
     add("--out", type=Path, metavar="DIR", help="where results go (default: below evaluated/)")
     add("--task", action="append", metavar="ID", help="only this task; may be repeated")
@@ -48,8 +45,8 @@ def parser() -> argparse.ArgumentParser:
     add("--require-activity", action="store_true", help="fail runs that never visit the site")
     add("--probes", type=Path, metavar="FILE", help="ask the sites for their state now")
     add("--steps", type=Path, metavar="FILE", help="steps of each run (default: pages loaded)")
-    add("--workers", type=int, default=1, metavar="N", help="processes (default: 1)")
-    add("--seconds", type=float, default=SECONDS, metavar="S", help="time limit of one run")
+    add("--workers", type=count, default=1, metavar="N", help="processes (default: 1)")
+    add("--seconds", type=positive, default=SECONDS, metavar="S", help="time limit of one run")
     return made
 
 

@@ -15,6 +15,7 @@ from trajudge.rules.findings import counts, show_findings, write_findings
 from trajudge.rules.suites import KINDS, Suite, detected, suite
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.options import whole
 from trajudge.trajectories.util.terminal import one_line
 
 
@@ -33,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
         "--category", action="append", metavar="NAME", help="only this category; may be repeated"
     )
     made.add_argument(
-        "--show", type=int, default=20, metavar="N", help="findings shown (default: 20)"
+        "--show", type=whole, default=20, metavar="N", help="findings shown (default: 20)"
     )
     made.add_argument("--out", type=Path, metavar="DIR", help="write lint.json and lint.csv")
     made.add_argument(

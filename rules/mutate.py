@@ -22,6 +22,7 @@ from trajudge.rules.output import progress_line
 from trajudge.rules.suites import open_tasks
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.options import whole
 from trajudge.trajectories.util.terminal import one_line
 
 
@@ -38,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     add("--runs", type=Path, metavar="PATH", help="correct runs (default: built from the tasks)")
     add("--passing-only", action="store_true", help="leave out runs that the rule does not pass")
     add_site_options(made)
-    add("--show", type=int, default=10, metavar="N", help="misjudgments shown (default: 10)")
+    add("--show", type=whole, default=10, metavar="N", help="misjudgments shown (default: 10)")
     add("--out", type=Path, metavar="DIR", help="write mutation.json and mutation.csv")
     return made
 

@@ -13,14 +13,16 @@ from trajudge.rules.verified.network.sites import Hosts, load_hosts, parse_host
 OLD_SITES = {"--config": "--sites"}
 
 
-def add_task_options(
-    parser: argparse.ArgumentParser, *, modes: Sequence[str] | None = None
-) -> None:
+def add_task_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--tasks``, ``--kind`` and ``--mode``."""
     add = parser.add_argument
     add("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
     add("--kind", choices=tuple(KINDS), help="kind of the tasks (default: detected)")
-    add("--mode", choices=modes, help="the evaluator's mode (default: the first of the kind)")
+    add(
+        "--mode",
+        metavar="MODE",
+        help="Verified: sound, release-1.2.3; WebArena: original (default: the first)",
+    )
 
 
 def add_site_options(parser: argparse.ArgumentParser) -> None:

@@ -16,12 +16,6 @@ READERS = {
     "trajectories/util/exits.py": {"parse_known_args"},
     "eval/runs/options.py": {"_request", "_check"},
 }
-LATER = {
-    "eval/analysis/cross_fit.py",
-    "eval/hard_subset.py",
-    "eval/telemetry.py",
-    "trajectories/fetch.py",
-}
 
 
 def takers(tree: ast.AST) -> Iterator[str]:
@@ -37,6 +31,5 @@ def takers(tree: ast.AST) -> Iterator[str]:
 def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
     for path in sorted((ROOT / room).rglob("*.py")):
         name = str(path.relative_to(ROOT))
-        if name not in LATER:
-            found = set(takers(ast.parse(path.read_text())))
-            assert found <= READERS.get(name, set()) | {"main"}, name
+        found = set(takers(ast.parse(path.read_text())))
+        assert found <= READERS.get(name, set()) | {"main"}, name

@@ -11,9 +11,12 @@ import tomllib
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.util.errors import UserError
+
+if TYPE_CHECKING:
+    from trajudge.environments.model.spec import App, Domain
 
 # id -> domain; the modules are read when first used.
 APPS: dict[str, Domain] = {
@@ -31,6 +34,8 @@ _PARTS = ("schema", "pages", "operations", "scenarios")
 @lru_cache
 def load_app(name: str) -> App:
     """Load the application with this id. Raises UserError for one that does not exist."""
+    from trajudge.environments.model.spec import App  # noqa: PLC0415 - --help names applications
+
     if name not in APPS:
         raise UserError(f"no application is called {name!r}: choose from {', '.join(APPS)}")
     about = tomllib.loads((Path(__file__).parent / name / "app.toml").read_text(encoding="utf-8"))

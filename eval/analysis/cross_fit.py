@@ -3,7 +3,6 @@ task, as the folder of a run."""
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -56,26 +55,30 @@ def cross_fitted(
 
 
 def write_cross_fitted(
-    folder: Path, data: FeatureTable, options: Namespace, names: Sequence[str]
+    folder: Path,
+    data: FeatureTable,
+    source: tuple[str | None, str | None],
+    *,
+    names: Sequence[str],
+    folds: int,
+    seed: int,
+    target: float,
 ) -> None:
-    """Write the folder of a run. Raises UserError if it holds one, or cannot be written."""
+    """Write the folder of a run; ``source`` names the data and the annotations.
+
+    Raises UserError if the folder holds a run, or cannot be written.
+    """
     if (folder / JUDGMENTS).exists():
         raise UserError(f"--cross-fit {folder}: holds judgments already: choose another folder")
-    rng = np.random.default_rng(options.seed)
-    judgments = cross_fitted(
-        data, rng, folds=options.folds, names=names, target=options.target_precision
-    )
-    source = find_source(options.data, options.annotations)
+    rng = np.random.default_rng(seed)
+    judgments = cross_fitted(data, rng, folds=folds, names=names, target=target)
+    found = find_source(*source)
     manifest = RunManifest(
         judge=JUDGE,
-        options={
-            "features": list(names),
-            "folds": options.folds,
-            "target_precision": options.target_precision,
-        },
-        seed=options.seed,
-        data=source.spec,
-        annotations=source.labels,
+        options={"features": list(names), "folds": folds, "target_precision": target},
+        seed=seed,
+        data=found.spec,
+        annotations=found.labels,
         version=code_version(),
     )
     with writing(folder):

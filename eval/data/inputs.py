@@ -123,7 +123,7 @@ def open_recorded(spec: str) -> str:
 
 
 def _default_data() -> tuple[str, str]:
-    from trajudge.trajectories.fetch import local_copy  # noqa: PLC0415
+    from trajudge.trajectories.hub.agentrewardbench import local_copy  # noqa: PLC0415
 
     copy = local_copy()
     if copy is not None:
@@ -149,7 +149,7 @@ def _labels_of(data: str) -> str | None:
         open_annotations(agentrewardbench.KIND)
     except UserError as error:
         if path is None:
-            from trajudge.trajectories.fetch import annotation_table  # noqa: PLC0415 - only where it is used
+            from trajudge.trajectories.hub.agentrewardbench import annotation_table  # noqa: PLC0415 - only where it is used
 
             return f"{agentrewardbench.KIND}:{annotation_table()}"
         raise UserError(

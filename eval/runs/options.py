@@ -129,8 +129,10 @@ def _data_options(group: Any) -> None:
         choices=("dev", "test", "all"),
         help="default: test where the annotations have splits, else all",
     )
-    for name in ("benchmark", "agent", "task"):
-        add(f"--{name}", action="append", metavar="ID", help=f"only this {name}; may be repeated")
+    for name, metavar in (("benchmark", "NAME"), ("agent", "NAME"), ("task", "ID")):
+        add(
+            f"--{name}", action="append", metavar=metavar, help=f"only this {name}; may be repeated"
+        )
     add("--limit", type=count, metavar="N", help="at most N trajectories")
     add("--stratified", action="store_true", help="spread --limit over benchmarks and agents")
     add("--strict", action="store_true", help="stop at the first trajectory that cannot be read")
@@ -196,7 +198,12 @@ def _run_options(group: Any) -> None:
         help="what a failed judgment counts as, and how figures are rounded",
     )
     add("--full", action="store_true", help="show all tables and notes instead of one screen")
-    add("--out", metavar="DIR", help="the run's folder (default: runs/, named by its settings)")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="the run's folder (default: runs/, named by its settings)",
+    )
     add(
         "--export",
         nargs=2,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
-from trajudge.trajectories.util.options import read_settings
+from trajudge.trajectories.util.options import read_settings, whole
 
 _DESCRIPTION = """\
 Choose the judge, and the threshold on its score, that filters trajectories for fine-tuning: those
@@ -73,7 +73,7 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
         help="the target has to be met on every benchmark, not only overall",
     )
     add("--split", choices=("dev", "test", "all"), help="of the annotations (default: all)")
-    add("--seed", type=int, metavar="N", help="of the resampling (default: 0)")
+    add("--seed", type=whole, metavar="N", help="seed of the resampling (default: 0)")
     add(
         "--margin",
         type=float,

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.eval.stats.hazard_world import simulate
-from trajudge.eval.hard_subset import COLUMNS, main
+from trajudge.eval.analysis.hard_subset import COLUMNS
+from trajudge.eval.hard_subset import main
 
 
 def write_attempts(path: Path, tasks: int = 60, agents: int = 5) -> Path:
@@ -25,7 +26,7 @@ def write_attempts(path: Path, tasks: int = 60, agents: int = 5) -> Path:
 
 def test_selects_validates_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, out = write_attempts(tmp_path / "attempts.csv"), tmp_path / "tasks.csv"
-    assert main([str(source), "--out", str(out), "--leave-one-out", "--resamples", "50"]) == 0
+    assert main([str(source), "--save", str(out), "--leave-one-out", "--resamples", "50"]) == 0
     printed = capsys.readouterr().out
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -40,7 +41,7 @@ def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     source = write_attempts(tmp_path / "attempts.csv")
     outs = [tmp_path / "one.csv", tmp_path / "two.csv"]
     for out in outs:
-        assert main([str(source), "--out", str(out), "--resamples", "20"]) == 0
+        assert main([str(source), "--save", str(out), "--resamples", "20"]) == 0
     assert outs[0].read_bytes() == outs[1].read_bytes()
 
 
@@ -75,12 +76,12 @@ def test_a_missing_file_and_an_impossible_threshold(
     assert main([str(tmp_path / "none.csv")]) == 2
     assert "cannot be read" in capsys.readouterr().err
     assert main([str(tmp_path / "none.csv"), "--hard", "20"]) == 2
-    assert "between 0 and 1" in capsys.readouterr().err
+    assert "--hard is 20.0" in capsys.readouterr().err
 
 
 def test_an_output_that_cannot_be_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = write_attempts(tmp_path / "attempts.csv")
-    assert main([str(source), "--out", str(tmp_path / "none" / "tasks.csv")]) == 2
+    assert main([str(source), "--save", str(tmp_path / "none" / "tasks.csv")]) == 2
     assert "cannot be written" in capsys.readouterr().err

@@ -54,7 +54,7 @@ def test_cross_validates_and_writes_a_model(
     shop_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "model.json"
-    words = ["--data", f"trajudge:{shop_runs}", "--seeds", "3", "--out", str(out)]
+    words = ["--data", f"trajudge:{shop_runs}", "--seeds", "3", "--save", str(out)]
     assert main([*words, "--target-precision", "0.8"]) == 0
     lines = capsys.readouterr().out.splitlines()
     overall = next(line for line in lines if line.startswith("Overall"))
@@ -68,7 +68,7 @@ def test_trains_on_one_split_and_applies_to_the_other(
     shop_runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--data", f"trajudge:{shop_runs}", "--seeds", "2", "--folds", "3"]
-    assert main([*words, "--train", "dev", "--apply", "test"]) == 0
+    assert main([*words, "--train-split", "dev", "--eval-split", "test"]) == 0
     overall = next(ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("Overall"))
     assert overall.split()[-2:] == ["30", "15"]
 
@@ -78,8 +78,8 @@ def test_scores_on_its_own_training_runs_are_left_out_and_counted(
 ) -> None:
     """Trained on dev, judged on everything: only the test half may be scored."""
     model, data = tmp_path / "model.json", f"trajudge:{shop_runs}"
-    words = ["--data", data, "--seeds", "1", "--folds", "3", "--out", str(model)]
-    assert main([*words, "--train", "dev", "--apply", "test"]) == 0
+    words = ["--data", data, "--seeds", "1", "--folds", "3", "--save", str(model)]
+    assert main([*words, "--train-split", "dev", "--eval-split", "test"]) == 0
     assert len(read_model(model).training_keys) == 30
     run = tmp_path / "run"
     judging = ["--judge", "telemetry", "--judge-option", f"model={model}", "--data", data]
@@ -106,7 +106,7 @@ def test_a_judge_scored_on_its_training_set_alone_has_no_metrics(
     shop_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, data = tmp_path / "model.json", f"trajudge:{shop_runs}"
-    assert main(["--data", data, "--seeds", "1", "--out", str(model)]) == 0
+    assert main(["--data", data, "--seeds", "1", "--save", str(model)]) == 0
     judging = ["--judge", "telemetry", "--judge-option", f"model={model}", "--data", data]
     panel = [
         "--judge",
@@ -132,7 +132,7 @@ def test_a_model_file_of_an_earlier_version_keeps_its_hash_and_is_warned_of(
     shop_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model, data = tmp_path / "model.json", f"trajudge:{shop_runs}"
-    assert main(["--data", data, "--seeds", "1", "--out", str(model)]) == 0
+    assert main(["--data", data, "--seeds", "1", "--save", str(model)]) == 0
     content = json.loads(model.read_text())
     del content["training_keys"]
     model.write_text(json.dumps(content))
@@ -165,9 +165,9 @@ def test_cross_fitted_verdicts_are_a_run_in_which_no_model_saw_the_task(
     ("words", "said"),
     [
         (["--without", "colour"], "no such feature; there are steps"),
-        (["--train", "dev"], "--train goes with --apply"),
-        (["--train", "dev", "--apply", "dev"], "name two splits"),
-        (["--folds", "1"], "--folds is at least 2"),
+        (["--train-split", "dev"], "--train-split goes with --eval-split"),
+        (["--train-split", "dev", "--eval-split", "dev"], "name two splits"),
+        (["--folds", "1"], "--folds is 1"),
         (["--folds", "20"], "too few to train on"),
     ],
 )

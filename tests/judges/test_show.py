@@ -77,7 +77,7 @@ def test_the_first_prompt_of_every_stage_is_shown() -> None:
 def test_the_command_shows_a_judge_on_the_bundled_sample(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["show", "aer-v", "--option", "variant=original"]) == 0
+    assert main(["show", "aer-v", "--judge-option", "variant=original"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("# aer-v-original\n")
     assert "## Prompts for shop/" in shown
@@ -88,9 +88,9 @@ def test_the_command_shows_a_judge_on_the_bundled_sample(
     ("words", "said"),
     [
         (["nobody"], "no such judge"),
-        (["aer-v", "--option", "variant=mine"], "variant = 'mine'"),
-        (["aer-v", "--option", "variant"], "--option variant: write it as NAME=VALUE"),
-        (["aer-v", "--option", "colour=red"], "no option 'colour'"),
+        (["aer-v", "--judge-option", "variant=mine"], "variant = 'mine'"),
+        (["aer-v", "--judge-option", "variant"], "--judge-option variant: write it as NAME=VALUE"),
+        (["aer-v", "--judge-option", "colour=red"], "no option 'colour'"),
     ],
 )
 def test_mistakes_are_one_sentence(

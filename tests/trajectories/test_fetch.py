@@ -18,7 +18,8 @@ from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
 from tests.hub_server import COMMIT, REPO, Hub, serve
-from trajudge.trajectories import fetch
+from trajudge.trajectories.fetch import main
+from trajudge.trajectories.hub import agentrewardbench as fetch
 from trajudge.trajectories.hub import client as hub_client
 from trajudge.trajectories.hub.mirror import HubCopy
 from trajudge.trajectories.loaders import agentrewardbench
@@ -261,9 +262,9 @@ def test_the_command_names_what_it_could_not_fetch(
     monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
     hub.trouble[json_path(0)] = [(503, {"Retry-After": "0"})] * 5
     words = ["agentrewardbench", "--dest", str(tmp_path)]
-    assert fetch.main(words) == 1
+    assert main(words) == 1
     assert f"not fetched: cannot fetch {json_path(0)}" in capsys.readouterr().err
-    assert fetch.main(words) == 0
+    assert main(words) == 0
 
 
 def test_a_body_that_breaks_off_is_resumed(hub: Hub, tmp_path: Path) -> None:
@@ -399,7 +400,8 @@ def test_a_copy_on_the_machine_is_found(
 
 
 def test_importing_the_command_imports_no_hub_client() -> None:
-    code = "import sys, trajudge.trajectories.fetch; sys.exit('huggingface_hub' in sys.modules)"
+    module = "trajudge.trajectories.hub.agentrewardbench"
+    code = f"import sys, {module}; sys.exit('huggingface_hub' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

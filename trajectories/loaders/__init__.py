@@ -57,7 +57,7 @@ def open_source(spec: str, want: Want = accept_all, needs: Needs | None = None) 
     if path is not None:
         return loader(kind).load(path, want) if kind in KINDS else load_with(kind, path, want)
     if kind == "agentrewardbench":
-        from trajudge.trajectories.fetch import fetched  # noqa: PLC0415 - most sources are on the disk
+        from trajudge.trajectories.hub.agentrewardbench import fetched  # noqa: PLC0415 - most sources are on the disk
 
         return fetched(want) if needs is None else fetched(want, needs=needs)
     raise UserError(f"--data {kind!r} says which format but not where: write {kind}:PATH")

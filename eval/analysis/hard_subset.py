@@ -1,0 +1,189 @@
+"""Select a hard, category-balanced subset of tasks from the attempts of several agents.
+
+Source: WebArena Verified, section 4.5 and appendix B. The model is fitted by penalised
+likelihood, a stated approximation of the paper's sampling, or sampled (``fit`` is nuts).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from trajudge.eval.stats.difficulty.attempts import Attempts, attempts
+from trajudge.eval.stats.difficulty.hard_subset import HardSubset, SubsetRules, select_hard
+from trajudge.eval.stats.difficulty.hazard_model import HazardFit, fit_hazard
+from trajudge.eval.stats.difficulty.subset_validation import leave_one_out, validate_subset
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import MissingExtra, UserError
+
+COLUMNS = ("agent", "task_id", "site", "template", "category", "steps", "success")
+OUTCOMES = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
+
+
+class HardSubsetConfig(Record):
+    """How hard tasks are told and selected; the defaults are the released configuration.
+
+    ``hard`` is the reference success of a hard task, ``easy`` that of a very easy category; ``cap``
+    and ``cap_easy`` limit the tasks per category; ``budget`` is the agents' step cap; ``resamples``
+    of tasks are for validation; ``chains`` and ``draws`` are of the sampler.
+    """
+
+    attempts: Path
+    save: Path | None = None
+    hard: float = Field(default=0.20, gt=0, lt=1)
+    easy: float = Field(default=0.85, gt=0, lt=1)
+    cap: int = 3
+    cap_easy: int = 2
+    min_agents: int = 4
+    budget: int = 30
+    resamples: int = 500
+    seed: int = 0
+    fit: Literal["laplace", "nuts"] = "laplace"
+    chains: int = 4
+    draws: int = 1000
+    leave_one_out: bool = False
+
+
+def hard_subset(config: HardSubsetConfig) -> list[str]:
+    """Fit, select and validate; write the tasks where ``save`` says and return the findings.
+
+    Raises UserError for attempts that cannot be read and for too few agents.
+    """
+    fit_model = _fitter(config)
+    data = read_attempts(config.attempts, config.budget)
+    rules = SubsetRules(config.hard, config.easy, config.cap, config.cap_easy, config.min_agents)
+    fit = fit_model(data)
+    subset = select_hard(data, fit, rules)
+    if not len(subset.selected):
+        raise UserError(
+            f"{config.attempts}: no task was attempted by {rules.min_agents} agents or more: "
+            "lower --min-agents or add attempts"
+        )
+    if config.save:
+        write_tasks(config.save, data, subset)
+    return [
+        f"fitted by {fit.method}",
+        *_describe(data, subset, rules),
+        *_validate(data, subset, lambda some: select_hard(some, fit_model(some), rules), config),
+        *(f"warning: {note}" for note in fit.notes),
+    ]
+
+
+def _fitter(config: HardSubsetConfig) -> Callable[[Attempts], HazardFit]:
+    """The fit that ``fit`` names. Raises UserError on an impossible number of draws."""
+    if config.fit == "laplace":
+        return fit_hazard
+    from trajudge.eval.stats.difficulty.hazard_nuts import (  # noqa: PLC0415 - an extra
+        Sampling,
+        fit_hazard_nuts,
+        sampler_packages,
+    )
+
+    try:
+        sampler_packages()
+    except ImportError as error:
+        raise MissingExtra("numpyro", "bayes", "sampling the hazard model with NUTS") from error
+    try:
+        sampling = Sampling(config.chains, config.draws, warmup=config.draws)
+    except ValueError as error:
+        raise UserError(f"--chains {config.chains} --draws {config.draws}: {error}") from error
+    return lambda data: fit_hazard_nuts(data, np.random.default_rng(config.seed), sampling)
+
+
+def read_attempts(path: Path, budget: int) -> Attempts:
+    """Attempts from a CSV file. Raises UserError naming file, line and value."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
+                raise UserError(f"{path}: no column {missing[0]!r}: it needs {', '.join(COLUMNS)}")
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path}: cannot be read as CSV ({error}): check the path") from error
+    if not rows:
+        raise UserError(f"{path}: no attempts: it needs one line for each agent and task")
+    steps, success = [], []
+    for line, row in rows:
+        if not (row["steps"] or "").strip().isdecimal():
+            raise UserError(f"{path}, line {line}: steps is {row['steps']!r}: give a whole number")
+        if (row["success"] or "").strip().lower() not in OUTCOMES:
+            raise UserError(f"{path}, line {line}: success is {row['success']!r}: give 0 or 1")
+        steps.append(min(int(row["steps"]), budget))
+        success.append(OUTCOMES[row["success"].strip().lower()])
+    labels: dict[str, dict[object, object]] = {"site": {}, "template": {}, "category": {}}
+    for line, row in rows:
+        for kind, known in labels.items():
+            if known.setdefault(row["task_id"], row[kind]) != row[kind]:
+                raise UserError(
+                    f"{path}, line {line}: task {row['task_id']!r} has two values of {kind}: "
+                    "give each task one"
+                )
+    try:
+        return attempts(
+            [row["agent"] for _, row in rows],
+            [row["task_id"] for _, row in rows],
+            steps,
+            success,
+            site=labels["site"],
+            template=labels["template"],
+            category=labels["category"],
+            cap=budget,
+        )
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from error
+
+
+def write_tasks(path: Path, data: Attempts, subset: HardSubset) -> None:
+    """One line a task: site, hardness, reference success, agents, selected."""
+    selected = set(subset.selected.tolist())
+    try:
+        file = path.open("w", encoding="utf-8", newline="")
+    except OSError as error:
+        raise UserError(f"--save {path}: cannot be written ({error}): check the folder") from error
+    with file:
+        writer = csv.writer(file)
+        writer.writerow(["task_id", "site", "hardness", "reference_success", "agents", "selected"])
+        for t, name in enumerate(data.task_names):
+            numbers = (f"{subset.hardness[t]:.4f}", f"{subset.reference_success[t]:.4f}")
+            site = data.site_names[data.site[t]]
+            writer.writerow([name, site, *numbers, data.agents_per_task[t], int(t in selected)])
+
+
+def _describe(data: Attempts, subset: HardSubset, rules: SubsetRules) -> Iterator[str]:
+    """How many were selected, from where, and how hard they are."""
+    chosen = subset.selected
+    yield f"selected {len(chosen)} of {len(data.task_names)} tasks"
+    for s, name in enumerate(data.site_names):
+        yield f"  {name}: {(data.site[chosen] == s).sum()} of {(data.site == s).sum()}"
+    hard = (subset.reference_success[chosen] <= rules.hard).mean()
+    sure = (subset.hardness[chosen] >= 0.9).mean()
+    yield f"reference success at most {rules.hard:.2f}: {hard:.1%} of the selected"
+    yield f"hard with probability 0.9 or more: {sure:.1%}"
+
+
+def _validate(
+    data: Attempts,
+    subset: HardSubset,
+    select: Callable[[Attempts], HardSubset],
+    config: HardSubsetConfig,
+) -> Iterator[str]:
+    """Whether the subset ranks and scores the agents as the pool does."""
+    rng = np.random.default_rng(config.seed)
+    found = validate_subset(data, subset.selected, rng, n_resamples=config.resamples)
+    yield (
+        f"agents' ranking, Kendall tau {found.tau:.3f} "
+        f"(at least 0.90 in {found.tau_pass_rate:.0%} of the resamples)"
+    )
+    yield (
+        f"agents' success rates, mean absolute error {found.mae:.3f} "
+        f"(at most 0.06 in {found.mae_pass_rate:.0%})"
+    )
+    if config.leave_one_out:
+        left = leave_one_out(data, subset, select)
+        for name, tau, overlap in zip(data.agent_names, left.tau, left.overlap, strict=True):
+            yield f"  without {name}: tau {tau:.3f}, {overlap:.0%} of the tasks selected again"

@@ -1,0 +1,141 @@
+"""A flag means one thing, whichever command takes it."""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+from trajudge.eval.cli import COMMANDS, GROUPS
+from trajudge.trajectories.util.exits import Parser
+
+MODULES = {
+    **{f"trajudge {name}": command.module for name, command in COMMANDS.items()},
+    **{
+        f"trajudge {group} {name}": command.module
+        for group in GROUPS
+        for name, command in GROUPS[group].commands.items()
+    },
+}
+# What a flag that several commands take names: its metavar (or "choice", "switch") and type.
+MEANINGS = {
+    "--adapter": "NAME str",  # how models are reached
+    "--agent": "NAME str",  # of these agents only
+    "--annotations": "KIND:PATH str",  # expert labels
+    "--attempts": "N count",  # runs per case
+    "--base-url": "URL str",
+    "--benchmark": "NAME str",
+    "--cache": "FILE str",  # of replies
+    "--cases": "FILE Path",  # the generated cases
+    "--context": "N count",  # window in tokens
+    "--concurrency": "N count",
+    "--count": "N count",
+    "--data": "KIND:PATH str",  # the trajectories
+    "--decision": "DIR Path",  # what select wrote
+    "--dry-run": "switch",
+    "--format": "choice str",  # of the tables
+    "--full": "switch",  # all tables
+    "--json": "switch",  # print JSON
+    "--judge": "NAME str",
+    "--judge-option": "NAME=VALUE str",
+    "--judgments": "DIR Path",  # in the published layout
+    "--kind": "choice str",  # of a task file
+    "--limit": "N count",  # trajectories, or tasks, that are judged
+    "--max-cost": "DOLLARS amount",
+    "--max-tokens": "N count",
+    "--mode": "MODE str",  # of a rule-based evaluator
+    "--model": "NAME str",
+    "--out": "DIR Path",  # a folder that is written
+    "--prices": "FILE str",
+    "--probes": "FILE Path",
+    "--protocol": "choice str",
+    "--representation": "choice str",  # what is shown of a page
+    "--resamples": "N whole",
+    "--rpm": "N positive",
+    "--run": "DIR Path",
+    "--runs": "PATH Path",  # agents' runs that rules judge
+    "--save": "FILE Path",  # a file that is written
+    "--script": "FILE str",
+    "--seed": "N whole",
+    "--show": "N whole",  # lines of output
+    "--site": "SITE=URL str",
+    "--sites": "FILE Path",
+    "--split": "choice str",  # of the annotations
+    "--target-precision": "RATE float",
+    "--task": "ID str",
+    "--tasks": "FILE Path",  # a task file
+    "--temperature": "T amount",
+    "--timeout": "SECONDS positive",
+    "--tpm": "N positive",
+    "--workers": "N count",
+    "--yes": "switch",
+}
+
+
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The command's parser, as its ``main`` makes it."""
+    module = MODULES[name]
+    if module == "eval.judge":
+        module = "eval.runs.options"
+    made: argparse.ArgumentParser = import_module(f"trajudge.{module}").parser()
+    return made
+
+
+def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command's parser; those of subcommands count by themselves."""
+    for name in MODULES:
+        made = parser_of(name)
+        assert made.prog == name
+        yield name, made
+        for action in made._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                yield from action.choices.items()
+
+
+def meaning(action: argparse.Action) -> str:
+    """Metavar and type as ``MEANINGS`` writes them."""
+    if action.nargs == 0:
+        return "switch"
+    kind = getattr(action.type, "__name__", "str")
+    word = "choice" if action.choices else action.metavar
+    return f"{word} {kind}"
+
+
+def flags() -> dict[str, dict[str, str]]:
+    """Flag -> command -> its meaning there."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for name, made in parsers():
+        for action in made._actions:
+            for flag in action.option_strings:
+                found[flag][name] = meaning(action)
+    return found
+
+
+def test_a_flag_of_several_commands_has_one_meaning() -> None:
+    shared = {flag: uses for flag, uses in flags().items() if len(uses) > 1}
+    wrong = {
+        flag: uses
+        for flag, uses in shared.items()
+        if flag not in ("-h", "--help") and set(uses.values()) != {MEANINGS.get(flag)}
+    }
+    assert not wrong
+
+
+def test_the_table_names_no_flag_that_is_gone() -> None:
+    assert not MEANINGS.keys() - flags().keys()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_flag_says_what_it_is_for(name: str) -> None:
+    assert all(action.help for action in parser_of(name)._actions)
+
+
+def test_an_old_spelling_leads_to_a_flag_of_its_command() -> None:
+    for name, made in parsers():
+        if isinstance(made, Parser):
+            known = {flag for action in made._actions for flag in action.option_strings}
+            assert set(made.old.values()) <= known, name
+            assert not made.old.keys() & known, name
