@@ -15,6 +15,7 @@ from trajudge.eval.reporting.formatting import (
     precision_cell,
     signed_cell,
 )
+from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -47,6 +48,25 @@ class Group(NamedTuple):
 
     benchmark: str
     rows: list[tuple[str, ...]]
+
+
+class SummaryParts(NamedTuple):
+    """The first screen before it is laid out: ``table`` is None where no label was given."""
+
+    above: list[str]
+    table: Table | None
+    below: list[str]
+
+
+def summary_parts(scores: Scores) -> SummaryParts:
+    """Return the finding, the table of all benchmarks, and coverage, cost and warnings."""
+    label = _label(scores)
+    groups = _groups(scores, label) if label else []
+    rows = [row for group in groups for row in _named(*group)]
+    table = Table(LABEL_TITLES[label], ("benchmark", *_HEAD), rows) if label and rows else None
+    told = dict.fromkeys(warnings_of(scores) if label else [])
+    below = [_coverage(scores), _cost(scores, None), *told]
+    return SummaryParts(_finding(scores, label), table, below)
 
 
 def summary(

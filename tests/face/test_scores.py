@@ -65,6 +65,14 @@ def test_a_notebook_shows_tables_and_escapes_names() -> None:
     assert shown.index("precision") < shown.index("recall")
 
 
+def test_a_notebook_sees_the_finding_first_and_can_unfold_the_rest(two: tj.Judgments) -> None:
+    screen, everything = tj.score(two)._repr_html_().split("<details>")
+    assert screen.count("<table>") == 1
+    assert screen.index("Precision: ") < screen.index("<table>") < screen.index("Coverage: ")
+    assert 0 < screen.count("<p>warning: ") <= 5
+    assert everything.count("<table>") > 5
+
+
 def test_judgments_are_shown_and_framed(two: tj.Judgments) -> None:
     frame = two.to_frame()
     assert len(frame) == len(two) == 218

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 _TEMPLATE = """\
 <div class="trajudge">
+{%- for line in above %}
+<p>{{ line }}</p>
+{%- endfor %}
 {%- for table in tables %}
 <table>
 <caption style="text-align: left; font-weight: bold">{{ table.title }}</caption>
@@ -39,9 +42,13 @@ _TEMPLATE = """\
 """
 
 
-def tables_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
-    """Return the tables below each other, then the notes, a paragraph each."""
-    return _template().render(tables=[shown(table) for table in tables], notes=notes)
+def tables_html(
+    tables: Sequence[Table], notes: Sequence[str] = (), *, above: Sequence[str] = ()
+) -> str:
+    """Return the lines ``above``, the tables below each other, then the notes; a line is a
+    paragraph."""
+    cells = [shown(table) for table in tables]
+    return _template().render(above=above, tables=cells, notes=notes)
 
 
 @cache

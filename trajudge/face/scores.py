@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from trajudge.eval.reporting.caveats import notes
 from trajudge.eval.reporting.comparison_tables import comparison_tables
 from trajudge.eval.reporting.results import COLUMNS, result_rows
+from trajudge.eval.reporting.summary import summary_parts
 from trajudge.eval.reporting.tables import plain, tables
 from trajudge.eval.scoring import records
 from trajudge.face.html import tables_html
@@ -15,6 +16,9 @@ from trajudge.trajectories.util.errors import MissingExtra, UserError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
+
+
+SHOWN_BELOW = 7  # coverage, cost, and five warnings; the others stand with all tables
 
 
 class Scores(records.Scores):
@@ -61,7 +65,10 @@ class Scores(records.Scores):
         return plain(self)
 
     def _repr_html_(self) -> str:
-        return tables_html(tables(self), list(notes(self)))
+        above, table, below = summary_parts(self)
+        shown = tables_html([table] if table else [], below[:SHOWN_BELOW], above=above)
+        everything = tables_html(tables(self), list(notes(self)))
+        return f"{shown}<details><summary>All tables</summary>{everything}</details>"
 
 
 class JudgeComparison(records.Comparison):
