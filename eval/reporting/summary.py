@@ -15,7 +15,6 @@ from trajudge.eval.reporting.formatting import (
     precision_cell,
     signed_cell,
 )
-from trajudge.eval.reporting.rendering import Table
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -29,6 +28,7 @@ from trajudge.judges.model import Status
 from trajudge.trajectories.util.tables import (
     LINES,
     WARNINGS,
+    Table,
     columns,
     first_warnings,
     folded,
