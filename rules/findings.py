@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from trajudge.rules.output import brief, first, show, text_of, write_csv, write_json
+from trajudge.rules.output import brief, first, text_of, write_csv, write_json
+from trajudge.trajectories.util.tables import columns, folded, screen_width
 
 _COLUMNS = ("task_id", "category", "field", "value", "problem", "mend")
 
@@ -62,20 +64,29 @@ def _count(
 def show_findings(
     title: str, counted: Sequence[Count], found: Sequence[Finding], limit: int
 ) -> None:
-    """Print at most ``limit`` findings, the rarest first, and the counts."""
-    if found and limit > 0:
-        size = {count.category: count.findings for count in counted}
-        rows = [_row(finding, brief(finding.value)) for finding in found]
-        rarest = sorted(rows, key=lambda row: size[str(row[1])])[:limit]
-        show(f"{len(rarest)} of {len(found)} findings, the rarest first", _COLUMNS, rarest)
-    show(
-        title,
-        ("category", "tasks", "findings", "which"),
-        [
-            (_label(count), len(count.tasks), count.findings, first(count.tasks))
-            for count in counted
-        ],
-    )
+    """Print how many findings there are, of which categories, and the ``limit`` rarest of them."""
+    width, tasks = screen_width(), {finding.task_id for finding in found}
+    lines = folded(f"{title}; {len(found):,} findings in {len(tasks):,} tasks", width)
+    rows = [
+        (_label(count), first(count.tasks, 3), str(len(count.tasks)), str(count.findings))
+        for count in counted
+        if count.findings
+    ]
+    if rows:
+        lines += ["", *columns(("category", "which", "tasks", "findings"), rows, width, names=2)]
+    if none := [count.category for count in counted if not count.findings]:
+        lines += folded(f"without findings: {', '.join(none)}", width)
+    size = {count.category: count.findings for count in counted}
+    rarest = sorted(found, key=lambda finding: size[finding.category])[: max(limit, 0)]
+    if rarest:
+        lines += [
+            "",
+            f"{len(rarest)} of {len(found):,} findings, the rarest first (--show N, --out DIR)",
+        ]
+    for f in rarest:
+        text = f"task {f.task_id}, {f.category}, {f.field}: {brief(f.value)}: {f.problem} {f.mend}"
+        lines += folded(text, width, most=3)
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 def _label(count: Count) -> str:

@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
         "--category", action="append", metavar="NAME", help="only this category; may be repeated"
     )
     made.add_argument(
-        "--show", type=whole, default=20, metavar="N", help="findings shown (default: 20)"
+        "--show", type=whole, default=3, metavar="N", help="findings shown (default: 3)"
     )
     made.add_argument("--out", type=Path, metavar="DIR", help="write lint.json and lint.csv")
     made.add_argument(

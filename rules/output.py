@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.tables import Column, terminal_table
+from trajudge.trajectories.util.tables import Column, screen_width, terminal_table
 from trajudge.trajectories.util.terminal import terminal_console
 
 
@@ -25,8 +25,7 @@ def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -
     ]
     made = [Column(name, figures=n, folded=not n) for name, n in zip(columns, numeric, strict=True)]
     table = terminal_table(title, made, [list(map(_cell, row)) for row in listed])
-    # Not a terminal: as wide as the rows need, so that a program can read them.
-    terminal_console(width=None if sys.stdout.isatty() else 160).print(table)
+    terminal_console(width=None if sys.stdout.isatty() else screen_width()).print(table)
 
 
 def _cell(value: object) -> str:

@@ -15,6 +15,7 @@ from trajudge.trajectories.util.terminal import terminal_console
 
 if TYPE_CHECKING:
     from trajudge.eval.audit.report import Audit
+    from trajudge.eval.audit.settings import AuditConfig
 
 _DESCRIPTION = """\
 Find where a rule-based evaluator is wrong, and what that changes. Compares the official rewards
@@ -47,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--task-tables", type=Path, metavar="DIR", help="folder with webarena.csv and the like")
     add("--templates", type=Path, metavar="FILE", help="WebArena's tasks, for their templates")
+    add("--full", action="store_true", help="print all tables and sentences instead of one screen")
     add("--out", type=Path, default=Path("audit"), metavar="DIR", help="default: audit/")
     return made
 
@@ -61,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config = read_settings(AuditConfig, options)
     found = audit(config)
     _write(found, config.out)
-    _show(found)
+    _show(found, config)
     sys.stderr.write(f"the audit is in {config.out}\n")
     return DONE
 
@@ -76,8 +78,13 @@ def _write(found: Audit, folder: Path) -> None:
         raise UserError(f"--out {folder}: cannot be written ({error.strerror})") from error
 
 
-def _show(found: Audit) -> None:
-    from trajudge.eval.audit.report import sentences, tables  # noqa: PLC0415
+def _show(found: Audit, config: AuditConfig) -> None:
+    from trajudge.eval.audit.report import sentences, summary, tables  # noqa: PLC0415
+
+    if not config.full:
+        rest = f"All groups, success rates and agents: --full; cases: {config.out / 'cases.jsonl'}"
+        sys.stdout.write(summary(found, rest=rest))
+        return
     from trajudge.trajectories.util.tables import render, rich_table  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 

@@ -8,11 +8,14 @@ from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.eval.audit.cases import Case
 from trajudge.eval.audit.errors import ClusteredRate, RuleErrors
 from trajudge.eval.audit.ranking import AgentRanking
+from trajudge.eval.scoring.records import OVERALL
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.tables import Table
+from trajudge.trajectories.util.tables import LINES, Table, columns, folded, screen_width
 
 _SHOWN_VALUES = 15
+_SHOWN_ORDERS = 3
 _ERRORS_HEAD = ("group", "value", "n", "precision [95 %]", "successes denied", "failures passed")
+_SHORT_HEAD = ("group", "n", "precision [95 %]", "successes denied", "failures passed")
 _RANKING_HEAD = ("benchmark", "evaluator", "agent", "n", "expert [95 %]", "evaluator [95 %]")
 
 
@@ -37,14 +40,61 @@ def tables(audit: Audit) -> list[Table]:
     ]
 
 
+def summary(audit: Audit, *, rest: str, width: int | None = None) -> str:
+    """Lay out the first screen, at most 40 lines of ``width`` columns, with a newline at the end:
+    the evaluator's errors, overall and by as many facets as fit, and what they change overall.
+
+    ``rest`` says where everything else stands.
+    """
+    width = width or screen_width()
+    above = [line for text in _finding(audit) for line in folded(text, width, most=3)]
+    overall = [found for found in audit.rankings if found.benchmark == OVERALL]
+    told = [_order(found) for found in overall if len(found.agents) > 1]
+    below = [line for text in told[:_SHOWN_ORDERS] for line in folded(text, width, most=3)]
+    below += [line for text in _counts(audit) for line in folded(text, width)]
+    below += folded(rest, width)
+    rows = [_short_row(found) for found in _worst(audit.errors)]
+    room = max(LINES - len(above) - len(below) - 5, 1)
+    lines = columns(_SHORT_HEAD, rows[:room], width, names=1) if rows else []
+    if len(rows) > room:
+        lines.append(f"and {len(rows) - room} more groups: --full")
+    return "\n".join([*above, "", *lines, "", *below]) + "\n"
+
+
+def _short_row(found: RuleErrors) -> tuple[str, ...]:
+    """One group without the counts behind its rates."""
+    value = BENCHMARKS.get(found.value, found.value)
+    own = found.facet in ("all", "benchmark", "agent")
+    rates = (found.precision, found.missed, found.passed_failures)
+    shown = (_shown(rate).rsplit(" ", 1)[0] for rate in rates)
+    return (value if own else f"{found.facet} {value}", str(found.n), *shown)
+
+
+def _finding(audit: Audit) -> list[str]:
+    lines = [f"{audit.rule} against the experts on {audit.n:,} trajectories"]
+    whole = next((found for found in audit.errors if found.facet == "all"), None)
+    if whole is not None:
+        lines.append(
+            f"Precision {_shown(whole.precision)}; denies {_shown(whole.missed)} of the successes "
+            f"and passes {_shown(whole.passed_failures)} of the failures (%, 95 % interval)"
+        )
+    return lines
+
+
 def sentences(audit: Audit) -> list[str]:
     """What follows from the tables, in words."""
     lines = [_order(found) for found in audit.rankings if len(found.agents) > 1]
+    return lines + _counts(audit)
+
+
+def _counts(audit: Audit) -> list[str]:
+    """How many trajectories deserve a look, and how many had no verdict."""
+    lines = []
     for kind, what in (("rule", audit.rule), ("annotation", "the annotation")):
         found = sum(case.suspect == kind for case in audit.cases)
-        lines.append(f"{found} trajectories where all others agree against {what}")
+        lines.append(f"{found} trajectories on which all others disagree with {what}")
     if audit.without_verdict:
-        lines.append(f"{audit.without_verdict} labelled trajectories have no verdict, left out")
+        lines.append(f"{audit.without_verdict} labelled trajectories without a verdict: left out")
     return lines
 
 
@@ -91,7 +141,7 @@ def _order(found: AgentRanking) -> str:
     )
     return (
         f"{where}, {found.evaluator}: success rate {100 * found.shift:+.1f} points against the "
-        f"expert, tau {tau}" + (f"; turned round: {flips}" if flips else "; no pair turned round")
+        f"expert, tau {tau}" + (f"; reversed pairs: {flips}" if flips else "; no pair reversed")
     )
 
 

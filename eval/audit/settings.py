@@ -25,3 +25,4 @@ class AuditConfig(Record):
     task_tables: Path | None = None
     templates: Path | None = None
     out: Path = Path("audit")
+    full: bool = False

@@ -149,13 +149,13 @@ def test_the_command_writes_what_it_found(
 ) -> None:
     assert main([str(run), "--out", str(tmp_path / "audit")]) == 0
     shown = capsys.readouterr().out
-    assert "Errors of the official reward" in shown
-    assert "3 trajectories where all others agree against the official reward" in shown
+    assert shown.startswith("the official reward against the experts on 6 trajectories")
+    assert "3 trajectories on which all others disagree with the official reward" in shown
     written = json.loads((tmp_path / "audit" / "audit.json").read_text())
     assert written["errors"][0]["missed"]["hits"] == 2
     cases = (tmp_path / "audit" / "cases.jsonl").read_text().splitlines()
     assert len(cases) == 3
-    assert main([str(run), "--evaluator", "j", "--out", str(tmp_path / "other")]) == 0
+    assert main([str(run), "--evaluator", "j", "--full", "--out", str(tmp_path / "other")]) == 0
     assert "Errors of j" in capsys.readouterr().out
 
 
@@ -231,3 +231,27 @@ def test_goals_of_the_cases_come_from_the_data_that_the_runs_name(
     assert all(json.loads(line)["goal"].startswith("Buy webarena/") for line in lines)
     write_manifest(run, {"judge": "j", "protocol": "default", "data": "trajudge:/no/such/folder"})
     assert main([str(run), "--out", str(tmp_path / "audit")]) == 0
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("width", [100, 80])
+def test_the_audit_of_the_published_judgments_takes_one_screen(
+    width: int,
+    real_data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.chdir(tmp_path)
+    folder = real_data / "agentrewardbench"
+    words = ["--judgments", str(folder / "judgments"), "--task-tables", str(folder)]
+    assert main([*words, "--out", "audit"]) == 0
+    shown = capsys.readouterr()
+    lines = (shown.out + shown.err).splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= width
+    assert lines[1].startswith("Precision 84.0 [")
+    assert any(line.startswith("WorkArena++ ") for line in lines)
+    assert main([*words, "--out", "audit", "--full"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) > 60
