@@ -18,7 +18,7 @@ from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.python_json import BOM
 from trajudge.trajectories.util.safe_files import UnsafeFile, open_regular, read_regular
-from trajudge.trajectories.util.validation import first_mistake
+from trajudge.trajectories.util.validation import first_error
 
 KIND = "trajudge"
 VERSION = 1
@@ -62,7 +62,7 @@ def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Annotation]:
         try:
             yield Annotation.model_validate_json(line)
         except ValidationError as error:
-            why = first_mistake(error, "the line")
+            why = first_error(error, "the line")
             raise UserError(f"{path}, line {number}: {why}") from error
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_seed
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 from trajudge.trajectories.util.options import count
 
 
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     title = f"Blind replay beside pass@k, {len(cases)} cases, {options.attempts} attempts each (%)"
     table = Table(title, ("k", "pass@k", "replay with k kept"), shown, names=1)
     print_tables([table])
-    return DONE
+    return OK
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases
 from trajudge.environments.serving import PAGES
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count
 
 
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = terminal_console()
     print_tables([summary_table(cases, refused)])
     console.print(f"share {options.out / 'bundles'}; keep {options.out / 'keys.jsonl'} to yourself")
-    return DONE if len(refused) < len(cases) else FAILURES
+    return OK if len(refused) < len(cases) else FAILURES
 
 
 if __name__ == "__main__":

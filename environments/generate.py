@@ -15,7 +15,7 @@ from pathlib import Path
 
 from trajudge.environments.options import add_seed
 from trajudge.eval.runs.options import call_options
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count, read_settings
 
 
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"written to {out}; record agents with\n  trajudge env record --cases {out}",
         soft_wrap=True,
     )
-    return DONE if len(produced.cases) == specification.count else FAILURES
+    return OK if len(produced.cases) == specification.count else FAILURES
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_seed
 from trajudge.eval.runs.options import CALL_OPTIONS, call_options
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count, read_settings
 
 # Those that this command does not take, or takes for its agents as well.
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{len(failed)} runs failed: the same command tries them again\n")
         return FAILURES
     terminal_console().print(f"judge them with  trajudge judge --data trajudge:{config.out}")
-    return DONE
+    return OK
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_seed
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
     write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     print_tables([table(rows)])
-    return DONE
+    return OK
 
 
 if __name__ == "__main__":

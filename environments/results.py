@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_seed
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print_tables(tables(content))
     for note in sorted({note for entry in content.values() for note in entry["summary"]["notes"]}):
         sys.stdout.write(f"note: {one_line(note)}\n")
-    return DONE
+    return OK
 
 
 if __name__ == "__main__":

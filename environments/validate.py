@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_seed
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count
 
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_bytes(options.out / "rejects.jsonl", lines)
     write_bytes(options.out / "summary.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))
     print_tables([summary_table(rows)])
-    return DONE if len(passed) == len(cases) else FAILURES
+    return OK if len(passed) == len(cases) else FAILURES
 
 
 if __name__ == "__main__":

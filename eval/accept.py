@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import read_settings
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError(f"no option {rest[0]!r}: see  trajudge accept --help")
     made = accept(config)
     sys.stdout.write(_text(config, made))
-    return DONE if made.counts.get("accepted") else FAILURES
+    return OK if made.counts.get("accepted") else FAILURES
 
 
 def _judged_now(config: AcceptConfig, rest: Sequence[str]) -> AcceptConfig:
@@ -108,7 +108,7 @@ def _judged_now(config: AcceptConfig, rest: Sequence[str]) -> AcceptConfig:
     split = [] if "--split" in rest else ["--split", "all"]
     wanted = ["--judge", config.judge, "--data", config.data, "--out", str(run), *split, *rest]
     code = judge.main([word for word in wanted if word is not None])
-    if code not in (DONE, FAILURES):
+    if code not in (OK, FAILURES):
         raise UserError(f"{config.judge} could not be asked (exit code {code}): nothing written")
     asked = sorted({judgment.judge for judgment in read_judgments(run)})
     if len(asked) > 1:
@@ -117,13 +117,13 @@ def _judged_now(config: AcceptConfig, rest: Sequence[str]) -> AcceptConfig:
 
 
 def _text(config: AcceptConfig, made: Acceptance) -> str:
-    from trajudge.eval.acceptance.acceptance import ACCEPTED, OK, REJECTED  # noqa: PLC0415
+    from trajudge.eval.acceptance.acceptance import ACCEPTED, REJECTED  # noqa: PLC0415
 
-    rejected = {kind: count for kind, count in made.counts.items() if kind != OK}
+    rejected = {kind: count for kind, count in made.counts.items() if kind != "accepted"}
     why = ", ".join(f"{count} {kind}" for kind, count in rejected.items()) or "none"
     head = (
         f"{made.choice.name} at threshold {made.choice.threshold:.4g}: "
-        f"{made.counts.get(OK, 0)} accepted ({config.out / ACCEPTED}), "
+        f"{made.counts.get('accepted', 0)} accepted ({config.out / ACCEPTED}), "
         f"{sum(rejected.values())} rejected: {why} ({config.out / REJECTED})"
     )
     return "".join(f"{line}\n" for line in (head, *made.cautions))

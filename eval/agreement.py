@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 
 _DESCRIPTION = """\
 Measure how far annotators agree: the share of equal labels, Cohen's kappa and Krippendorff's
@@ -64,9 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         listed = [agreement.model_dump(mode="json") for agreement in found]
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(listed)).decode() + "\n")
-        return DONE
+        return OK
     sys.stdout.write(render(agreement_tables(found), options.format))
-    return DONE
+    return OK
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.eval.runs.options import call_options
-from trajudge.trajectories.util.exits import DONE, INTERRUPTED, Parser, user_errors
+from trajudge.trajectories.util.exits import INTERRUPTED, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count, read_settings
 
 
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.write(
             described(f"model:{handle.model}", found, "tasks", model=handle.model) + "\n"
         )
-        return DONE
+        return OK
     if not (options.yes or options.max_cost is not None):
         cost = asyncio.run(predict(tasks, handle)).cost
         if not confirm(cost):

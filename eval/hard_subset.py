@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 from trajudge.trajectories.util.options import count, read_settings, whole
 
 COLUMNS = "agent, task_id, site, template, category, steps, success"
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     lines = hard_subset(read_settings(HardSubsetConfig, options))
     sys.stdout.write("\n".join(lines) + "\n")
-    return DONE
+    return OK
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.options import parse
-from trajudge.trajectories.util.exits import DONE, INTERRUPTED, user_errors
+from trajudge.trajectories.util.exits import INTERRUPTED, OK, user_errors
 from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _execute(runs: Sequence[PlannedRun], *, full: bool) -> int:
     warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
     notes = [note for result in results for note in result.notes]
     show(scores, time.monotonic() - started, warnings, notes, full=full)
-    return max((result.code for result in results), default=DONE)
+    return max((result.code for result in results), default=OK)
 
 
 async def _run_until_interrupted(runs: Sequence[PlannedRun]) -> list[RunResult]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count, read_settings, whole
 
 _DESCRIPTION = """\
@@ -77,14 +77,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         config = read_settings(SampleConfig, options)
         sys.stdout.write(sample_text(draw_sample(config), config.out, config.out / SAMPLE))
-        return DONE
+        return OK
     if any(drawing) or options.annotations is None:
         raise UserError("--sample DIR takes --annotations KIND:PATH, and nothing else")
     made, found = recertify(options.sample, options.annotations)
     sys.stdout.write(outcome_text(made, found))
     if found.verdict != "undecided":
         sys.stdout.write(f"the decision for these agents is in {options.sample}\n")
-    return DONE if found.verdict == "certified" else FAILURES
+    return OK if found.verdict == "certified" else FAILURES
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 from trajudge.trajectories.util.options import count, read_settings, whole
 
 _DESCRIPTION = """\
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
 
     sys.stdout.write(train_telemetry(read_settings(TelemetryConfig, options)))
-    return DONE
+    return OK
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     if options.command == "list":
         _list()
-        return DONE
+        return OK
     from trajudge.judges.options import named_options  # noqa: PLC0415 - --help needs none of these
     from trajudge.judges.show import described  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write(
         described(options.name, named_options("--judge-option", options.judge_option), sample)
     )
-    return DONE
+    return OK
 
 
 def _list() -> None:

@@ -21,7 +21,7 @@ from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options
 from trajudge.rules.output import write_json
 from trajudge.rules.verified.runs.batch import SECONDS
 from trajudge.rules.verified.runs.tables import show_evaluation
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count, positive, read_settings
 from trajudge.trajectories.util.terminal import one_line
 
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     sys.stdout.write(
         f"written: {one_line(str(out))}: summary.json and {len(results)} files in tasks/\n"
     )
-    return FAILURES if summary.not_judged else DONE
+    return FAILURES if summary.not_judged else OK
 
 
 if __name__ == "__main__":

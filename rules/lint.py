@@ -14,7 +14,7 @@ from pathlib import Path
 from trajudge.rules.findings import counts, show_findings, write_findings
 from trajudge.rules.suites import KINDS, Suite, detected, suite
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import whole
 from trajudge.trajectories.util.terminal import one_line
 
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     show_findings(f"{options.tasks.name}: {len(tasks)} tasks", counted, found, options.show)
     if options.out:
         sys.stdout.write(f"written: {one_line(str(options.out / 'lint.json'))} and lint.csv\n")
-    return FAILURES if found and options.fail_on_findings else DONE
+    return FAILURES if found and options.fail_on_findings else OK
 
 
 def _chosen(wanted: Sequence[str] | None, rules: Suite) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options
 from trajudge.rules.output import progress_line
 from trajudge.rules.suites import open_tasks
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 from trajudge.trajectories.util.options import whole
 from trajudge.trajectories.util.terminal import one_line
 
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.out:
         where = one_line(str(options.out / "mutation.json"))
         sys.stdout.write(f"written: {where} and mutation.csv\n")
-    return DONE
+    return OK
 
 
 if __name__ == "__main__":

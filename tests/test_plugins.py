@@ -15,7 +15,7 @@ from trajudge.eval.score import main as score
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE, MISTAKE
+from trajudge.trajectories.util.exits import OK, USAGE_ERROR
 
 LOADER = """
 from trajudge import Step, Trajectory, TrajectoryKey
@@ -93,7 +93,7 @@ def test_all_three_run_together(how: str, request: pytest.FixtureRequest) -> Non
     if how == "package":
         request.getfixturevalue("installed")
         words = ["--data", "lines:tasks.txt", "--adapter", "echo", "--judge", "asks"]
-    assert main([*words, "--model", "any", "--out", "run", "--yes"]) == DONE
+    assert main([*words, "--model", "any", "--out", "run", "--yes"]) == OK
     found = read_judgments(Path("run"))
     assert [(j.key.task_id, j.success) for j in found] == [
         ("one", True), ("two", True), ("three", True)
@@ -115,11 +115,11 @@ def test_an_installed_loader_is_offered_and_imported_only_when_named(installed: 
 def test_a_run_folder_runs_nobodys_code(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder from somewhere else may name a loader that lies beside it."""
     words = ["--data", "./loader.py:tasks.txt", "--judge", "heuristic", "--out", "run"]
-    assert main(words) == DONE
+    assert main(words) == OK
     (folder / "loader.py").write_text("raise SystemExit('was run')")
     labels = folder / "labels.jsonl"
     labels.write_text("")
-    assert score(["run", "--mismatches", "wrong.jsonl"]) == MISTAKE
+    assert score(["run", "--mismatches", "wrong.jsonl"]) == USAGE_ERROR
     assert "name its loader yourself" in capsys.readouterr().err
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 
 WHAT = ("trajectories", "screenshots", "judgments", "annotations")
 
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"here already, {counts.missing} not in the dataset; revision {copy.revision}\n"
     )
     sys.stdout.write(f"{copy.folder}\n")
-    return FAILURES if failed else DONE
+    return FAILURES if failed else OK
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.environments.options import add_seed
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     tables = [_table(report.name, grades) for report, grades in pairs]
     print_tables(tables)
-    return DONE if all(map(satisfied, graded)) else FAILURES
+    return OK if all(map(satisfied, graded)) else FAILURES
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from trajudge.rules.blind.scoring import BlindScore, compare
 from trajudge.rules.output import write_json
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.suites import TaskSet
-from trajudge.trajectories.util.exits import DONE, FAILURES, INTERRUPTED
+from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 from trajudge.trajectories.util.terminal import one_line
 
 SUBSTRING = "response_substring"
@@ -38,7 +38,7 @@ def ask_and_score(tasks: TaskSet, handle: ModelHandle, out: Path) -> int:
     *_, model, _union = compare(tasks, [asked.agent], out)
     _say_vulnerable(tasks, model)
     _say(asked, len(tasks.tasks), out)
-    return DONE if len(asked.answers) == len(tasks.tasks) else FAILURES
+    return OK if len(asked.answers) == len(tasks.tasks) else FAILURES
 
 
 def _paid(manifest: Path) -> float:

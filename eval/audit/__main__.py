@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 from trajudge.trajectories.util.options import read_settings
 from trajudge.trajectories.util.terminal import terminal_console
 
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _write(found, config.out)
     _show(found, config)
     sys.stderr.write(f"the audit is in {config.out}\n")
-    return DONE
+    return OK
 
 
 def _write(found: Audit, folder: Path) -> None:

@@ -22,7 +22,7 @@ from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.surrogates import without_surrogates
-from trajudge.trajectories.util.validation import first_mistake
+from trajudge.trajectories.util.validation import first_error
 
 MANIFEST = "manifest.json"
 JUDGMENTS = "judgments.jsonl"
@@ -136,7 +136,7 @@ def _records(path: Path, record: type[R]) -> list[R]:
         try:
             records.append(record.model_validate_json(line))
         except ValidationError as error:
-            why = first_mistake(error, "the line")
+            why = first_error(error, "the line")
             raise UserError(f"{path}, line {number}: {why}") from error
     return records
 

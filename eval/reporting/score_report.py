@@ -15,7 +15,7 @@ from trajudge.eval.scoring.observations import Observations, observe, one_per_tr
 from trajudge.eval.scoring.records import Missing, Scores
 from trajudge.eval.scoring.training import included, without_training
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE
+from trajudge.trajectories.util.exits import OK
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.terminal import one_line, terminal_console
@@ -39,7 +39,7 @@ def _report(config: ScoreConfig) -> int:
         _plots(config.plots, source, scores)
     more = _mismatches(config, config.mismatches, source) if config.mismatches else []
     _print(config, scores, source, [*_calibration(config, source, missing), *more])
-    return DONE
+    return OK
 
 
 def score_source(source: Source, config: ScoreConfig) -> Scores:

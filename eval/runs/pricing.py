@@ -21,7 +21,7 @@ from trajudge.judges.model import Call, Usage
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE
+from trajudge.trajectories.util.exits import OK
 from trajudge.trajectories.util.terminal import one_line
 
 ASK_ABOVE = 1.0
@@ -60,7 +60,7 @@ async def dry_run(runs: Sequence[PlannedRun]) -> int:
     sys.stderr.write("".join(f"warning: {one_line(said)}\n" for said in guesses(windows)))
     if len(rows) > 1:
         sys.stdout.write(f"total          {_money(_total([found for _, found in rows]))}\n")
-    return DONE
+    return OK
 
 
 def is_unlimited(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:

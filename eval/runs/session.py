@@ -26,7 +26,7 @@ from trajudge.judges.judging import RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
-from trajudge.trajectories.util.exits import DONE, FAILURES, INTERRUPTED
+from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 
 if TYPE_CHECKING:
     from trajudge.eval.scoring.compute import Scores
@@ -175,7 +175,7 @@ class RunSession:
     def _code(self, judgments: list[Judgment]) -> int:
         if self.stop.reason is not None:
             return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
-        return FAILURES if self._failed(judgments) else DONE
+        return FAILURES if self._failed(judgments) else OK
 
     def _notes(self, judgments: list[Judgment]) -> Iterator[str]:
         """Say where the run is, and why it is not whole."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import read_settings, whole
 
 _DESCRIPTION = """\
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(_STALE if frozen.is_stale else "")
         file = frozen.folder / FILE
         sys.stdout.write(f"{file}: frozen, {counted(frozen.plan)}; no label was read\n")
-        return DONE
+        return OK
     decision, folder, is_stale = select(config)
     sys.stderr.write(_STALE if is_stale else "")
     if options.plot:
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write(decision_json(decision) if options.json else text(decision))
     if not options.json:
         sys.stdout.write(f"\nwritten to {folder}: {FILE}, {', '.join(FILES)}\n")
-    return FAILURES if decision.chosen is None else DONE
+    return FAILURES if decision.chosen is None else OK
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.validation import first_mistake
+from trajudge.trajectories.util.validation import first_error
 
 R = TypeVar("R", bound=Record)
 
@@ -22,7 +22,7 @@ def read_record(path: Path, record: type[R], mend: str) -> R:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}): {mend}") from error
     except ValidationError as error:
-        raise UserError(f"{path}: {first_mistake(error, 'the file')}: {mend}") from error
+        raise UserError(f"{path}: {first_error(error, 'the file')}: {mend}") from error
 
 
 def write_whole(path: Path, content: bytes) -> None:

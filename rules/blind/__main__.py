@@ -20,7 +20,7 @@ from trajudge.rules.options import add_task_options
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.suites import open_tasks
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     tasks = open_tasks(options.tasks, options.kind, options.mode)
     compare(tasks, [_recorded(option) for option in options.answers], options.out)
-    return DONE
+    return OK
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from trajudge.rules.output import write_json
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.verified.backend import RestProbe, SqlProbe, State, captured
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE, FAILURES, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 
 STATE_FILE = "state.json"
 _NOT_ASKED = "the probe was not asked after the run"
@@ -113,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     failures = {name: reply.failure for name, reply in replies.items() if reply.failure}
     for name, failure in failures.items():
         sys.stderr.write(f"probe {name}: {failure}\n")
-    return FAILURES if failures else DONE
+    return FAILURES if failures else OK
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from trajudge.rules.output import progress_line, write_text
 from trajudge.rules.webarena.files import load_runs, load_tasks
 from trajudge.rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
 from trajudge.trajectories.util.errors import MissingExtra, UserError
-from trajudge.trajectories.util.exits import DONE, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
 from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     read = list(_read_runs(load_tasks(options.tasks), load_runs(options.runs)))
     write_text(options.save, "".join(f"{msgspec.json.encode(run).decode()}\n" for run in read))
     sys.stdout.write(f"written: {one_line(str(options.save))}\n")
-    return DONE
+    return OK
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from tests.environments.cases import sound
 from trajudge.environments.analysis.pass_at_k import Attempt, summary
 from trajudge.environments.equivalence import main
 from trajudge.environments.model.case import write_cases
-from trajudge.trajectories.util.exits import DONE, MISTAKE
+from trajudge.trajectories.util.exits import OK, USAGE_ERROR
 
 
 def test_both_rates_are_the_unbiased_means_over_cases() -> None:
@@ -29,7 +29,7 @@ def test_on_real_runs_they_are_equal(chromium: Path, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", [sound("unwish")])
     out = tmp_path / "equivalence.json"
     words = ["--cases", str(tmp_path / "cases.jsonl"), "--save", str(out), "--attempts", "4"]
-    assert main(words) == DONE
+    assert main(words) == OK
     found = json.loads(out.read_text())
     assert len(found["attempts"]) == 4
     assert 0 < sum(attempt["success"] for attempt in found["attempts"]) < 4
@@ -39,5 +39,5 @@ def test_on_real_runs_they_are_equal(chromium: Path, tmp_path: Path) -> None:
 
 def test_no_attempt_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_cases(tmp_path / "cases.jsonl", [sound("unwish")])
-    assert main(["--cases", str(tmp_path / "cases.jsonl"), "--attempts", "0"]) == MISTAKE
+    assert main(["--cases", str(tmp_path / "cases.jsonl"), "--attempts", "0"]) == USAGE_ERROR
     assert "--attempts" in capsys.readouterr().err

@@ -31,7 +31,7 @@ from trajudge.rules.verified.network.read import load_trace
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE, FAILURES, INTERRUPTED, MISTAKE
+from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK, USAGE_ERROR
 
 ROOT = Path(__file__).parents[2]
 QUICK = ("oracle", "does-nothing", "instructs-the-judge")
@@ -120,7 +120,7 @@ def test_a_recording_is_judged(
 ) -> None:
     words = ["--judge", "heuristic", "--data", f"trajudge:{recorded}"]
     code = judge([*words, "--out", str(tmp_path / "run")])
-    assert code == DONE
+    assert code == OK
     assert "heuristic" in capsys.readouterr().out
 
 
@@ -130,7 +130,7 @@ def test_the_same_seed_gives_the_same_text_in_another_process_with_two_workers(
 ) -> None:
     process = start(command(cases, tmp_path / "out", "--workers", "2"))
     _, errors = process.communicate(timeout=300)
-    assert process.returncode == DONE, errors
+    assert process.returncode == OK, errors
     assert text_of(tmp_path / "out") == text_of(recorded)
 
 
@@ -210,7 +210,7 @@ def test_mistakes_are_one_sentence(
 ) -> None:
     code = main(["--cases", str(cases), "--out", str(tmp_path), *words])
     errors = capsys.readouterr().err
-    assert code == MISTAKE
+    assert code == USAGE_ERROR
     assert said in errors
     assert errors.count("\n") == 1
 
@@ -239,7 +239,7 @@ def test_a_model_is_recorded_under_its_name(
 ) -> None:
     with LlmServer(text=solving(sound("unwish"), "Done.")) as server:
         words = model_words(server, one_case, tmp_path, "--attempts", "2", "--workers", "2")
-        assert main(words) == DONE, capsys.readouterr().err
+        assert main(words) == OK, capsys.readouterr().err
     runs = runs_of(tmp_path / "out")
     assert [run.key.agent for run in runs] == ["lab/tiny", "lab/tiny"]
     assert {run.key.attempt for run in runs} == {0, 1}
@@ -259,7 +259,7 @@ def test_a_provider_that_fails_is_reported_and_the_run_made_later(
         assert "failed: shop.unwish" in said
         assert "lab/tiny" in said
         server.script, server.text = None, solving(sound("unwish"), "Done.")
-        assert main(words) == DONE
+        assert main(words) == OK
     assert len(runs_of(tmp_path / "out")) == 1
 
 
@@ -278,7 +278,7 @@ def test_a_model_that_was_interrupted_is_not_asked_again(
         _, errors = process.communicate(timeout=60)
         assert "Traceback" not in errors
         assert process.returncode == (INTERRUPTED if how == signal.SIGINT else -how)
-        assert main(words) == DONE
+        assert main(words) == OK
         # Only what was on its way when the process was killed is asked once more.
         assert server.stats.answered_again <= 2 * (how == signal.SIGKILL)
     assert len(runs_of(tmp_path / "out")) == 3

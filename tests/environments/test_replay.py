@@ -12,7 +12,7 @@ from trajudge.environments.analysis.blind_replay import CONDITIONS, Outcome, rep
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.replay import main
-from trajudge.trajectories.util.exits import DONE, MISTAKE
+from trajudge.trajectories.util.exits import OK, USAGE_ERROR
 
 
 @pytest.mark.browser
@@ -48,7 +48,7 @@ def test_the_command_writes_what_it_found(
 ) -> None:
     write_cases(tmp_path / "cases.jsonl", [sound("unwish")])
     words = ["--cases", str(tmp_path / "cases.jsonl"), "--save", str(tmp_path / "replay.json")]
-    assert main(words) == DONE
+    assert main(words) == OK
     found = json.loads((tmp_path / "replay.json").read_text())
     assert len(found["outcomes"]) == len(CONDITIONS)
     assert "same run" in capsys.readouterr().out
@@ -58,5 +58,5 @@ def test_a_file_without_cases_is_a_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "cases.jsonl").write_text("")
-    assert main(["--cases", str(tmp_path / "cases.jsonl")]) == MISTAKE
+    assert main(["--cases", str(tmp_path / "cases.jsonl")]) == USAGE_ERROR
     assert "no case" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from trajudge.environments.results import main
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE
+from trajudge.trajectories.util.exits import OK
 
 # scenario, theme, noise, success
 RUNS = (
@@ -63,7 +63,7 @@ def test_success_is_counted_by_group_and_open_runs_are_left_out(
 ) -> None:
     folder, cases = recorded
     out = tmp_path / "results.json"
-    assert main([str(folder), "--cases", str(cases), "--save", str(out)]) == DONE
+    assert main([str(folder), "--cases", str(cases), "--save", str(out)]) == OK
     content = orjson.loads(out.read_bytes())["a"]
     assert content["summary"]["runs"] == 5
     assert content["summary"]["open"] == 1

@@ -19,7 +19,7 @@ from trajudge.environments.recording.validation import CHECKS, Check, validate
 from trajudge.environments.recording.validation_run import CHECKED
 from trajudge.environments.validate import main
 from trajudge.trajectories.model import Observation
-from trajudge.trajectories.util.exits import DONE, FAILURES
+from trajudge.trajectories.util.exits import FAILURES, OK
 
 ORACLE = agent(Behaviour.ORACLE)
 
@@ -65,7 +65,7 @@ def test_the_command_keeps_what_passed_and_goes_on_where_it_was(
     assert main(words) == FAILURES
     assert (out / CHECKED).read_bytes() == checked
     write_cases(configs, [good])
-    assert main(words) == DONE
+    assert main(words) == OK
     assert "shop" in capsys.readouterr().out
 
 

@@ -14,7 +14,7 @@ from tests.rules.verified.tasks import task
 from trajudge.eval.blind_model import main
 from trajudge.rules.blind.__main__ import main as score
 from trajudge.rules.verified.dataset import plain
-from trajudge.trajectories.util.exits import DONE, FAILURES, MISTAKE
+from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
 
 TEXT_TASKS = [
     {
@@ -62,7 +62,7 @@ def answers() -> dict[str, Any]:
 
 def test_a_model_is_scored_beside_the_scripted_agents(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer(text=said) as server:
-        assert ask(server) == DONE
+        assert ask(server) == OK
         assert server.stats.requests == 3
     assert answers() == {"1": "New York", "2": "Yes", "3": "N/A"}
     assert agents()["model:m"]["passed"] == [1, 2]
@@ -75,7 +75,7 @@ def test_a_model_is_scored_beside_the_scripted_agents(capsys: pytest.CaptureFixt
 
 def test_the_model_is_shown_the_words_of_the_task_and_nothing_else() -> None:
     with LlmServer(text=said) as server:
-        assert ask(server) == DONE
+        assert ask(server) == OK
         prompts = [incoming.prompt for incoming in server.seen]
     first = next(prompt for prompt in prompts if "border" in prompt)
     assert "Which states border (/task> (answer>Vermont(/answer>?" in first
@@ -85,18 +85,18 @@ def test_the_model_is_shown_the_words_of_the_task_and_nothing_else() -> None:
 
 def test_the_answers_are_a_file_that_the_scripted_command_reads() -> None:
     with LlmServer(text=said) as server:
-        assert ask(server) == DONE
+        assert ask(server) == OK
     words = ["--tasks", "tasks.json", "--answers", "m=out/answers.json", "--out", "again"]
-    assert score(words) == DONE
+    assert score(words) == OK
     again = json.loads(Path("again/naive.json").read_text())["agents"]
     assert [it["passed"] for it in again if it["agent"] == "m"] == [[1, 2]]
 
 
 def test_a_run_goes_on_from_the_cache() -> None:
     with LlmServer(text=said) as server:
-        assert ask(server, "--limit", "2") == DONE
+        assert ask(server, "--limit", "2") == OK
         assert list(answers()) == ["1", "2"]
-        assert ask(server) == DONE
+        assert ask(server) == OK
         assert server.stats.requests == 3
     manifest = json.loads(Path("out/manifest.json").read_text())
     assert (manifest["calls"], manifest["cached"], manifest["model"]) == (3, 2, "m")
@@ -121,14 +121,14 @@ def test_a_reply_that_was_cut_off_is_no_answer(capsys: pytest.CaptureFixture[str
 
 def test_nobody_answers_is_a_mistake_and_not_a_score(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer(script=lambda incoming: "length") as server:
-        assert ask(server) == MISTAKE
+        assert ask(server) == USAGE_ERROR
     assert "no task was answered" in capsys.readouterr().err
     assert not Path("out").exists()
 
 
 def test_a_dry_run_prices_every_task_without_a_call(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer() as server:
-        assert ask(server, "--dry-run", "--prices", "prices.toml") == DONE
+        assert ask(server, "--dry-run", "--prices", "prices.toml") == OK
         assert server.stats.requests == 0
     shown = capsys.readouterr().out
     assert "tasks         3" in shown
@@ -144,7 +144,7 @@ def test_the_budget_ends_a_run_with_what_it_has(capsys: pytest.CaptureFixture[st
         assert 0 < some < 3
         assert "--max-cost" in capsys.readouterr().err
         assert agents()["model:m"]["unknown"] == 3 - some
-        assert ask(server, *words, "--max-cost", "1") == DONE
+        assert ask(server, *words, "--max-cost", "1") == OK
         assert server.stats.requests == 3
     paid = json.loads(Path("out/manifest.json").read_text())["paid"]
     assert 0 < paid < 0.1
@@ -154,7 +154,7 @@ def test_a_dear_run_that_nobody_can_confirm_is_refused(capsys: pytest.CaptureFix
     Path("prices.toml").write_text('[models."m"]\ninput = 25000.0\noutput = 10.0\n')
     call = ["--tasks", "tasks.json", "--model", "m", "--prices", "prices.toml"]
     with LlmServer() as server:
-        assert main([*call, "--base-url", server.url + "/v1"]) == MISTAKE
+        assert main([*call, "--base-url", server.url + "/v1"]) == USAGE_ERROR
         assert server.stats.requests == 0
     assert "predicted to cost $" in capsys.readouterr().err
 
@@ -163,12 +163,12 @@ def test_tasks_of_verified_are_answered_with_a_response_object() -> None:
     Path("tasks.json").write_text(json.dumps([plain(task(["yes"], intent="Is tea green?"))]))
     reply = '{"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": ["yes"]}'
     with LlmServer(text=f"```json\n{reply}\n```") as server:
-        assert ask(server) == DONE
+        assert ask(server) == OK
         (incoming,) = server.seen
     assert "PERMISSION_DENIED_ERROR" in incoming.prompt
     assert agents()["model:m"]["passed"] == [1]
     with LlmServer(text=reply) as server:
-        assert ask(server, "--mode", "sound-activity") == DONE
+        assert ask(server, "--mode", "sound-activity") == OK
     assert agents()["model:m"]["passed"] == []
 
 
@@ -183,7 +183,7 @@ def test_tasks_of_verified_are_answered_with_a_response_object() -> None:
 def test_a_mistake_is_one_sentence(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--tasks", "tasks.json", "--model", "m", *words]) == MISTAKE
+    assert main(["--tasks", "tasks.json", "--model", "m", *words]) == USAGE_ERROR
     assert sentence in capsys.readouterr().err
 
 
@@ -191,7 +191,7 @@ def test_a_mistake_is_one_sentence(
 def test_the_published_tasks(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A model that always says N/A wins what the scripted agent wins that does."""
     with LlmServer(text="<answer>N/A</answer>", record=0) as server:
-        assert ask(server, "--tasks", str(real_data / "webarena/test.raw.json")) == DONE
+        assert ask(server, "--tasks", str(real_data / "webarena/test.raw.json")) == OK
         assert server.stats.requests <= 812
     assert agents()["model:m"]["passed"] == agents()["na"]["passed"]
     assert len(agents()["model:m"]["passed"]) == 36

@@ -17,7 +17,7 @@ from trajudge.judges.model import Judgment, Status
 from trajudge.rules.verified.dataset import plain
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write
-from trajudge.trajectories.util.exits import DONE, FAILURES, MISTAKE
+from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
 
 
 def _run(task_id: str, said: str | None, *, agent: str = "a", url: str | None = None) -> Trajectory:
@@ -52,7 +52,7 @@ def _judge(folder: Path, words: list[str], *runs: Trajectory) -> tuple[int, dict
     write(folder / "data", runs)
     out = folder / "run"
     code = main([*words, "--data", f"trajudge:{folder / 'data'}", "--out", str(out)])
-    found = read_judgments(out) if code in (DONE, FAILURES) else []
+    found = read_judgments(out) if code in (OK, FAILURES) else []
     return code, {f"{j.key.agent}/{j.key.task_id}": j for j in found}
 
 
@@ -64,7 +64,7 @@ def test_a_trace_and_an_answer_give_a_verdict_with_its_reasons(tmp_path: Path) -
     _trace(tmp_path, "1")
     _trace(tmp_path, "2")
     code, found = _judge(tmp_path, words, _run("webarena.1", RIGHT), _run("webarena.2", WRONG))
-    assert code == DONE
+    assert code == OK
     right, wrong = found["a/webarena.1"], found["a/webarena.2"]
     assert (right.status, right.success) == (Status.OK, True)
     assert right.reasoning.startswith("all 3 checks hold; shopping is taken to be http://shop.ex")
@@ -133,7 +133,7 @@ def test_a_mistake_in_the_options_is_one_sentence(
 ) -> None:
     words = _verified(tmp_path, 1)
     words = [*words, "--judge-option", option] if option else ["--judge", "rules:verified"]
-    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == MISTAKE
+    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == USAGE_ERROR
     assert sentence in capsys.readouterr().err
 
 
@@ -167,10 +167,10 @@ def test_another_task_file_under_the_same_name_is_another_run(tmp_path: Path) ->
         "rules:verified,heuristic",
     ]
     _trace(tmp_path, "1")
-    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == DONE
+    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == OK
     (tmp_path / "tasks.json").write_text(json.dumps([plain(task(["b"], task_id=1))]))
     (tmp_path / "data2").mkdir()
-    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == MISTAKE
+    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == USAGE_ERROR
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_mistake_in_a_member_is_one_sentence(
     tmp_path: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--judge", "panel", *words]
-    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == MISTAKE
+    assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == USAGE_ERROR
     assert sentence in capsys.readouterr().err
 
 
@@ -240,7 +240,7 @@ def test_the_published_demo_passes_as_published(tmp_path: Path, real_data: Path,
     record["retrieved_data"] = record["retrieved_data"][:-1]
     (tmp_path / "less").mkdir()
     code, found = _judge(tmp_path, words, _run("webarena.108", said))
-    assert (code, found["a/webarena.108"].success) == (DONE, True)
+    assert (code, found["a/webarena.108"].success) == (OK, True)
     (tmp_path / "traces/108").mkdir(parents=True)
     shutil.copy(data / "demo/108/network.har", tmp_path / "traces/108")
     words[-3] = f"traces={tmp_path / 'traces'}"

@@ -14,7 +14,7 @@ import trajudge as tj
 from tests.llm_server import LlmServer, always
 from trajudge.eval.runs.settings import CallConfig, DataConfig, JudgeConfig, RunConfig, RunRequest
 from trajudge.face.judging import JudgeSettings
-from trajudge.trajectories.util.exits import DONE
+from trajudge.trajectories.util.exits import OK
 
 MODEL = "gpt-4o-mini"
 
@@ -39,7 +39,7 @@ def test_a_run_from_python_is_the_commands_run(folder: Path) -> None:
 
     ours = tj.judge("sample", "heuristic", out="ours", limit=9)
     words = ["--judge", "heuristic", "--data", "sample", "--limit", "9", "--out", "theirs"]
-    assert main(words) == DONE
+    assert main(words) == OK
     for name in ("judgments.jsonl", "labels.jsonl", "rewards.jsonl", "results.csv"):
         assert Path("ours", name).read_bytes() == Path("theirs", name).read_bytes()
     assert ours.folder == Path("ours")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trajudge.rules.evaluate import main
-from trajudge.trajectories.util.exits import DONE, MISTAKE
+from trajudge.trajectories.util.exits import OK, USAGE_ERROR
 
 
 def _task(task_id: int, **references: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _outcomes(out: Path) -> dict[str, str]:
 
 
 def test_the_summary_counts_pass_fail_and_unknown(folder: Path) -> None:
-    assert _evaluate(folder) == DONE
+    assert _evaluate(folder) == OK
     out = folder / "runs-original"
     assert _outcomes(out) == {"1": "pass", "2": "fail", "3": "unknown", "4": "unknown"}
     summary = json.loads((out / "summary.json").read_text())
@@ -74,13 +74,13 @@ def test_the_summary_counts_pass_fail_and_unknown(folder: Path) -> None:
 
 def test_a_site_s_address_decides_what_was_unknown_without(folder: Path) -> None:
     site = ("--site", "reddit=http://forum.test")
-    assert _evaluate(folder, *site, "--task", "4", "--out", str(folder / "out")) == DONE
+    assert _evaluate(folder, *site, "--task", "4", "--out", str(folder / "out")) == OK
     assert _outcomes(folder / "out") == {"4": "pass"}
 
 
 def test_a_task_that_cannot_be_done_counts_as_one(folder: Path) -> None:
     _write(folder, [{"task_id": 5, "answer": "N/A"}])
-    assert _evaluate(folder) == DONE
+    assert _evaluate(folder) == OK
     result = json.loads((folder / "runs-original/tasks/5.json").read_text())
     assert (result["outcome"], result["achievable"]) == ("pass", False)
 
@@ -98,7 +98,7 @@ def test_a_task_that_cannot_be_done_counts_as_one(folder: Path) -> None:
 def test_a_mistake_in_the_call_is_one_sentence(
     folder: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _evaluate(folder, *words) == MISTAKE
+    assert _evaluate(folder, *words) == USAGE_ERROR
     assert sentence in capsys.readouterr().err
     assert not (folder / "runs-original").exists()
 
@@ -114,7 +114,7 @@ def test_a_run_that_belongs_nowhere_is_named(
     folder: Path, run: dict[str, Any], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _write(folder, [*RUNS, run])
-    assert _evaluate(folder) == MISTAKE
+    assert _evaluate(folder) == USAGE_ERROR
     assert sentence in capsys.readouterr().err
 
 
@@ -123,7 +123,7 @@ def test_the_published_tasks_are_told_by_their_file(tmp_path: Path, real_data: P
     tasks = real_data / "webarena/test.raw.json"
     (tmp_path / "runs.json").write_text(json.dumps({str(n): "N/A" for n in range(812)}))
     words = ["--tasks", str(tasks), "--runs", str(tmp_path / "runs.json")]
-    assert main([*words, "--out", str(tmp_path / "out")]) == DONE
+    assert main([*words, "--out", str(tmp_path / "out")]) == OK
     summary = json.loads((tmp_path / "out/summary.json").read_text())
     assert summary["overall"]["runs"] == 812
     assert summary["overall"]["passed"] == 36
@@ -135,11 +135,11 @@ def test_results_go_into_a_folder_of_their_own_and_never_among_the_runs(
     (folder / "elsewhere").mkdir()
     monkeypatch.chdir(folder / "elsewhere")
     words = ["--tasks", str(folder / "tasks.json"), "--runs", str(folder / "runs.jsonl")]
-    assert main(words) == DONE
+    assert main(words) == OK
     (out,) = Path("evaluated").iterdir()
     assert out.name.startswith("runs-original-")
     assert str(out) in capsys.readouterr().out
-    assert main(words) == DONE
+    assert main(words) == OK
     assert list(Path("evaluated").iterdir()) == [out]
     verified = ["--tasks", str(folder / "tasks.json"), "--kind", "verified", "--runs", "."]
-    assert main(verified) == MISTAKE
+    assert main(verified) == USAGE_ERROR

@@ -12,7 +12,7 @@ import pytest
 from tests.rules.verified.tasks import SHOP, answer, mutation, page, request, task
 from trajudge.rules.mutate import main
 from trajudge.rules.verified.dataset import plain
-from trajudge.trajectories.util.exits import DONE, MISTAKE
+from trajudge.trajectories.util.exits import OK, USAGE_ERROR
 
 CART = {"expected": {"url": "__SHOPPING__/cart", "http_method": "POST", "post_data": {"n": "2"}}}
 LAX = {"expected": {"url": "^.*/cart.*$", "http_method": "POST"}}
@@ -35,7 +35,7 @@ def _run(folder: Path, task_id: int, said: Any, *entries: dict[str, Any]) -> Non
 
 
 def _report(folder: Path, *words: str) -> dict[str, Any]:
-    assert main([*words, "--out", str(folder / "out")]) == DONE
+    assert main([*words, "--out", str(folder / "out")]) == OK
     found: dict[str, Any] = json.loads((folder / "out/mutation.json").read_text())["report"]
     return found
 
@@ -156,7 +156,7 @@ def test_original_tasks_have_built_runs_that_pass(tmp_path: Path) -> None:
 def test_a_mistake_is_one_sentence(
     tmp_path: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--tasks", str(_tasks(tmp_path, *STRICT)), *words]) == MISTAKE
+    assert main(["--tasks", str(_tasks(tmp_path, *STRICT)), *words]) == USAGE_ERROR
     assert sentence in capsys.readouterr().err
 
 

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, ParamSpec
 
-DONE = 0
+OK = 0
 FAILURES = 1
-MISTAKE = 2
+USAGE_ERROR = 2
 INTERRUPTED = 130
 
 P = ParamSpec("P")
@@ -66,6 +66,6 @@ def user_errors(command: Callable[P, int]) -> Callable[P, int]:
             if not isinstance(error, UserError):
                 raise
             sys.stderr.write(f"error: {one_line(str(error))}\n")
-            return MISTAKE
+            return USAGE_ERROR
 
     return guarded

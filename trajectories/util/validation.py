@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 
-def first_mistake(error: ValidationError, whole: str) -> str:
+def first_error(error: ValidationError, whole: str) -> str:
     """``FIELD is VALUE (WHY)`` of the first field that is wrong; ``whole`` is what stands there in
     place of a field where the record as a whole is."""
     first = error.errors()[0]

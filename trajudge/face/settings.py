@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.validation import first_mistake
+from trajudge.trajectories.util.validation import first_error
 
 R = TypeVar("R", bound=Record)
 
@@ -23,7 +23,7 @@ def settings(kind: type[R], call: str, given: Mapping[str, Any]) -> R:
     try:
         return kind(**taken)
     except ValidationError as error:
-        raise UserError(f"{call}: {first_mistake(error, 'the call')}") from error
+        raise UserError(f"{call}: {first_error(error, 'the call')}") from error
 
 
 def check_keywords(call: str, given: Mapping[str, object], known: Mapping[str, object]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from trajudge.environments.prism.__main__ import main
 from trajudge.environments.prism.report import PATTERNS, Report, grade, read_report, satisfied
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import DONE, FAILURES
+from trajudge.trajectories.util.exits import FAILURES, OK
 
 EVERY = "every configuration"
 WHOLE: dict[str, Any] = {
@@ -72,7 +72,7 @@ def test_a_report_that_cannot_be_read_names_file_and_field(tmp_path: Path) -> No
 
 
 def test_the_own_applications_satisfy_all_five(tmp_path: Path) -> None:
-    assert main(["--save", str(tmp_path / "own.json"), "--checked", "10"]) == DONE
+    assert main(["--save", str(tmp_path / "own.json"), "--checked", "10"]) == OK
 
 
 def test_a_benchmark_that_falls_short_is_told_by_the_exit_code(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.rules.verified.tasks import answer, page
 from trajudge.rules.evaluate import main as evaluate
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.state import main as record
-from trajudge.trajectories.util.exits import DONE, FAILURES, MISTAKE
+from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
 
 TASK = {
     "task_id": "cancel-1",
@@ -67,7 +67,7 @@ def _record(shop: Path, when: str, probes: str = "probes.json") -> int:
     return record([*words, "--when", when])
 
 
-def _judged(shop: Path, *more: str, code: int = DONE) -> dict[str, Any]:
+def _judged(shop: Path, *more: str, code: int = OK) -> dict[str, Any]:
     words = ["--tasks", str(shop / "tasks.json"), "--runs", str(shop / "runs")]
     assert evaluate([*words, "--out", str(shop / "out"), *more]) == code
     result: dict[str, Any] = json.loads((shop / "out/tasks/cancel-1.json").read_text())
@@ -75,14 +75,14 @@ def _judged(shop: Path, *more: str, code: int = DONE) -> dict[str, Any]:
 
 
 def test_a_recorded_state_decides(shop: Path) -> None:
-    assert _record(shop, "before") == DONE
+    assert _record(shop, "before") == OK
     _cancel(shop)
-    assert _record(shop, "after") == DONE
+    assert _record(shop, "after") == OK
     assert _judged(shop)["outcome"] == Outcome.PASS
 
 
 def test_an_agent_that_did_nothing_fails(shop: Path) -> None:
-    assert (_record(shop, "before"), _record(shop, "after")) == (DONE, DONE)
+    assert (_record(shop, "before"), _record(shop, "after")) == (OK, OK)
     result = _judged(shop)
     assert result["outcome"] == Outcome.FAIL
     assert "backend.1.changed: the state did not change" in result["reasons"]
@@ -124,7 +124,7 @@ def test_a_mistake_in_the_probes_is_one_sentence(
     shop: Path, probes: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (shop / "mine.json").write_text(probes)
-    assert _record(shop, "after", "mine.json") == MISTAKE
+    assert _record(shop, "after", "mine.json") == USAGE_ERROR
     assert "mine.json" in capsys.readouterr().err
 
 

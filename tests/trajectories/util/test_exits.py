@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trajudge.trajectories.util.errors import MissingExtra, UserError
-from trajudge.trajectories.util.exits import DONE, INTERRUPTED, MISTAKE, user_errors
+from trajudge.trajectories.util.exits import INTERRUPTED, OK, USAGE_ERROR, user_errors
 
 
 def raises(error: BaseException) -> int:
@@ -13,9 +13,9 @@ def raises(error: BaseException) -> int:
 
 
 def test_a_mistake_is_one_sentence_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    assert user_errors(raises)(UserError("file x: no such column")) == MISTAKE == 2
+    assert user_errors(raises)(UserError("file x: no such column")) == USAGE_ERROR == 2
     assert capsys.readouterr() == ("", "error: file x: no such column\n")
-    assert user_errors(raises)(MissingExtra("p", "e", "this")) == MISTAKE
+    assert user_errors(raises)(MissingExtra("p", "e", "this")) == USAGE_ERROR
 
 
 def test_an_interruption_is_130(capsys: pytest.CaptureFixture[str]) -> None:
@@ -24,7 +24,7 @@ def test_an_interruption_is_130(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_everything_else_passes_through() -> None:
-    assert user_errors(lambda: DONE)() == 0
+    assert user_errors(lambda: OK)() == 0
     with pytest.raises(ZeroDivisionError):
         user_errors(raises)(ZeroDivisionError())
     with pytest.raises(SystemExit):

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.validation import first_mistake
+from trajudge.trajectories.util.validation import first_error
 
 
 @pytest.mark.parametrize(
@@ -19,11 +19,11 @@ from trajudge.trajectories.util.validation import first_mistake
 def test_field_value_and_reason(content: str, said: str) -> None:
     with pytest.raises(ValidationError) as refused:
         TrajectoryKey.model_validate_json(content)
-    assert first_mistake(refused.value, "the line").startswith(said)
+    assert first_error(refused.value, "the line").startswith(said)
 
 
 def test_a_long_value_is_cut() -> None:
     content = '{"benchmark":"b","agent":"a","task_id":"t","attempt":"%s"}' % ("x" * 5000)
     with pytest.raises(ValidationError) as refused:
         TrajectoryKey.model_validate_json(content)
-    assert len(first_mistake(refused.value, "the line")) < 300
+    assert len(first_error(refused.value, "the line")) < 300

@@ -19,7 +19,7 @@ from trajudge.rules.verified.dataset import Task, plain
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.runs.batch import Batch, judge_all
 from trajudge.rules.verified.runs.results import TaskResult, explored, premature
-from trajudge.trajectories.util.exits import DONE, FAILURES
+from trajudge.trajectories.util.exits import FAILURES, OK
 
 
 def _run(folder: Path, task_id: object, said: Any, har: str | None = None) -> None:
@@ -140,30 +140,30 @@ def test_a_batch_of_one_run_that_cannot_be_read_does_not_look_done(
     (runs[1] / "1/network.har").write_text("not json")
     assert _judge(runs, "--task", "1") == FAILURES
     assert "task 1: unknown: " in capsys.readouterr().out
-    assert _judge(runs, "--task", "0") == DONE
+    assert _judge(runs, "--task", "0") == OK
 
 
 def test_an_address_that_was_inferred_is_noted(
     runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _judge(runs) == DONE
+    assert _judge(runs) == OK
     assert "note, in 5 runs: shopping is taken to be http://shop.example:7770" in (
         " ".join(capsys.readouterr().out.split())
     )
     assert list(_summary(runs)["notes"].values()) == [5]
-    assert _judge(runs, "--site", "shopping=http://shop.example:7770") == DONE
+    assert _judge(runs, "--site", "shopping=http://shop.example:7770") == OK
     assert _summary(runs)["notes"] == {}
 
 
 def test_what_was_not_recorded_is_a_verdict_and_no_failure(runs: tuple[Path, Path]) -> None:
     (runs[1] / "1/network.har").unlink()
-    assert _judge(runs, "--task", "1") == DONE
+    assert _judge(runs, "--task", "1") == OK
 
 
 def test_the_reasons_of_the_runs_that_did_not_pass_are_shown(
     runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _judge(runs) == DONE
+    assert _judge(runs) == OK
     shown = capsys.readouterr().out
     assert "task 3: fail: answer.retrieved_data[0]: a different string" in shown
     assert "task 4: fail: parse_failure.no_object: the answer holds no JSON object" in shown

@@ -1,0 +1,161 @@
+"""Parse the recorded replies of a run again, as this version of trajudge parses them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from trajudge.eval.data.inputs import open_recorded, open_spec
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    copy_run,
+    read_judgments,
+    read_manifest,
+    write_judgments,
+)
+from trajudge.eval.runs.models import cache_path
+from trajudge.judges.engine import Cache
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Judge, Judgment, Reply, Status
+from trajudge.judges.registry import JUDGES, make_judge, needs_of
+from trajudge.judges.replies.replay_client import NotRecorded, ReplayClient, ReplyOf
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.trajectories.needs import NO_NEEDS, Needs
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import one_line
+
+
+class ReparseConfig(Record):
+    """Which run is parsed again, and the new folder that it is written to.
+
+    ``data`` names the trajectories (None: those of the run), ``judge`` a judge in a file of your
+    own, ``cache`` a file of replies with token probabilities.
+    """
+
+    run: Path
+    out: Path
+    data: str | None = None
+    judge: str | None = None
+    cache: str | None = None
+
+
+class ReparsedJudgment(NamedTuple):
+    """A judgment as it is parsed today; ``why_kept`` is "" or why it stayed as recorded."""
+
+    judgment: Judgment
+    why_kept: str = ""
+
+
+def reparse(config: ReparseConfig) -> str:
+    """Parse the run again, write the new folder and return what changed as text.
+
+    No model is asked. Raises UserError for a run that cannot be read, and for a folder that holds
+    judgments already.
+    """
+    manifest = read_manifest(config.run)
+    if (config.out / JUDGMENTS).exists():
+        raise UserError(f"--out {config.out}: holds judgments already: choose another folder")
+    judge, needs = _judge(manifest, config.judge)
+    before = read_judgments(config.run)
+    data = open_spec(config.data) if config.data else open_recorded(str(manifest["data"]))
+    trajectories = _trajectories(data, before, needs)
+    found = asyncio.run(_read_again(before, judge, trajectories, _reply_of(config.cache)))
+    copy_run(config.run, config.out)
+    write_judgments(config.out, [reparsed.judgment for reparsed in found])
+    return reparse_text(before, found) + f"written to {config.out}\n"
+
+
+def _judge(manifest: dict[str, object], named: str | None) -> tuple[Judge, Needs]:
+    """Make the judge with the run's options, and say what it needs to see.
+
+    Raises UserError where the manifest does not name it.
+    """
+    judge_id = str(manifest.get("judge"))
+    names = [name for name in JUDGES if judge_id.startswith(name)]
+    name = named or max(names, key=len, default=None)
+    if name is None:
+        raise UserError(f"{judge_id}: is no judge of trajudge: name its file with --judge FILE")
+    options = manifest.get("options")
+    given = options if isinstance(options, dict) else {}
+    return make_judge(name, given)[1], needs_of(name, given)
+
+
+def _trajectories(
+    data: str, judgments: Sequence[Judgment], needs: Needs
+) -> dict[TrajectoryKey, Trajectory | None]:
+    """Read the run's trajectories that the data still holds."""
+    wanted = {judgment.key for judgment in judgments}
+    items = open_source(data, wanted.__contains__, needs)
+    return {item.key: item for item in items if isinstance(item, Trajectory) and item.key in wanted}
+
+
+def _reply_of(cache_file: str | None) -> ReplyOf:
+    """Look up whole replies in the cache, if there is one."""
+    path = cache_path(cache_file)
+    if not path.is_file():
+        if cache_file:
+            raise UserError(f"--cache {cache_file}: there is no such file: leave the option out")
+        return lambda request: None
+    cache = Cache(path)
+
+    def reply_of(request: str) -> Reply | None:
+        outcome = cache.get(request)
+        return outcome if isinstance(outcome, Reply) else None
+
+    return reply_of
+
+
+async def _read_again(
+    judgments: Sequence[Judgment],
+    judge: Judge,
+    trajectories: dict[TrajectoryKey, Trajectory | None],
+    reply_of: ReplyOf,
+) -> list[ReparsedJudgment]:
+    return [
+        await _reparse(judgment, judge, trajectories.get(judgment.key), reply_of)
+        for judgment in judgments
+    ]
+
+
+async def _reparse(
+    judgment: Judgment, judge: Judge, trajectory: Trajectory | None, reply_of: ReplyOf
+) -> ReparsedJudgment:
+    if judgment.status in (Status.PROVIDER_ERROR, Status.SKIPPED):
+        return ReparsedJudgment(judgment, f"no whole set of replies ({judgment.status})")
+    if trajectory is None:
+        return ReparsedJudgment(judgment, "the data no longer holds the trajectory")
+    replay = ReplayClient(judgment, reply_of)
+    try:
+        # What was shown is told by the recorded requests, pictures by their hash.
+        found = await judge_trajectory(
+            judgment.judge, judge, trajectory, replay, judgment.sample, needs=NO_NEEDS
+        )
+    except NotRecorded as error:
+        return ReparsedJudgment(judgment, str(error))
+    if not replay.is_complete:
+        return ReparsedJudgment(judgment, "the judge no longer makes all of the recorded calls")
+    if found.status in (Status.PROVIDER_ERROR, Status.SKIPPED):
+        return ReparsedJudgment(judgment, found.detail)
+    return ReparsedJudgment(found)
+
+
+def reparse_text(before: Sequence[Judgment], found: Sequence[ReparsedJudgment]) -> str:
+    """Say how many changed, and why others were kept as they were."""
+    kept = Counter(reparsed.why_kept for reparsed in found if reparsed.why_kept)
+    changed = [
+        (old, new.judgment)
+        for old, new in zip(before, found, strict=True)
+        if (old.status, old.success) != (new.judgment.status, new.judgment.success)
+    ]
+    read = len(found) - kept.total()
+    lines = [f"{read} of {len(found)} judgments read again, {len(changed)} with another verdict"]
+    lines += [
+        f"  {old.key}: {old.status} {old.success} is now {new.status} {new.success}"
+        for old, new in changed[:10]
+    ]
+    lines += [f"{count} kept as recorded: {reason}" for reason, count in sorted(kept.items())]
+    return "".join(one_line(line) + "\n" for line in lines)
