@@ -39,7 +39,7 @@ def _notes(summary: Summary) -> Iterator[str]:
     if macro.mean is not None and macro.sites > 1:
         yield f"site macro: {macro.mean:.1%} ± {macro.half_width:.1%} over {macro.sites} sites"
     if any(site.half_width is None for site in summary.sites.values()):
-        yield "± is blank for one template: the spread over templates is not seen in it"
+        yield "± and limits are blank for one template: it does not show the spread over templates"
     if summary.missing:
         yield f"{summary.missing} tasks have no run and count in no rate"
     if summary.premature:
@@ -65,6 +65,7 @@ def _show_reasons(results: Sequence[TaskResult]) -> None:
 def _row(site: str, macro: Macro) -> tuple[object, ...]:
     shares = (macro.success, macro.template_macro, macro.half_width)
     success, mean, half = ("" if share is None else f"{share:.1%}" for share in shares)
-    limits = "" if macro.success is None else f"{macro.success_low:.1%} to {macro.success_high:.1%}"
+    low, high = macro.success_low, macro.success_high
+    limits = "" if low is None or high is None else f"{low:.1%} to {high:.1%}"
     counts = (site, macro.runs, macro.passed, macro.unknown)
     return (*counts, success, limits, macro.templates, mean, half)

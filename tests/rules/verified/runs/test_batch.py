@@ -189,7 +189,7 @@ def test_an_answer_of_50_mb_is_one_parse_failure(runs: tuple[Path, Path]) -> Non
         (["--task", "77"], "holds no task '77'"),
         (["--task", "5"], "holds no run of task 5"),
         (["--site", "gitlab"], "write SITE=URL"),
-        (["--workers", "0"], "must be positive"),
+        (["--workers", "0"], "at least 1"),
         (["--sites", "/nonexistent"], "No such file"),
         (["--tasks", "/nonexistent"], "No such file"),
         (["--runs", "/nonexistent"], "no such folder"),
