@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from tests.environments.cases import sound
 from tests.eval.data.test_published_index import ANNOTATIONS, put
+from tests.eval.test_hard_subset import write_attempts
 from tests.rules.test_evaluate import RUNS, TASKS
-from trajudge.eval.cli import main
+from trajudge.annotations import store as annotation_store
+from trajudge.annotations.model import Annotation
+from trajudge.environments.model.case import write_cases
+from trajudge.eval.accept import main as accept
+from trajudge.eval.cli import COMMANDS, GROUPS, main
 from trajudge.eval.judge import main as judge
+from trajudge.eval.select.command import main as select
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.sample import sample_path
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -32,8 +42,8 @@ def tree(folder: Path) -> dict[str, tuple[str, int]]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Trajectories with labels, runs that judged them, published judgments, tasks and runs of
-    tasks."""
+    """Trajectories with labels, runs that judged them, what a selection accepted of them, published
+    judgments, tasks and runs of tasks, attempts, and cases of the environments with runs."""
     folder = tmp_path_factory.mktemp("inputs") / "input"
     shutil.copytree(sample_path(), folder / "sample")
     data = f"trajudge:{folder / 'sample'}"
@@ -41,15 +51,43 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         for name in ("heuristic", "rule-based"):
             assert judge(["--judge", name, "--data", data, "--out", f"runs/{name}"]) == 0
+        chosen = ["--target-precision", "0.1", "--out", "selection"]
+        assert select([str(folder / "runs/heuristic"), *chosen]) == 0
+        applied = ["--decision", "selection", "--run", "runs/heuristic", "--out", "accepted"]
+        assert accept(applied) == 0
     for task in range(4):
         put(folder / "published", task, "Successful" if task % 2 else "Unsuccessful")
     rows = "".join(f"A,webarena,webarena.{i},agent,Successful,No,Unsure,No\n" for i in range(4))
     (folder / "published" / "annotations.csv").write_text(ANNOTATIONS + rows)
     (folder / "tasks.json").write_text(json.dumps(TASKS))
     (folder / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in RUNS))
+    write_attempts(folder / "attempts.csv", tasks=30)
+    (folder / "replies.jsonl").write_text(json.dumps({"text": "<answer>N/A</answer>"}) + "\n")
+    with sqlite3.connect(folder / "shop.db") as connection:
+        connection.execute("create table orders (id integer, status text)")
+    connection.close()
+    orders = {"kind": "sql", "url": f"sqlite:///{folder}/shop.db", "query": "select * from orders"}
+    (folder / "probes.json").write_text(json.dumps({"orders": orders}))
+    _environments(folder / "environments")
     return folder
 
 
+def _environments(folder: Path) -> None:
+    """A case, and a recorded run of it."""
+    case = sound("buy")
+    write_cases(folder / "cases.jsonl", [case])
+    key = TrajectoryKey(benchmark="shop", agent="a", task_id=case.id)
+    run = Trajectory(key=key, raw_task_id=case.id, goal="g", telemetry={"n_steps": 4.0})
+    store.write(folder / "recorded", [run])
+    label = Annotation(key=key, raw_task_id=case.id, annotator="state", success=True)
+    annotation_store.write(folder / "recorded" / "labels.jsonl", [label])
+
+
+AGAIN = ("--agent", "{agent}", "--out", "again")
+PROBED = ("--run-folder", "probed", "--when", "before")
+RULED = ("--tasks", "{0}/tasks.json", "--runs", "{0}/runs.jsonl")
+SCRIPTED = ("--model", "m", "--adapter", "scripted", "--script", "{0}/replies.jsonl", "--yes")
+CASES = ("--cases", "{0}/environments/cases.jsonl")
 COMMAND_LINES: Sequence[Sequence[str]] = (
     ("judge", "--judge", "heuristic", "--data", "trajudge:{0}/sample"),
     ("judge", "--judge", "simplified", "--model", "gpt-4o", "--data", "{0}/sample", "--dry-run"),
@@ -57,19 +95,61 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("score", "{0}/runs/heuristic", "--mismatches", "wrong.jsonl"),
     ("score", "--judgments", "{0}/published", "--resamples", "20"),
     ("select", "{0}/runs/heuristic", "--target-precision", "0.1"),
+    ("accept", "--decision", "{0}/selection", "--run", "{0}/runs/heuristic", "--out", "kept"),
     ("audit", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("audit", "--judgments", "{0}/published"),
-    ("reparse", "{0}/runs/heuristic", "--data", "{0}/sample", "--out", "again"),
-    ("rules", "--tasks", "{0}/tasks.json", "--runs", "{0}/runs.jsonl"),
-    ("lint", "--tasks", "{0}/tasks.json"),
-    ("naive", "--tasks", "{0}/tasks.json"),
-    ("telemetry", "--data", "{0}/sample", "--seeds", "1", "--folds", "2", "--out", "model.json"),
+    ("telemetry", "--data", "{0}/sample", "--seeds", "1", "--folds", "2", "--save", "model.json"),
+    ("run", "reparse", "{0}/runs/heuristic", "--data", "{0}/sample", "--out", "again"),
+    ("run", "recertify", "--decision", "{0}/selection", "--accepted", "{0}/accepted", *AGAIN),
+    ("run", "agreement", "--annotations", "agentrewardbench:{0}/published"),
+    ("data", "hard-subset", "{0}/attempts.csv", "--resamples", "20", "--min-agents", "2"),
+    ("rules", "evaluate", *RULED),
+    ("rules", "lint", "--tasks", "{0}/tasks.json"),
+    ("rules", "mutate", "--tasks", "{0}/tasks.json"),
+    ("rules", "mutate", *RULED),
+    ("rules", "blind", "--tasks", "{0}/tasks.json"),
+    ("rules", "blind-model", "--tasks", "{0}/tasks.json", *SCRIPTED),
+    ("rules", "probe", "--probes", "{0}/probes.json", *PROBED),
+    ("rules", "locators", *RULED, "--save", "locators.json"),
+    ("env", "results", "{0}/environments/recorded", *CASES),
+    ("env", "export", *CASES, "--pages", "40"),
+    ("env", "prism", "--checked", "1"),
 )
+# Those that drive a browser.
+IN_CHROMIUM: Sequence[Sequence[str]] = (
+    ("env", "validate", *CASES),
+    ("env", "record", *CASES, "--agent", "oracle"),
+    ("env", "replay", *CASES),
+    ("env", "equivalence", *CASES, "--attempts", "1"),
+)
+READING_NOTHING = {("judges",), ("data", "fetch"), ("env", "generate")}
 
 
-@pytest.mark.parametrize("words", COMMAND_LINES, ids=lambda words: " ".join(words[:2]))
-def test_a_command_leaves_its_input_as_it_was(made: Path, words: Sequence[str]) -> None:
+def check(made: Path, words: Sequence[str]) -> None:
     before = tree(made)
-    code = main([word.format(made) for word in words])
+    accepted = json.loads((made / "accepted/accepted.jsonl").read_text().splitlines()[0])
+    agent = accepted["provenance"]["agent"]
+    code = main([word.format(made, agent=agent) for word in words])
     assert code in (0, 1)
     assert tree(made) == before
+
+
+@pytest.mark.parametrize("words", COMMAND_LINES, ids=lambda words: " ".join(words[:3]))
+def test_a_command_leaves_its_input_as_it_was(made: Path, words: Sequence[str]) -> None:
+    check(made, words)
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("chromium")
+@pytest.mark.parametrize("words", IN_CHROMIUM, ids=lambda words: words[1])
+def test_a_browser_leaves_the_cases_as_they_were(made: Path, words: Sequence[str]) -> None:
+    check(made, words)
+
+
+def test_every_command_that_reads_files_is_tried() -> None:
+    commands = {(name,) for name in COMMANDS}
+    commands |= {(name, each) for name, group in GROUPS.items() for each in group.commands}
+    tried = {
+        tuple(words[: 2 if words[0] in GROUPS else 1]) for words in (*COMMAND_LINES, *IN_CHROMIUM)
+    }
+    assert commands - tried == READING_NOTHING

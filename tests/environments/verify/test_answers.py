@@ -193,13 +193,13 @@ def test_nothing_and_constants_are_never_right(
     ids=range(17),
 )
 def test_hostile_messages_are_wrong_soon(message: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()  # of this thread alone: a busy machine takes none of it
     for kind, value in (
         ("money", "$45.00"), ("number", "12"), ("date", "2026-03-02"), ("duration", "5 min"),
         ("text", "Oak Mug"), ("code", "A7KQ2MXB4T"),
     ):  # fmt: skip
         assert right(kind, value, message, among=MUGS) is not True  # type: ignore[arg-type]
-    assert time.perf_counter() - started < 5  # seconds; linear work takes a few hundredths
+    assert time.thread_time() - started < 5  # seconds; linear work takes a few hundredths
 
 
 @given(st.text(max_size=300), st.sampled_from(["money", "number", "date", "duration", "text"]))
