@@ -126,7 +126,7 @@ def _text(config: AcceptConfig, made: Acceptance) -> str:
         f"{made.counts.get('accepted', 0)} accepted ({config.out / ACCEPTED}), "
         f"{sum(rejected.values())} rejected: {why} ({config.out / REJECTED})"
     )
-    return "".join(f"{line}\n" for line in (head, *made.cautions))
+    return "".join(f"{line}\n" for line in (head, *made.warnings))
 
 
 if __name__ == "__main__":

@@ -26,23 +26,23 @@ REJECTED = "rejected.jsonl"
 SUMMARY = "acceptance.json"
 
 
-class Choice(NamedTuple):
+class Filter(NamedTuple):
     """What accepts: a rule at a threshold. ``benchmarks`` are those that it was shown to hold on,
     None: any; ``obstacles`` says of others why it may not be carried there, "" where it may.
     ``agents`` are those whose runs are taken, None: all. ``decision`` is the hash of the plan that
-    it was chosen under; ``caution`` is what the user should know of its guarantee."""
+    it was chosen under; ``warning`` is what the user should know of its guarantee."""
 
     name: str
     rule: Rule
     threshold: float
     benchmarks: frozenset[str] | None = None
     decision: str | None = None
-    caution: str = "no decision stands behind this choice: its purity is not known"
+    warning: str = "no decision stands behind this choice: its precision is not known"
     obstacles: Mapping[str, str] = {}
     agents: frozenset[str] | None = None
 
 
-class Ruling(NamedTuple):
+class AcceptDecision(NamedTuple):
     """``reason`` is empty for an accepted trajectory; ``score`` None where there is none."""
 
     kind: str
@@ -50,35 +50,35 @@ class Ruling(NamedTuple):
     score: float | None
 
 
-Judge = Callable[[TrajectoryKey], Ruling]
+Acceptor = Callable[[TrajectoryKey], AcceptDecision]
 OK = "accepted"
 
 
-def ruling(choice: Choice, judgments: list[Judgment]) -> Judge:
+def acceptor(choice: Filter, judgments: list[Judgment]) -> Acceptor:
     """How the choice rules on a trajectory, from the judgments at hand."""
     scored = judge_scores(judgments, choice.rule.use)
     keys = sorted({j.key for j in judgments}, key=lambda key: key.order)
     scores = dict(zip(keys, rule_scores(choice.rule, scored, keys).tolist(), strict=True))
     failures = _failures(choice.rule, judgments)
 
-    def rule(key: TrajectoryKey) -> Ruling:
+    def rule(key: TrajectoryKey) -> AcceptDecision:
         score = scores.get(key, math.nan)
         benchmark = benchmark_of(key)
         if obstacle := _not_covered(choice, key, benchmark):
-            return Ruling(*obstacle, None if math.isnan(score) else score)
+            return AcceptDecision(*obstacle, None if math.isnan(score) else score)
         if math.isnan(score):
-            return Ruling("not judged", f"{choice.name} has not judged it", None)
+            return AcceptDecision("not judged", f"{choice.name} has not judged it", None)
         if accepts_score(score, choice.threshold):
-            return Ruling(OK, "", score)
+            return AcceptDecision(OK, "", score)
         if key in failures:
-            return Ruling("judgment failed", failures[key], score)
+            return AcceptDecision("judgment failed", failures[key], score)
         why = f"its score {score:.4g} is below the threshold {choice.threshold:.4g}"
-        return Ruling("below the threshold", why, score)
+        return AcceptDecision("below the threshold", why, score)
 
     return rule
 
 
-def _not_covered(choice: Choice, key: TrajectoryKey, benchmark: str) -> tuple[str, str] | None:
+def _not_covered(choice: Filter, key: TrajectoryKey, benchmark: str) -> tuple[str, str] | None:
     """Kind and reason where the choice was made for other benchmarks or agents."""
     if choice.benchmarks is not None and benchmark not in choice.benchmarks:
         why = choice.obstacles.get(benchmark, "nor may it be carried there")
@@ -104,8 +104,8 @@ def _failures(rule: Rule, judgments: Iterable[Judgment]) -> dict[TrajectoryKey, 
 
 def apply(
     trajectories: Iterable[Trajectory | Unreadable],
-    judge: Judge,
-    choice: Choice,
+    judge: Acceptor,
+    choice: Filter,
     folder: Path,
     *,
     bare_turns: bool = False,
@@ -142,8 +142,8 @@ def apply(
 
 def _line(
     item: Trajectory | Unreadable,
-    judge: Judge,
-    choice: Choice,
+    judge: Acceptor,
+    choice: Filter,
     format_: Mapping[str, Any],
     *,
     bare_turns: bool,
@@ -154,7 +154,9 @@ def _line(
     found = judge(item.key)
     turns = messages(item, **format_) if found.kind == OK else []
     if found.kind == OK and not turns:
-        found = Ruling("no action", "no step has an action: there is nothing to learn", found.score)
+        found = AcceptDecision(
+            "no action", "no step has an action: there is nothing to learn", found.score
+        )
     if found.kind == OK and not bare_turns:
         found = _observed(item, found)
     if found.kind != OK:
@@ -169,7 +171,7 @@ def _line(
     return OK, {"messages": turns, "provenance": provenance(item, accepted)}
 
 
-def _observed(item: Trajectory, found: Ruling) -> Ruling:
+def _observed(item: Trajectory, found: AcceptDecision) -> AcceptDecision:
     """The ruling; a refusal where a step with an action shows nothing of its page."""
     bare, acted = without_observation(item)
     if not bare:
@@ -179,7 +181,7 @@ def _observed(item: Trajectory, found: Ruling) -> Ruling:
         "so their user turns would be empty: give the full trajectories with --data, or export "
         "them as they are with --without-observations"
     )
-    return Ruling("no observation", why, found.score)
+    return AcceptDecision("no observation", why, found.score)
 
 
 def _put(file: IO[bytes], line: dict[str, Any]) -> None:

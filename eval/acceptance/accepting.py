@@ -10,12 +10,12 @@ import orjson
 from trajudge.eval.acceptance.acceptance import (
     ACCEPTED,
     SUMMARY,
-    Choice,
+    Filter,
+    acceptor,
     apply,
-    ruling,
     write_dataset,
 )
-from trajudge.eval.acceptance.applying import choice_of, covered, new_agents
+from trajudge.eval.acceptance.applying import covered, filter_of, new_agents
 from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.data.inputs import open_recorded, open_spec
 from trajudge.eval.data.manifest import code_version
@@ -32,9 +32,9 @@ from trajudge.trajectories.util.errors import UserError
 class Acceptance(NamedTuple):
     """What was applied, how many trajectories ended how, and what the user should know."""
 
-    choice: Choice
+    choice: Filter
     counts: dict[str, int]
-    cautions: list[str]
+    warnings: list[str]
 
 
 def accept(config: AcceptConfig) -> Acceptance:
@@ -51,31 +51,31 @@ def accept(config: AcceptConfig) -> Acceptance:
         )
     format_ = _format(config)
     inputs = read_inputs(config.run, config.judgments)
-    cautions: list[str] = []
+    warnings: list[str] = []
     if decision is not None:
-        choice, cautions = covered(decision, choice, inputs, config)
+        choice, warnings = covered(decision, choice, inputs, config)
     data = _data(config)
     agents: Counter[str] = Counter()
-    rule = ruling(choice, inputs.judgments)
+    rule = acceptor(choice, inputs.judgments)
     found = apply(open_source(data), rule, choice, config.out, agents=agents, **format_)
     if decision is not None:
-        cautions += new_agents(decision, agents, config)
-    if choice.caution:
-        cautions.append(choice.caution)
-    made = Acceptance(choice, dict(sorted(found.items())), cautions)
+        warnings += new_agents(decision, agents, config)
+    if choice.warning:
+        warnings.append(choice.warning)
+    made = Acceptance(choice, dict(sorted(found.items())), warnings)
     _write_summary(config, made, config.data or data)
     if config.dataset:
         write_dataset(config.out / ACCEPTED, config.dataset)
     return made
 
 
-def choose(config: AcceptConfig) -> tuple[Decision | None, Choice]:
+def choose(config: AcceptConfig) -> tuple[Decision | None, Filter]:
     """Take the choice from the settings, or from their decision. Raises UserError."""
     if config.decision is not None and config.judge is None:
         if config.threshold is not None:
             raise UserError("--threshold is part of the decision: leave it out, or use --judge")
         decision = read_decision(config.decision)
-        return decision, choice_of(decision, config.decision)
+        return decision, filter_of(decision, config.decision)
     if config.decision is not None or config.judge is None:
         raise UserError("give either --decision DIR, or --judge NAME with --threshold T")
     if config.threshold is None or not 0 < config.threshold <= 1:
@@ -83,7 +83,7 @@ def choose(config: AcceptConfig) -> tuple[Decision | None, Choice]:
             f"--judge {config.judge} needs --threshold with a number above 0 and at most 1, "
             f"not {config.threshold}: for a verdict 1"
         )
-    return None, Choice(config.judge, Rule(judges=(config.judge,)), config.threshold)
+    return None, Filter(config.judge, Rule(judges=(config.judge,)), config.threshold)
 
 
 def _format(config: AcceptConfig) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def _write_summary(config: AcceptConfig, made: Acceptance, data: str) -> None:
         "runs": [str(run) for run in config.run],
         "judgments": str(config.judgments) if config.judgments else None,
         "counts": made.counts,
-        "cautions": made.cautions,
+        "cautions": made.warnings,
         "version": code_version(),
     }
     write_whole(config.out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")

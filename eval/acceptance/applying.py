@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.acceptance.acceptance import Choice
+from trajudge.eval.acceptance.acceptance import Filter
 from trajudge.eval.acceptance.binding import JudgeConfiguration, differences, unknown
 from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.select.decision import Decision
@@ -23,7 +23,7 @@ from trajudge.trajectories.util.errors import UserError
 _ASSUME = "--assume-same-judge"
 
 
-def choice_of(decision: Decision, source: Path) -> Choice:
+def filter_of(decision: Decision, source: Path) -> Filter:
     """The chosen candidate of a decision. Raises UserError if none qualified."""
     if decision.chosen is None:
         raise UserError(
@@ -32,23 +32,23 @@ def choice_of(decision: Decision, source: Path) -> Choice:
         )
     found = decision.findings[decision.chosen]
     shown = frozenset(place.benchmark for place in found.places if place.rate.trials)
-    caution = ""
+    warning = ""
     if decision.recertified and decision.binding:
         shown = frozenset(decision.binding.benchmarks)
         mix = ", ".join(f"{name} {n}" for name, n in decision.binding.benchmarks.items())
-        caution = f"certified again on labels of {', '.join(decision.binding.agents)}: {mix}"
+        warning = f"certified again on labels of {', '.join(decision.binding.agents)}: {mix}"
     elif len(found.places) > 1 and not found.qualifies_everywhere:
         names = ", ".join(f"{place.benchmark} {place.labelled}" for place in found.places)
-        caution = f"the target was shown to be met over this mix of benchmarks alone: {names}"
-    return Choice(found.family, found.rule, found.threshold, shown, decision.plan_hash, caution)
+        warning = f"the target was shown to be met over this mix of benchmarks alone: {names}"
+    return Filter(found.family, found.rule, found.threshold, shown, decision.plan_hash, warning)
 
 
 def covered(
-    decision: Decision, choice: Choice, inputs: Inputs, config: AcceptConfig
-) -> tuple[Choice, list[str]]:
+    decision: Decision, choice: Filter, inputs: Inputs, config: AcceptConfig
+) -> tuple[Filter, list[str]]:
     """The choice with the benchmarks and agents that it may be applied to, and what the user has
     to know. Raises UserError for another judge."""
-    cautions = check_judges(
+    warnings = check_judges(
         decision,
         choice.rule,
         inputs.configurations,
@@ -65,7 +65,7 @@ def covered(
     known = decision.binding
     agents = frozenset(known.agents) if known and config.agents == "same" else None
     benchmarks = None if config.any_benchmark else choice.benchmarks
-    return choice._replace(benchmarks=benchmarks, obstacles=obstacles, agents=agents), cautions
+    return choice._replace(benchmarks=benchmarks, obstacles=obstacles, agents=agents), warnings
 
 
 def new_agents(
@@ -100,7 +100,7 @@ def check_judges(
     """
     if decision.binding is None:
         return _unrecorded(source, assume_same)
-    cautions: list[str] = []
+    warnings: list[str] = []
     for judge in rule.judges:
         certified = decision.binding.judges.get(judge) or JudgeConfiguration(judge=judge)
         given = configurations.get(judge) or JudgeConfiguration(judge=judge)
@@ -115,8 +115,8 @@ def check_judges(
                 f"{source}: cannot be compared with {judge} in its {', '.join(one_sided)}, which "
                 f"only one of the two records: if it is the same judge, say so with {_ASSUME}"
             )
-        cautions += _cautions(judge, certified, given, [*one_sided, *neither])
-    return cautions
+        warnings += _warnings(judge, certified, given, [*one_sided, *neither])
+    return warnings
 
 
 def _unrecorded(source: Path, assume_same: bool) -> list[str]:
@@ -129,7 +129,7 @@ def _unrecorded(source: Path, assume_same: bool) -> list[str]:
     return ["the decision does not record its judge: assumed to be the same, as you said"]
 
 
-def _cautions(
+def _warnings(
     judge: str, certified: JudgeConfiguration, given: JudgeConfiguration, missing: Sequence[str]
 ) -> Iterator[str]:
     if missing:

@@ -33,7 +33,7 @@ class JudgeConfiguration(Record):
     facts: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class Binding(Record):
+class DecisionScope(Record):
     """``judges`` by the name that the plan uses; ``agents`` and ``benchmarks`` count the labelled
     trajectories that the candidates were tested on."""
 

@@ -21,7 +21,7 @@ from pydantic import Field
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.annotations.model import Labels
 from trajudge.eval.acceptance.betting import labels_to_plan, largest_wealth, lower_limit
-from trajudge.eval.acceptance.binding import Binding
+from trajudge.eval.acceptance.binding import DecisionScope
 from trajudge.eval.select.decision import Decision, Recertified
 from trajudge.eval.select.files import read_record, write_whole
 from trajudge.trajectories.model import Record, TrajectoryKey
@@ -54,7 +54,7 @@ class Recertification(Record):
     runs: tuple[SampledRun, ...]
 
 
-class Outcome(NamedTuple):
+class RecertificationResult(NamedTuple):
     """``used`` labels in order, ``unsure`` of them without a bet, ``hits`` of the others true
     successes; ``evidence`` for and ``against`` the target are e-values."""
 
@@ -154,7 +154,7 @@ def read_sample(folder: Path) -> Recertification:
     return read_record(folder / RECORD, Recertification, mend)
 
 
-def check(made: Recertification, labels: Labels) -> Outcome:
+def check(made: Recertification, labels: Labels) -> RecertificationResult:
     """Bet on the labels in the order of the sample, up to the first run without one: labels that
     were chosen by their outcome show nothing. On an unsure label nothing is bet."""
     target, alpha = made.decision.plan.target.rate, 1 - made.decision.plan.confidence
@@ -171,7 +171,7 @@ def check(made: Recertification, labels: Labels) -> Outcome:
     against = largest_wealth(hits, weights, target, above=False)
     shown = evidence >= 1 / alpha
     missed = against >= 1 / alpha and not shown
-    return Outcome(
+    return RecertificationResult(
         verdict="certified" if shown else "below the target" if missed else "undecided",
         used=len(known),
         unsure=len(known) - len(sure),
@@ -182,11 +182,11 @@ def check(made: Recertification, labels: Labels) -> Outcome:
     )
 
 
-def new_decision(made: Recertification, found: Outcome) -> Decision:
+def new_decision(made: Recertification, found: RecertificationResult) -> Decision:
     """The decision for the sampled agents alone: the same choice, or none where it misses."""
     used = [run.key for run in made.runs[: found.used]]
     before = made.decision.binding
-    binding = Binding(
+    binding = DecisionScope(
         judges=before.judges if before else {},
         agents=_counted(key.agent for key in used),
         benchmarks=_counted(map(benchmark_of, used)),

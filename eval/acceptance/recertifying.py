@@ -8,8 +8,8 @@ from typing import NamedTuple
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.eval.acceptance.acceptance import ACCEPTED
 from trajudge.eval.acceptance.recertification import (
-    Outcome,
     Recertification,
+    RecertificationResult,
     accepted_keys,
     check,
     new_decision,
@@ -24,11 +24,11 @@ from trajudge.eval.select.output import decision_json, read_decision
 from trajudge.trajectories.util.errors import UserError
 
 
-class Recertified(NamedTuple):
+class LabelledSample(NamedTuple):
     """A sample and what its labels show so far."""
 
     sample: Recertification
-    outcome: Outcome
+    outcome: RecertificationResult
 
 
 def draw_sample(config: SampleConfig) -> Recertification:
@@ -50,7 +50,7 @@ def draw_sample(config: SampleConfig) -> Recertification:
     return made
 
 
-def recertify(sample: Path, annotations: str) -> Recertified:
+def recertify(sample: Path, annotations: str) -> LabelledSample:
     """Test the labels of a sample; once they decide, write the decision for its agents.
 
     Raises UserError for a sample or labels that cannot be read.
@@ -60,7 +60,7 @@ def recertify(sample: Path, annotations: str) -> Recertified:
     if found.verdict != "undecided":
         content = decision_json(new_decision(made, found))
         write_whole(sample / "decision.json", content.encode())
-    return Recertified(made, found)
+    return LabelledSample(made, found)
 
 
 def sample_text(made: Recertification, folder: Path, file: Path) -> str:
@@ -75,7 +75,7 @@ def sample_text(made: Recertification, folder: Path, file: Path) -> str:
     )
 
 
-def outcome_text(made: Recertification, found: Outcome) -> str:
+def outcome_text(made: Recertification, found: RecertificationResult) -> str:
     """Say what the labels show, and what to do where they do not decide."""
     plan = made.decision.plan
     needed = 1 / (1 - plan.confidence)
@@ -98,7 +98,7 @@ def outcome_text(made: Recertification, found: Outcome) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _headline(made: Recertification, found: Outcome) -> str:
+def _headline(made: Recertification, found: RecertificationResult) -> str:
     plan = made.decision.plan
     target, agents = f"{100 * plan.target.rate:.4g} %", ", ".join(made.agents)
     if found.verdict == "certified":

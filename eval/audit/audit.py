@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.audit.cases import Case, find_cases, with_evidence
+from trajudge.eval.audit.cases import Disagreement, find_cases, with_evidence
 from trajudge.eval.audit.errors import Verdicts, errors_by_facet
 from trajudge.eval.audit.facets import TABLES, read_facets
 from trajudge.eval.audit.ranking import AgentRanking, ranking
@@ -140,7 +140,7 @@ def _data(named: str | None, source: Source) -> list[str]:
     return found
 
 
-def _evidence(cases: Sequence[Case], data: Sequence[str]) -> list[Case]:
+def _evidence(cases: Sequence[Disagreement], data: Sequence[str]) -> list[Disagreement]:
     """Goals and last steps where ``data`` has the trajectory."""
     wanted = {case.key for case in cases}
     known: dict[TrajectoryKey, Trajectory] = {}

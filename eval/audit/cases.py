@@ -23,7 +23,7 @@ class Opinion(Record):
     reasoning: str
 
 
-class Case(Record):
+class Disagreement(Record):
     """``suspect`` stands alone: the rule against expert and judges, or the annotation against
     rule and judges. Goal, answer and last steps are there if the trajectories could be read."""
 
@@ -44,7 +44,7 @@ def find_cases(
     rule: Verdicts,
     judges: Mapping[TrajectoryKey, Sequence[Judgment]],
     rewards: Mapping[TrajectoryKey, float | None],
-) -> list[Case]:
+) -> list[Disagreement]:
     """In the order of ``keys``: rule and expert differ, and every judge (at least one) takes the
     same side. Judgments that failed have no side."""
     cases = []
@@ -53,7 +53,7 @@ def find_cases(
         if expert[key] == rule[key] or len({j.success for j in said}) != 1:
             continue
         cases.append(
-            Case(
+            Disagreement(
                 suspect="rule" if said[0].success == expert[key] else "annotation",
                 key=key,
                 expert=expert[key],
@@ -65,7 +65,7 @@ def find_cases(
     return cases
 
 
-def with_evidence(case: Case, trajectory: Trajectory) -> Case:
+def with_evidence(case: Disagreement, trajectory: Trajectory) -> Disagreement:
     """The case with what the agent was asked, answered and did last."""
     acted = [step for step in trajectory.steps if step.action is not None]
     return case.model_copy(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS
-from trajudge.eval.audit.cases import Case
+from trajudge.eval.audit.cases import Disagreement
 from trajudge.eval.audit.errors import ClusteredRate, RuleErrors
 from trajudge.eval.audit.ranking import AgentRanking
 from trajudge.eval.scoring.records import OVERALL
@@ -27,7 +27,7 @@ class Audit(Record):
     without_verdict: int
     errors: tuple[RuleErrors, ...]
     rankings: tuple[AgentRanking, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[Disagreement, ...]
 
 
 def tables(audit: Audit) -> list[Table]:

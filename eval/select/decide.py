@@ -7,22 +7,33 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from trajudge.eval.acceptance.binding import Binding, JudgeConfiguration
-from trajudge.eval.select.decision import Compared, Decision, Finding, Place, Rate, Verdict
-from trajudge.eval.select.measures.evidence import Evidence, bound, targeted
+from trajudge.eval.acceptance.binding import DecisionScope, JudgeConfiguration
+from trajudge.eval.select.decision import (
+    BenchmarkRate,
+    CandidateRate,
+    CandidateResult,
+    CandidateVerdict,
+    Compared,
+    Decision,
+)
 from trajudge.eval.select.measures.labels_needed import labels_needed
-from trajudge.eval.select.measures.measure import Limited, Measured, measure
+from trajudge.eval.select.measures.measure import CandidateTests, RateTest, measure
 from trajudge.eval.select.measures.rates import design_effects
+from trajudge.eval.select.measures.selection_data import (
+    SelectionData,
+    hits_and_trials,
+    required_rate,
+)
 from trajudge.eval.select.measures.transport import transport
-from trajudge.eval.select.measures.yields import Ratio, dollars, indistinguishable, spending
-from trajudge.eval.select.plan import Plan
+from trajudge.eval.select.measures.yield_rates import Ratio, dollars, indistinguishable, spending
+from trajudge.eval.select.plan import SelectionPlan
 
 FEW_POSITIVES = 20
 
 
 def decide(
-    plan: Plan,
-    evidence: Evidence,
+    plan: SelectionPlan,
+    evidence: SelectionData,
     configurations: Mapping[str, JudgeConfiguration] | None = None,
 ) -> Decision:
     """Test every candidate and choose. The same plan and evidence give the same decision.
@@ -34,7 +45,7 @@ def decide(
     findings = [_finding(plan, evidence, tested, i) for i in range(len(plan.candidates))]
     priced = all(f.clean_per_dollar is not None for f in findings if f.accepted_share)
     chosen = _best(findings, priced)
-    nearest = _nearest(findings, tested) if chosen is None else None
+    nearest = _best_failing(findings, tested) if chosen is None else None
     ends = {"chosen": chosen, "nearest": nearest}
     tied = _tied(plan, evidence, tested, findings, **ends, priced=priced)
     one = chosen if chosen is not None else nearest
@@ -57,17 +68,19 @@ def decide(
 
 
 def _binding(
-    plan: Plan, evidence: Evidence, configurations: Mapping[str, JudgeConfiguration]
-) -> Binding:
+    plan: SelectionPlan, evidence: SelectionData, configurations: Mapping[str, JudgeConfiguration]
+) -> DecisionScope:
     judges = sorted({judge for family in plan.families for judge in family.rule.judges})
-    return Binding(
+    return DecisionScope(
         judges={name: configurations.get(name, JudgeConfiguration(judge=name)) for name in judges},
         agents=dict(evidence.agents),
         benchmarks={name: int((evidence.benchmark == name).sum()) for name in evidence.benchmarks},
     )
 
 
-def _finding(plan: Plan, evidence: Evidence, tested: Measured, i: int) -> Finding:
+def _finding(
+    plan: SelectionPlan, evidence: SelectionData, tested: CandidateTests, i: int
+) -> CandidateResult:
     family, threshold = plan.candidates[i]
     labelled = int(evidence.judged[:, i].sum())
     share = float(evidence.accepted[:, i].sum() / labelled) if labelled else None
@@ -75,7 +88,7 @@ def _finding(plan: Plan, evidence: Evidence, tested: Measured, i: int) -> Findin
     with_trials = [place for place in places if place.rate.trials]
     worst = min(with_trials, key=lambda place: place.rate.low or 0.0, default=None)
     verdict = _verdict(plan, tested, i)
-    return Finding(
+    return CandidateResult(
         family=family.name,
         rule=family.rule,
         threshold=threshold,
@@ -98,9 +111,9 @@ def _finding(plan: Plan, evidence: Evidence, tested: Measured, i: int) -> Findin
     )
 
 
-def _places(tested: Measured, i: int) -> tuple[Place, ...]:
+def _places(tested: CandidateTests, i: int) -> tuple[BenchmarkRate, ...]:
     return tuple(
-        Place(
+        BenchmarkRate(
             benchmark=name,
             labelled=int(tested.labelled[name][i]),
             rate=place.rate(i),
@@ -112,9 +125,9 @@ def _places(tested: Measured, i: int) -> tuple[Place, ...]:
 
 
 def _clean(
-    plan: Plan, price: float | None, share: float | None, precision: Rate
+    plan: SelectionPlan, price: float | None, share: float | None, precision: CandidateRate
 ) -> dict[str, float | None]:
-    """Clean trajectories per rollout and per dollar, at the estimate and at the lower limit."""
+    """Compute true positives per rollout and per dollar, at the estimate and at the lower limit."""
     spent = dollars(plan.prices, price, share or 0.0)
     clean: dict[str, float | None] = {}
     for end, rate in (("", precision.estimate), ("_low", precision.low)):
@@ -124,9 +137,9 @@ def _clean(
     return clean
 
 
-def _verdict(plan: Plan, tested: Measured, i: int) -> Verdict:
+def _verdict(plan: SelectionPlan, tested: CandidateTests, i: int) -> CandidateVerdict:
     passed = tested.overall if plan.scope == "overall" else tested.everywhere
-    limit = bound(plan.target)
+    limit = required_rate(plan.target)
     if passed[i]:
         return "qualifies"
     places = [tested.target]
@@ -137,7 +150,9 @@ def _verdict(plan: Plan, tested: Measured, i: int) -> Verdict:
     return "undecided" if tested.testable[i] else "too few"
 
 
-def _more_labels(plan: Plan, tested: Measured, i: int, verdict: Verdict) -> int | None:
+def _more_labels(
+    plan: SelectionPlan, tested: CandidateTests, i: int, verdict: CandidateVerdict
+) -> int | None:
     if verdict in ("qualifies", "below the target"):
         return None
     parts = [tested.target]
@@ -148,12 +163,12 @@ def _more_labels(plan: Plan, tested: Measured, i: int, verdict: Verdict) -> int 
     return sum(known) if missing and len(known) == len(missing) else None
 
 
-def _missing(plan: Plan, part: Limited, i: int) -> int | None:
+def _missing(plan: SelectionPlan, part: RateTest, i: int) -> int | None:
     """Labels beyond those at hand, were the estimate true; None where no number decides."""
     estimate = float(part.sums.estimate[i])
     if math.isnan(estimate):
         return None
-    needed = labels_needed(bound(plan.target), estimate, alpha=part.level)
+    needed = labels_needed(required_rate(plan.target), estimate, alpha=part.level)
     if needed is None:
         return None
     needed = math.ceil(needed * float(design_effects(part.sums)[i]))
@@ -166,18 +181,18 @@ def _compared(chosen: int | None, priced: bool) -> Compared:
     return "clean trajectories per dollar" if priced else "clean trajectories per rollout"
 
 
-def _best(findings: list[Finding], priced: bool) -> int | None:
-    """The qualifying candidate with the most clean trajectories at the lower limit."""
+def _best(findings: list[CandidateResult], priced: bool) -> int | None:
+    """Find the qualifying candidate with the most true positives at the lower limit."""
     able = [i for i, found in enumerate(findings) if found.verdict == "qualifies"]
     return max(able, key=lambda i: (_yield(findings[i], priced), -i), default=None)
 
 
-def _yield(found: Finding, priced: bool) -> float:
+def _yield(found: CandidateResult, priced: bool) -> float:
     low = found.clean_per_dollar_low if priced else found.clean_per_rollout_low
     return low or 0.0
 
 
-def _nearest(findings: list[Finding], tested: Measured) -> int | None:
+def _best_failing(findings: list[CandidateResult], tested: CandidateTests) -> int | None:
     """Where none qualifies: the highest lower limit among those with trials enough to pass."""
     able = [i for i, found in enumerate(findings) if tested.testable[i]]
     able = able or [i for i, found in enumerate(findings) if found.rate.trials]
@@ -185,10 +200,10 @@ def _nearest(findings: list[Finding], tested: Measured) -> int | None:
 
 
 def _tied(
-    plan: Plan,
-    evidence: Evidence,
-    tested: Measured,
-    findings: list[Finding],
+    plan: SelectionPlan,
+    evidence: SelectionData,
+    tested: CandidateTests,
+    findings: list[CandidateResult],
     *,
     chosen: int | None,
     nearest: int | None,
@@ -206,11 +221,13 @@ def _tied(
     if nearest is None:
         return []
     others = [i for i in range(len(findings)) if tested.testable[i] and i != nearest]
-    ratio = Ratio(*targeted(evidence, plan.target))
+    ratio = Ratio(*hits_and_trials(evidence, plan.target))
     return indistinguishable(evidence, ratio, nearest, others, alpha=alpha)
 
 
-def _notes(plan: Plan, evidence: Evidence, findings: list[Finding]) -> list[str]:
+def _notes(
+    plan: SelectionPlan, evidence: SelectionData, findings: list[CandidateResult]
+) -> list[str]:
     """What a reader must know before using the decision."""
     notes = [] if (several := _several(plan, evidence)) is None else [several]
     if evidence.unsure:
@@ -231,7 +248,7 @@ def _notes(plan: Plan, evidence: Evidence, findings: list[Finding]) -> list[str]
     return notes
 
 
-def _several(plan: Plan, evidence: Evidence) -> str | None:
+def _several(plan: SelectionPlan, evidence: SelectionData) -> str | None:
     """That the best of several was picked on the data that rates it."""
     families, tried = len(plan.families), len(plan.candidates)
     if tried < 2:
@@ -240,6 +257,7 @@ def _several(plan: Plan, evidence: Evidence) -> str | None:
     return (
         f"warning: {counted} were tried on the same {len(evidence.success)} labelled trajectories. "
         "The verdicts are corrected for these, the estimates of the best are not, and are likely "
-        "too high: count on its limits, or rate it once more on labels that chose nothing. Plans "
-        "tried before this one on the same labels are not counted: they void the confidence"
+        "too high: count on its limits, or rate it once more on labels that chose nothing. "
+        "Previous selections on the same labels are not counted: they invalidate the confidence "
+        "level"
     )

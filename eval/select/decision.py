@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from trajudge.eval.acceptance.binding import Binding
+from trajudge.eval.acceptance.binding import DecisionScope
 from trajudge.eval.select.measures.transport import Transport
-from trajudge.eval.select.plan import Plan, Rule
+from trajudge.eval.select.plan import Rule, SelectionPlan
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record
 
-Verdict = Literal["qualifies", "below the target", "undecided", "too few"]
+CandidateVerdict = Literal["qualifies", "below the target", "undecided", "too few"]
 
 Compared = Literal["clean trajectories per dollar", "clean trajectories per rollout", "rate"]
 
 
-class Rate(Record):
+class CandidateRate(Record):
     """``hits`` of ``trials``, None without a trial. ``low`` and ``high`` are one-sided limits,
     each holding with probability 1 - ``level``, tasks as clusters."""
 
@@ -27,21 +27,21 @@ class Rate(Record):
     level: float
 
 
-class Place(Record):
+class BenchmarkRate(Record):
     """The rate under test on one benchmark."""
 
     benchmark: str
     labelled: int
-    rate: Rate
+    rate: CandidateRate
     p_value: float
 
 
-class Finding(Record):
+class CandidateResult(Record):
     """One candidate.
 
     ``rate`` is the one that the target bounds from below: precision, or the true-negative rate.
     Its limits are at the level that the correction leaves to this candidate. ``precision`` is the
-    expected purity of the accepted set, ``recall`` the share of true successes kept.
+    share of true successes among the accepted, ``recall`` the share of true successes kept.
     ``worst`` is the benchmark with the lowest limit; on ``untested`` ones it accepts nothing.
     ``more_labels``: of trials of the rate (accepted trajectories, or failures) until a test of
     power 0.8 decides, were the estimate true; None where it is decided, or too close to call.
@@ -54,14 +54,14 @@ class Finding(Record):
     threshold: float
     labelled: int
     accepted_share: float | None
-    rate: Rate
+    rate: CandidateRate
     p_value: float
-    verdict: Verdict
+    verdict: CandidateVerdict
     qualifies_overall: bool
     qualifies_everywhere: bool
-    precision: Rate
-    recall: Rate
-    places: tuple[Place, ...]
+    precision: CandidateRate
+    recall: CandidateRate
+    places: tuple[BenchmarkRate, ...]
     worst: str | None
     untested: tuple[str, ...]
     design_effect: float
@@ -100,16 +100,16 @@ class Decision(Record):
     ``recertified`` it holds for the agents and benchmarks of ``binding`` alone; the findings are
     those of the agents that it was chosen on."""
 
-    plan: Plan
+    plan: SelectionPlan
     plan_hash: str
     trajectories: int
     successes: int
     benchmarks: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[CandidateResult, ...]
     chosen: int | None
     nearest: int | None
     compared: Compared
     transport: Transport | None
     notes: tuple[str, ...]
-    binding: Binding | None = added(None)
+    binding: DecisionScope | None = added(None)
     recertified: Recertified | None = added(None)

@@ -45,7 +45,7 @@ class Rule(Record):
         return self
 
 
-class Family(Record):
+class CandidateFamily(Record):
     """One rule with its thresholds, strict to loose: a trajectory is accepted where the rule's
     score is at least the threshold."""
 
@@ -54,7 +54,7 @@ class Family(Record):
     thresholds: tuple[float, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _strict_to_loose(self) -> Family:
+    def _strict_to_loose(self) -> CandidateFamily:
         if not all(0 < each <= 1 for each in self.thresholds):
             raise ValueError("a threshold lies above 0 and is at most 1")
         if any(a <= b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False)):
@@ -78,7 +78,7 @@ class Prices(Record):
     judgments: dict[str, float | None] = Field(default_factory=dict)
 
 
-class Plan(Record):
+class SelectionPlan(Record):
     """What will be tested. ``judgments`` is the hash of those it was made from; ``margin`` is how
     far rates may differ between benchmarks that count as equivalent."""
 
@@ -90,19 +90,19 @@ class Plan(Record):
     split: Literal["dev", "test", "all"] = "all"
     seed: int = Field(default=0, ge=0)
     prices: Prices = Prices()
-    families: tuple[Family, ...] = Field(min_length=1)
+    families: tuple[CandidateFamily, ...] = Field(min_length=1)
     judgments: str = ""
     margin: float = added(0.1, gt=0, lt=1)
 
     @model_validator(mode="after")
-    def _names_are_distinct(self) -> Plan:
+    def _names_are_distinct(self) -> SelectionPlan:
         names = [family.name for family in self.families]
         if len(set(names)) != len(names):
             raise ValueError("two families have the same name")
         return self
 
     @property
-    def candidates(self) -> tuple[tuple[Family, float], ...]:
+    def candidates(self) -> tuple[tuple[CandidateFamily, float], ...]:
         """Every family with each of its thresholds, in order."""
         return tuple((f, threshold) for f in self.families for threshold in f.thresholds)
 
@@ -122,12 +122,12 @@ class Plan(Record):
         return sha256(content).hexdigest()
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> SelectionPlan:
     """A frozen plan. Raises UserError naming file, field and value."""
-    return read_record(path, Plan, "name a plan that --freeze wrote, or mend it")
+    return read_record(path, SelectionPlan, "name a plan that --freeze wrote, or mend it")
 
 
-def freeze(path: Path, plan: Plan) -> None:
+def freeze(path: Path, plan: SelectionPlan) -> None:
     """Write the plan, once: a file that holds another one is not replaced.
 
     Raises UserError if it does, or if it cannot be written.

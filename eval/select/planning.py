@@ -11,13 +11,20 @@ from trajudge.eval.select.measures.scores import (
     judgments_hash,
     measured_prices,
 )
-from trajudge.eval.select.plan import Family, Plan, Prices, Rule, Target, read_plan
+from trajudge.eval.select.plan import (
+    CandidateFamily,
+    Prices,
+    Rule,
+    SelectionPlan,
+    Target,
+    read_plan,
+)
 from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
 
 
-def open_plan(config: SelectConfig) -> Plan:
+def open_plan(config: SelectConfig) -> SelectionPlan:
     """Read the plan of ``--candidates``. Raises UserError if a setting contradicts it."""
     if config.candidates is None:
         raise UserError("no plan: name its file with --candidates FILE")
@@ -30,7 +37,7 @@ def open_plan(config: SelectConfig) -> Plan:
     return read_plan(config.candidates)
 
 
-def make_plan(config: PlanConfig, judgments: Sequence[Judgment]) -> Plan:
+def make_plan(config: PlanConfig, judgments: Sequence[Judgment]) -> SelectionPlan:
     """Make a plan from the settings; thresholds and measured prices from the judgments, no label.
 
     Raises UserError for an unknown judge, and for a value out of its range.
@@ -47,7 +54,7 @@ def make_plan(config: PlanConfig, judgments: Sequence[Judgment]) -> Plan:
     }
     _check_range("--margin", config.margin, 0, 1)
     _check_range("--confidence", config.confidence, 0.5, 1)
-    return Plan(
+    return SelectionPlan(
         target=_target(config),
         prices=_prices(config, prices),
         families=_families(config, chosen, judgments),
@@ -73,7 +80,7 @@ def _check_range(option: str, value: float | None, low: float, high: float) -> N
 
 def _families(
     config: PlanConfig, chosen: Sequence[str], judgments: Sequence[Judgment]
-) -> tuple[Family, ...]:
+) -> tuple[CandidateFamily, ...]:
     scored = judge_scores(judgments)
     rules = [] if config.ensembles_only else [Rule(judges=(judge,)) for judge in chosen]
     for kind in ("panel", "cascade"):

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from trajudge.eval.select.decision import Decision, Finding
+from trajudge.eval.select.decision import CandidateResult, Decision
 from trajudge.trajectories.util.errors import MissingExtra, UserError
 
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -36,8 +36,8 @@ def plot(decision: Decision, file: Path) -> None:
         label = f"target {target.rate:.2f}"
         axes.axhline(target.rate, color="grey", linestyle="--", linewidth=1, label=label)
     axes.set(xlim=(0, 1.02), ylim=(0, 1.02))
-    axes.set_xlabel("share of the true successes kept (recall)")
-    axes.set_ylabel("purity of the accepted set (precision), down to its lower limit")
+    axes.set_xlabel("recall")
+    axes.set_ylabel("precision, down to its lower limit")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="lower left", fontsize="small")
     try:
@@ -50,11 +50,11 @@ def plot(decision: Decision, file: Path) -> None:
         raise UserError(f"--plot {file}: cannot be written ({error.strerror})") from error
 
 
-def _drawn(found: Finding) -> bool:
+def _drawn(found: CandidateResult) -> bool:
     return found.precision.estimate is not None and found.recall.estimate is not None
 
 
-def _draw_family(axes: Any, name: str, findings: list[Finding], colour: str) -> None:
+def _draw_family(axes: Any, name: str, findings: list[CandidateResult], colour: str) -> None:
     if not findings:
         return
     x = [f.recall.estimate or 0.0 for f in findings]

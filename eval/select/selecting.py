@@ -9,10 +9,10 @@ from trajudge.eval.acceptance.binding import JudgeConfiguration
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.inputs import read_all_labels, read_inputs
-from trajudge.eval.select.measures.evidence import gather
 from trajudge.eval.select.measures.scores import judgments_hash
+from trajudge.eval.select.measures.selection_data import gather
 from trajudge.eval.select.output import write_decision
-from trajudge.eval.select.plan import FILE, Plan, freeze
+from trajudge.eval.select.plan import FILE, SelectionPlan, freeze
 from trajudge.eval.select.planning import make_plan, open_plan
 from trajudge.eval.select.settings import SelectConfig
 from trajudge.judges.model import Judgment
@@ -24,7 +24,7 @@ class FrozenPlan(NamedTuple):
     ``is_stale``: the plan was made from other judgments than these.
     """
 
-    plan: Plan
+    plan: SelectionPlan
     folder: Path
     judgments: list[Judgment]
     configurations: dict[str, JudgeConfiguration]

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Sequence
 from textwrap import fill
 
 from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent
-from trajudge.eval.select.decision import Decision, Finding, Rate
-from trajudge.eval.select.measures.evidence import bound
+from trajudge.eval.select.decision import CandidateRate, CandidateResult, Decision
+from trajudge.eval.select.measures.selection_data import required_rate
 from trajudge.eval.select.measures.transport import Transport
-from trajudge.eval.select.plan import Plan
+from trajudge.eval.select.plan import SelectionPlan
 
 _HEAD = (
     "judge",
     "threshold",
     "accepted",
     "precision [at least]",
-    "successes kept [at least]",
-    "clean/100 rollouts",
-    "clean/$",
+    "recall [at least]",
+    "TP/100 rollouts",
+    "TP/$",
     "worst benchmark [at least]",
     "verdict",
 )
@@ -30,7 +30,7 @@ _CORRECTIONS = {
 
 def text(decision: Decision) -> str:
     """Everything, as plain text with a newline at the end."""
-    parts = [_wrapped(part) for part in (_conclusion(decision), _carrying(decision)) if part]
+    parts = [_wrapped(part) for part in (_conclusion(decision), _transferring(decision)) if part]
     rows = [_row(found) for found in decision.findings]
     parts.append("Candidates\n" + "\n".join(_aligned([_HEAD, *rows])))
     parts.append(_wrapped([" ".join(_how_to_read(decision))]))
@@ -73,14 +73,14 @@ def _conclusion(decision: Decision) -> list[str]:
     found = decision.findings[decision.nearest]
     return [
         *lines,
-        f"Nearest: {found.name}.",
+        f"Best that failed: {found.name}.",
         *_facts(found),
         *_missing(plan, found),
         *_ties(decision),
     ]
 
 
-def _target(plan: Plan) -> str:
+def _target(plan: SelectionPlan) -> str:
     if plan.target.kind == "precision":
         what = f"at least {percent(plan.target.rate)} % of what it accepts are true successes"
     else:
@@ -88,14 +88,14 @@ def _target(plan: Plan) -> str:
     return what + (" on every benchmark" if plan.scope == "every-benchmark" else "")
 
 
-def _assurance(plan: Plan) -> str:
+def _assurance(plan: SelectionPlan) -> str:
     return (
         f"with {_level(plan.confidence)} % confidence, corrected for {counted(plan)} "
         f"({_CORRECTIONS[plan.correction]})"
     )
 
 
-def counted(plan: Plan) -> str:
+def counted(plan: SelectionPlan) -> str:
     """How many candidates a plan holds, in words."""
     families, count = len(plan.families), len(plan.candidates)
     return (
@@ -104,28 +104,28 @@ def counted(plan: Plan) -> str:
     )
 
 
-def _facts(found: Finding) -> Iterator[str]:
-    yield f"  expected purity of the accepted set  {_said(found.precision)}"
+def _facts(found: CandidateResult) -> Iterator[str]:
+    yield f"  precision                            {_said(found.precision)}"
     if found.rate != found.precision:
         failures = found.rate
         accepted = failures.trials - failures.hits
         most = UNDEFINED if failures.low is None else percent(1 - failures.low)
         shown = f"{accepted} of {failures.trials}, at most {most} %"
         yield f"  failures accepted                    {shown}"
-    yield f"  share of the true successes kept     {_said(found.recall)}"
+    yield f"  recall                               {_said(found.recall)}"
     clean, least = found.clean_per_rollout, found.clean_per_rollout_low
     if clean is not None and least is not None:
         shown = f"{100 * clean:.1f}, at least {100 * least:.1f}"
-        yield f"  clean trajectories per 100 rollouts  {shown}"
+        yield f"  true positives per 100 rollouts      {shown}"
     clean, least = found.clean_per_dollar, found.clean_per_dollar_low
     if clean is not None and least is not None:
-        yield f"  clean trajectories per dollar        {clean:.3g}, at least {least:.3g}"
+        yield f"  true positives per dollar            {clean:.3g}, at least {least:.3g}"
     for place in found.places:
         worst = "  <- worst" if place.benchmark == found.worst and len(found.places) > 1 else ""
         yield f"  on {benchmark_name(place.benchmark):<34}{_said(place.rate)}{worst}"
 
 
-def _other_scope(plan: Plan, found: Finding) -> Iterator[str]:
+def _other_scope(plan: SelectionPlan, found: CandidateResult) -> Iterator[str]:
     """What was shown beyond, or short of, the scope that the plan asked for."""
     if plan.scope == "every-benchmark":
         return
@@ -138,13 +138,13 @@ def _other_scope(plan: Plan, found: Finding) -> Iterator[str]:
         )
 
 
-def _missing(plan: Plan, found: Finding) -> Iterator[str]:
+def _missing(plan: SelectionPlan, found: CandidateResult) -> Iterator[str]:
     rate, accepted = found.rate, plan.target.kind == "precision"
     if found.verdict == "below the target":
         yield "It was shown to miss the target: more labels would not help."
     elif found.more_labels is not None:
         what = "accepted trajectories" if accepted else "failed trajectories"
-        meets = (rate.estimate or 0.0) > bound(plan.target)
+        meets = (rate.estimate or 0.0) > required_rate(plan.target)
         shown = f"show that it {'meets' if meets else 'misses'} the target"
         rates = f"the rate truly {percent(rate.estimate)} %"
         if plan.scope == "every-benchmark":
@@ -170,14 +170,15 @@ def _missing(plan: Plan, found: Finding) -> Iterator[str]:
 
 def _ties(decision: Decision) -> Iterator[str]:
     tied = [found.name for found in decision.findings if found.tied]
-    compared = "the rate under test" if decision.compared == "rate" else decision.compared
+    compared = decision.compared.replace("clean trajectories", "true positives")
+    compared = "the rate under test" if decision.compared == "rate" else compared
     if tied:
         yield f"Tied with it, not distinguishable in {compared}: {', '.join(tied)}."
     elif len(decision.findings) > 1 and decision.chosen is not None:
         yield f"No other candidate that qualifies is tied with it in {compared}."
 
 
-def _carrying(decision: Decision) -> list[str]:
+def _transferring(decision: Decision) -> list[str]:
     found = decision.transport
     if found is None:
         return []
@@ -186,7 +187,7 @@ def _carrying(decision: Decision) -> list[str]:
 
 def _transport(found: Transport, chosen: bool) -> Iterator[str]:
     if found.allowed:
-        yield f"Carrying it to another benchmark: possible, for {found.reason}."
+        yield f"Transferable to another benchmark: {found.reason}."
         if chosen and found.least_success_rate is not None:
             yield (
                 f"The target holds there only where at least "
@@ -194,15 +195,18 @@ def _transport(found: Transport, chosen: bool) -> Iterator[str]:
                 "leaves out benchmarks on which the judge's verdicts do not show as much."
             )
     else:
-        yield f"Carrying it to another benchmark: refused, for {found.reason}."
+        yield f"Not transferable to another benchmark: {found.reason}."
         rates = found.false_positive_rate.rates
         each = ", ".join(f"{benchmark_name(name)} {k}/{n}" for name, (k, n) in rates.items())
         yield f"Failures accepted: {each or 'none known'}."
     if found.accepted_to_label is not None:
-        yield f"Label {found.accepted_to_label} accepted trajectories there to certify it afresh."
+        yield (
+            f"Label {found.accepted_to_label} accepted trajectories on the new benchmark to "
+            "re-validate."
+        )
 
 
-def _row(found: Finding) -> tuple[str, ...]:
+def _row(found: CandidateResult) -> tuple[str, ...]:
     worst = next((p for p in found.places if p.benchmark == found.worst), None)
     place = f"{benchmark_name(worst.benchmark)} {_cell(worst.rate)}" if worst else UNDEFINED
     clean, dollars = found.clean_per_rollout, found.clean_per_dollar
@@ -243,7 +247,7 @@ def _of_agents(decision: Decision) -> str:
     return f", of {', '.join(agents)}" if agents else ""
 
 
-def _said(rate: Rate) -> str:
+def _said(rate: CandidateRate) -> str:
     counted = f"({rate.hits} of {rate.trials})"
     if rate.estimate is None:
         return f"{UNDEFINED}  {counted}"
@@ -252,7 +256,7 @@ def _said(rate: Rate) -> str:
     return f"{percent(rate.estimate)} %, at least {percent(rate.low)} %  {counted}"
 
 
-def _cell(rate: Rate) -> str:
+def _cell(rate: CandidateRate) -> str:
     if rate.estimate is None:
         return UNDEFINED
     low = UNDEFINED if rate.hits and not rate.low else percent(rate.low)

@@ -98,7 +98,7 @@ def test_everything_ends_in_one_file_or_the_other_with_its_reason(
     }
     printed = capsys.readouterr().out
     assert "1 accepted" in printed
-    assert "its purity is not known" in printed
+    assert "its precision is not known" in printed
 
 
 def test_a_trajectory_is_one_conversation(run: Path, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_decision_is_applied_where_it_was_shown_to_hold(
     assert rejected["kind"] == "benchmark not covered"
     assert accept("--decision", decision, "--run", run, "--out", out, "--any-benchmark") == 0
     assert len(lines(out / "accepted.jsonl")) == 2
-    assert "purity is not known" not in capsys.readouterr().out.splitlines()[-1]
+    assert "precision is not known" not in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_a_run_whose_pages_were_not_recorded_is_refused_unless_asked_for(tmp_path: Path) -> None:
@@ -238,12 +238,12 @@ def test_published_texts_without_pages_are_not_exported(real_data: Path, tmp_pat
 def test_half_characters_do_not_stop_it(tmp_path: Path) -> None:
     made = trajectory(0)
     step = made.steps[0].model_copy(update={"reasoning": "half \ud83d"})
-    from trajudge.eval.acceptance.acceptance import Choice, apply, ruling
+    from trajudge.eval.acceptance.acceptance import Filter, acceptor, apply
     from trajudge.eval.select.plan import Rule
 
-    choice = Choice("judge", Rule(judges=("judge",)), 1.0)
+    choice = Filter("judge", Rule(judges=("judge",)), 1.0)
     broken = made.model_copy(update={"steps": (step,)})
-    found = apply([broken], ruling(choice, [said(0, True)]), choice, tmp_path)
+    found = apply([broken], acceptor(choice, [said(0, True)]), choice, tmp_path)
     assert found["accepted"] == 1
     assert "\ufffd" in (tmp_path / "accepted.jsonl").read_text(encoding="utf-8")
 

@@ -57,7 +57,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert accept(applied) == 0
     for task in range(4):
         put(folder / "published", task, "Successful" if task % 2 else "Unsuccessful")
-    rows = "".join(f"A,webarena,webarena.{i},agent,Successful,No,Unsure,No\n" for i in range(4))
+    rows = "".join(
+        f"{who},webarena,webarena.{i},agent,Successful,No,Unsure,No\n"
+        for who in "AB"
+        for i in range(4)
+    )
     (folder / "published" / "annotations.csv").write_text(ANNOTATIONS + rows)
     (folder / "tasks.json").write_text(json.dumps(TASKS))
     (folder / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in RUNS))
@@ -98,7 +102,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("accept", "--decision", "{0}/selection", "--run", "{0}/runs/heuristic", "--out", "kept"),
     ("audit", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("audit", "--judgments", "{0}/published"),
-    ("telemetry", "--data", "{0}/sample", "--seeds", "1", "--folds", "2", "--save", "model.json"),
+    ("telemetry", "--data", "{0}/sample", "--seeds", "1", "--folds", "2", "--out", "model.json"),
     ("run", "reparse", "{0}/runs/heuristic", "--data", "{0}/sample", "--out", "again"),
     ("run", "recertify", "--decision", "{0}/selection", "--accepted", "{0}/accepted", *AGAIN),
     ("run", "agreement", "--annotations", "agentrewardbench:{0}/published"),
@@ -122,7 +126,7 @@ IN_CHROMIUM: Sequence[Sequence[str]] = (
     ("env", "replay", *CASES),
     ("env", "equivalence", *CASES, "--attempts", "1"),
 )
-READING_NOTHING = {("judges",), ("data", "fetch"), ("env", "generate")}
+READING_NOTHING: set[tuple[str, ...]] = {("judges",), ("data", "fetch"), ("env", "generate")}
 
 
 def check(made: Path, words: Sequence[str]) -> None:
@@ -147,7 +151,7 @@ def test_a_browser_leaves_the_cases_as_they_were(made: Path, words: Sequence[str
 
 
 def test_every_command_that_reads_files_is_tried() -> None:
-    commands = {(name,) for name in COMMANDS}
+    commands: set[tuple[str, ...]] = {(name,) for name in COMMANDS}
     commands |= {(name, each) for name, group in GROUPS.items() for each in group.commands}
     tried = {
         tuple(words[: 2 if words[0] in GROUPS else 1]) for words in (*COMMAND_LINES, *IN_CHROMIUM)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from trajudge.eval.acceptance import accepting
-from trajudge.eval.acceptance.acceptance import Choice
+from trajudge.eval.acceptance.acceptance import Filter
 from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.audit import audit as auditing
 from trajudge.eval.audit.report import Audit, sentences, tables
 from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.runs.settings import Split
 from trajudge.eval.select import selecting
-from trajudge.eval.select.decision import Decision, Finding
+from trajudge.eval.select.decision import CandidateResult, Decision
 from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.eval.select.text import text
 from trajudge.face.html import tables_html
@@ -60,7 +60,7 @@ class SelectionResult(NamedTuple):
     folder: Path
 
     @property
-    def chosen(self) -> Finding | None:
+    def chosen(self) -> CandidateResult | None:
         """The judge and threshold to filter with; None: no candidate qualifies."""
         place = self.decision.chosen
         return None if place is None else self.decision.findings[place]
@@ -81,7 +81,7 @@ class AcceptanceResult(NamedTuple):
     """How many trajectories ended how, and what the user should know; the accepted ones are in
     ``accepted.jsonl`` of ``folder``."""
 
-    choice: Choice
+    choice: Filter
     counts: dict[str, int]
     warnings: tuple[str, ...]
     folder: Path
@@ -174,7 +174,7 @@ def accept(
     }
     config = settings(AcceptConfig, "accept", given)
     found = accepting.accept(config)
-    return AcceptanceResult(found.choice, found.counts, tuple(found.cautions), config.out)
+    return AcceptanceResult(found.choice, found.counts, tuple(found.warnings), config.out)
 
 
 def audit(

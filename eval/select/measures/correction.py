@@ -23,7 +23,7 @@ from trajudge.eval.stats.intervals.cluster_bootstrap import (
 _ROUNDING = 1e-9
 
 
-def least_trials(bound: float, level: float) -> int:
+def min_trials(bound: float, level: float) -> int:
     """How many trials, all of them hits, reject "the rate is below ``bound``" at ``level``."""
     return math.ceil(math.log(level) / math.log(bound))
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 import numpy as np
 
 from trajudge.eval.data.run_folder import judgment_line
-from trajudge.eval.select.plan import Family, Rule
+from trajudge.eval.select.plan import CandidateFamily, Rule
 from trajudge.eval.stats.interval import Bools, Floats
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
@@ -114,13 +114,13 @@ def measured_prices(judgments: Iterable[Judgment]) -> dict[str, float | None]:
     return prices
 
 
-def default_families(judgments: Sequence[Judgment]) -> list[Family]:
+def default_families(judgments: Sequence[Judgment]) -> list[CandidateFamily]:
     """Every judge by itself."""
     scored = judge_scores(judgments)
     return [family(Rule(judges=(judge,)), scored) for judge in sorted(scored)]
 
 
-def family(rule: Rule, scored: Mapping[str, JudgeScores]) -> Family:
+def family(rule: Rule, scored: Mapping[str, JudgeScores]) -> CandidateFamily:
     """The rule with thresholds at the scores that occur, at most 12 of them, evenly spread over
     the trajectories (which takes no label); the looser half of a judge's scale, below one half,
     is left out because it contradicts the judge's own verdict."""
@@ -132,7 +132,7 @@ def family(rule: Rule, scored: Mapping[str, JudgeScores]) -> Family:
         spread = np.linspace(0, 1, _MOST_THRESHOLDS)
         values = np.unique(np.quantile(upper, spread, method="inverted_cdf"))
     thresholds = tuple(float(value) for value in values[::-1]) or (1.0,)
-    return Family(name=rule_name(rule), rule=rule, thresholds=thresholds)
+    return CandidateFamily(name=rule_name(rule), rule=rule, thresholds=thresholds)
 
 
 def rule_name(rule: Rule) -> str:

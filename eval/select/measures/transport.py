@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from trajudge.eval.select.measures.evidence import Evidence
 from trajudge.eval.select.measures.labels_needed import labels_needed
 from trajudge.eval.select.measures.rates import (
     design_effects,
@@ -24,6 +23,7 @@ from trajudge.eval.select.measures.rates import (
     rate_sums,
     upper_limits,
 )
+from trajudge.eval.select.measures.selection_data import SelectionData
 from trajudge.eval.select.plan import Target
 from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.trajectories.added import added
@@ -95,7 +95,7 @@ def _chi_square(k: Ints, n: Ints) -> float:
 
 
 def largest_difference(
-    evidence: Evidence, hits: Bools, trials: Bools, alpha: float
+    evidence: SelectionData, hits: Bools, trials: Bools, alpha: float
 ) -> float | None:
     """Upper limit at ``alpha`` of the largest difference of a rate, hits / trials (N, 1), between
     two benchmarks, from the one-sided limits of each (MOVER, Zou and Donner 2008); None where
@@ -117,7 +117,7 @@ def largest_difference(
 
 
 def transport(
-    evidence: Evidence, candidate: int, target: Target, confidence: float, margin: float = 0.1
+    evidence: SelectionData, candidate: int, target: Target, confidence: float, margin: float = 0.1
 ) -> Transport:
     """Whether candidate number ``candidate`` may be carried over."""
     alpha = 1 - confidence
@@ -172,7 +172,7 @@ def _refusal(failed: Homogeneity, succeeded: Homogeneity, found: Equivalence, al
 
 
 def _limits(
-    evidence: Evidence, accepted: Bools, failures: Bools, successes: Bools, alpha: float
+    evidence: SelectionData, accepted: Bools, failures: Bools, successes: Bools, alpha: float
 ) -> tuple[float, float]:
     """The upper limit of the false- and the lower of the true-positive rate, half of alpha each."""
     ends: list[Floats] = []
@@ -187,7 +187,7 @@ def least_success_rate(false: float, true: float, target: float) -> float:
     return false * target / odds if odds > 0 else 1.0
 
 
-def _to_label(evidence: Evidence, candidate: int, target: Target, alpha: float) -> int | None:
+def _to_label(evidence: SelectionData, candidate: int, target: Target, alpha: float) -> int | None:
     """For a test there at ``alpha`` with power 0.8, were the precision the same as here."""
     if target.kind != "precision":
         return None

@@ -190,7 +190,7 @@ def test_another_agent_is_warned_of_and_can_be_refused(
     assert "not made on: stranger (1)" in told
     assert "trajudge run recertify" in told
     summary = json.loads((run / "accepted" / "acceptance.json").read_text())
-    assert any("stranger (1)" in caution for caution in summary["cautions"])
+    assert any("stranger (1)" in warning for warning in summary["cautions"])
     assert accept(decision, run, "--agents", "any") == 0
     assert "stranger" not in capsys.readouterr().out
     assert accept(decision, run, "--agents", "same") == 0

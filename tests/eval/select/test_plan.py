@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from tests.eval.select.world import plan
-from trajudge.eval.select.plan import Family, Plan, Rule, freeze, read_plan
+from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, freeze, read_plan
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -41,7 +41,7 @@ def test_candidates_and_groups_are_in_one_order() -> None:
 @pytest.mark.parametrize("thresholds", [(), (0.5, 0.9), (0.5, 0.5), (1.2,), (0.0,)])
 def test_thresholds_go_from_strict_to_loose_within_the_scale(thresholds: tuple[float]) -> None:
     with pytest.raises(ValidationError):
-        Family(name="f", rule=Rule(judges=("a",)), thresholds=thresholds)
+        CandidateFamily(name="f", rule=Rule(judges=("a",)), thresholds=thresholds)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_a_rule_has_as_many_judges_as_its_kind(kind: str, judges: tuple[str, ...
 
 
 def test_two_families_of_one_name_are_refused() -> None:
-    one = Family(name="f", rule=Rule(judges=("a",)), thresholds=(1.0,))
+    one = CandidateFamily(name="f", rule=Rule(judges=("a",)), thresholds=(1.0,))
     with pytest.raises(ValidationError):
-        Plan.model_validate({"target": {"rate": 0.8}, "families": (one, one)})
+        SelectionPlan.model_validate({"target": {"rate": 0.8}, "families": (one, one)})
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": 2}', '{"families": 3}'])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trajudge.eval.select.measures.evidence import Evidence
-from trajudge.eval.select.plan import Family, Plan, Rule, Target
+from trajudge.eval.select.measures.selection_data import SelectionData
+from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, Target
 from trajudge.eval.stats.interval import Bools
 
 
@@ -17,12 +17,12 @@ def evidence(
     benchmark: object = None,
     judged: object = None,
     price: float | None = 0.0,
-) -> Evidence:
+) -> SelectionData:
     """From lists: ``accepted`` (N, L); one task a trajectory and one benchmark by default."""
     truth = np.asarray(success, dtype=bool)
     says = np.asarray(accepted, dtype=bool).reshape(len(truth), -1)
     has = np.ones_like(says) if judged is None else np.asarray(judged, dtype=bool)
-    return Evidence(
+    return SelectionData(
         success=truth,
         task=np.arange(len(truth)) if task is None else np.asarray(task),
         benchmark=np.asarray(["webarena"] * len(truth) if benchmark is None else benchmark),
@@ -32,14 +32,14 @@ def evidence(
     )
 
 
-def plan(*thresholds: tuple[float, ...], rate: float = 0.8, **fields: object) -> Plan:
+def plan(*thresholds: tuple[float, ...], rate: float = 0.8, **fields: object) -> SelectionPlan:
     """A family ``judge 1``, ``judge 2``, ... for each tuple of thresholds."""
     families = tuple(
-        Family(name=f"judge {n}", rule=Rule(judges=(f"judge {n}",)), thresholds=given)
+        CandidateFamily(name=f"judge {n}", rule=Rule(judges=(f"judge {n}",)), thresholds=given)
         for n, given in enumerate(thresholds, start=1)
     )
     target = fields.pop("target", Target(rate=rate))
-    return Plan.model_validate({"target": target, "families": families, **fields})
+    return SelectionPlan.model_validate({"target": target, "families": families, **fields})
 
 
 def clustered(

@@ -7,15 +7,15 @@ import pytest
 from scipy import stats
 
 from tests.eval.select.world import evidence
-from trajudge.eval.select.measures.evidence import Evidence
 from trajudge.eval.select.measures.rates import cluster_sums, lower_limits, rate_sums, upper_limits
+from trajudge.eval.select.measures.selection_data import SelectionData
 from trajudge.eval.select.measures.transport import homogeneity, largest_difference, transport
 from trajudge.eval.select.plan import Target
 
 TARGET = Target(rate=0.7)
 
 
-def world(false: dict[str, float], true: float = 0.9, n: int = 300, seed: int = 0) -> Evidence:
+def world(false: dict[str, float], true: float = 0.9, n: int = 300, seed: int = 0) -> SelectionData:
     """Every benchmark with half its trajectories successful."""
     rng = np.random.default_rng(seed)
     benchmark = np.repeat(sorted(false), n)

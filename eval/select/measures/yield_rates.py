@@ -1,6 +1,6 @@
-"""What a filter yields: clean trajectories per rollout and per dollar, and who ties with whom.
+"""Measure a filter's yield: true positives per rollout and per dollar, and ties in it.
 
-Clean trajectories per dollar = q P / (c_rollout + c_judge + q c_training), with q the share that
+True positives per dollar = q P / (c_rollout + c_judge + q c_training), with q the share that
 is accepted and P its precision.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trajudge.eval.select.measures.evidence import Evidence
+from trajudge.eval.select.measures.selection_data import SelectionData
 from trajudge.eval.select.plan import Prices
 from trajudge.eval.stats.interval import Bools, Floats
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
@@ -27,7 +27,7 @@ def dollars(prices: Prices, judging: float | None, share: float) -> float | None
     return prices.rollout + judging + share * prices.training or None
 
 
-def spending(evidence: Evidence, prices: Prices | None) -> Floats:
+def spending(evidence: SelectionData, prices: Prices | None) -> Floats:
     """Dollars of every trajectory under every candidate, (N, L); without prices 1 each."""
     if prices is None or prices.rollout is None:
         return np.ones(evidence.judged.shape)
@@ -44,7 +44,7 @@ class Ratio:
 
 
 def indistinguishable(
-    evidence: Evidence, ratio: Ratio, reference: int, others: Sequence[int], *, alpha: float
+    evidence: SelectionData, ratio: Ratio, reference: int, others: Sequence[int], *, alpha: float
 ) -> list[int]:
     """List the ``others`` that cannot be told from ``reference``: paired over the trajectories that
     both judged, tasks as clusters, Holm-corrected at ``alpha``. Where nothing can be compared,
@@ -53,7 +53,7 @@ def indistinguishable(
     return [o for o, value in zip(others, holm(p), strict=True) if not value <= alpha]
 
 
-def _p_value(evidence: Evidence, ratio: Ratio, pair: list[int]) -> float:
+def _p_value(evidence: SelectionData, ratio: Ratio, pair: list[int]) -> float:
     """Two-sided, of "both ratios are the same" (``clustered_differences``); ``nan`` where they
     cannot be compared."""
     both = evidence.judged[:, pair].all(axis=1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.select.measures.evidence import Evidence
-from trajudge.eval.select.measures.yields import Ratio, indistinguishable, spending
+from trajudge.eval.select.measures.selection_data import SelectionData
+from trajudge.eval.select.measures.yield_rates import Ratio, indistinguishable, spending
 from trajudge.eval.select.plan import Prices
 
 WORLDS = 500
 
 
-def world(rng: np.random.Generator, kept: tuple[float, float]) -> Evidence:
+def world(rng: np.random.Generator, kept: tuple[float, float]) -> SelectionData:
     """60 tasks of 1 to 6 runs, whose runs succeed together; each candidate accepts its share of
     the successes and a twentieth of the failures."""
     task = np.repeat(np.arange(60), rng.integers(1, 7, 60))
@@ -22,7 +22,7 @@ def world(rng: np.random.Generator, kept: tuple[float, float]) -> Evidence:
     accepted = rng.random(rates.shape) < rates
     judged = np.ones_like(accepted)
     names = np.where(task < 30, "webarena", "visualwebarena")
-    return Evidence(success, task, names, judged, accepted, prices=(0.02, 0.02))
+    return SelectionData(success, task, names, judged, accepted, prices=(0.02, 0.02))
 
 
 def told_apart(kept: tuple[float, float], prices: Prices | None) -> float:

@@ -13,7 +13,7 @@ from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from trajudge.annotations.model import Labels
 from trajudge.eval.select.measures.rates import cluster_sums
 from trajudge.eval.select.measures.scores import accepts, judge_scores, price, rule_scores
-from trajudge.eval.select.plan import Plan, Target
+from trajudge.eval.select.plan import SelectionPlan, Target
 from trajudge.eval.stats.interval import Bools, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters
 from trajudge.judges.model import Judgment
@@ -22,7 +22,7 @@ from trajudge.trajectories.util.errors import UserError
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class SelectionData:
     """N labelled trajectories and L candidates, in the plan's order.
 
     ``judged`` (N, L): the candidate has a score; ``accepted`` (N, L) is within it. ``prices``
@@ -46,9 +46,9 @@ class Evidence:
         known = [name for name in BENCHMARKS if name in found]
         return [*known, *sorted(found - set(known))]
 
-    def within(self, chosen: Bools) -> Evidence:
+    def within(self, chosen: Bools) -> SelectionData:
         """The chosen trajectories (N,) alone."""
-        return Evidence(
+        return SelectionData(
             self.success[chosen],
             self.task[chosen],
             self.benchmark[chosen],
@@ -62,7 +62,7 @@ class Evidence:
         return cluster_sums(hits, trials, self.task, self.benchmark)
 
 
-def gather(plan: Plan, judgments: Sequence[Judgment], labels: Labels) -> Evidence:
+def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -> SelectionData:
     """The evidence on every candidate over the trajectories that any judge of the plan judged.
 
     Raises UserError if none of them is labelled.
@@ -88,7 +88,7 @@ def gather(plan: Plan, judgments: Sequence[Judgment], labels: Labels) -> Evidenc
             judged.append(~np.isnan(scores))
             accepted.append(accepts(scores, threshold))
             prices.append(cost)
-    return Evidence(
+    return SelectionData(
         success=np.array([bool(labels[key].success) for key in known], dtype=bool),
         task=np.array([tasks[_task(key)] for key in known], dtype=np.int64),
         benchmark=np.array([benchmark_of(key) for key in known], dtype=np.str_),
@@ -104,7 +104,7 @@ def _task(key: TrajectoryKey) -> tuple[str, str]:
     return (key.benchmark, key.task_id)
 
 
-def targeted(evidence: Evidence, target: Target) -> tuple[Bools, Bools]:
+def hits_and_trials(evidence: SelectionData, target: Target) -> tuple[Bools, Bools]:
     """Hits and trials (N, L) of the rate that the target bounds from below: successes among the
     accepted, or rejections among the failures."""
     success = evidence.success[:, None]
@@ -114,6 +114,6 @@ def targeted(evidence: Evidence, target: Target) -> tuple[Bools, Bools]:
     return failures & ~evidence.accepted, failures
 
 
-def bound(target: Target) -> float:
+def required_rate(target: Target) -> float:
     """What that rate must reach."""
     return target.rate if target.kind == "precision" else 1 - target.rate
