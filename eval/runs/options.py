@@ -11,9 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import Parser
-from trajudge.trajectories.util.options import amount, count, positive, read_settings, whole
+from trajudge.trajectories.util.options import (
+    amount,
+    config_words,
+    count,
+    positive,
+    read_settings,
+    whole,
+)
 
 if TYPE_CHECKING:
     from trajudge.eval.runs.settings import RunRequest
@@ -220,11 +226,8 @@ def parse(argv: Sequence[str]) -> RunRequest:
     names an unknown option.
     """
     made = parser()
-    config = _config_of(argv)
-    words = _config_words(made, Path(config), argv) if config else []
-    options = made.parse_args([*words, *argv])
+    options = made.parse_args([*config_words(made, argv), *argv])
     options.judge = options.judge or ["simplified"]
-    _check(options)
     return _request(options)
 
 
@@ -236,12 +239,13 @@ def _request(options: argparse.Namespace) -> RunRequest:
         JudgeConfig,
         RunConfig,
         RunRequest,
+        check_request,
     )
     from trajudge.judges.options import named_options  # noqa: PLC0415
 
     given = named_options("--judge-option", options.judge_option)
     first = read_settings(JudgeConfig, options, judge=options.judge[0], model=None, options=given)
-    return RunRequest(
+    request = RunRequest(
         judges=tuple(options.judge),
         models=tuple(options.model or ()),
         judge=first,
@@ -251,69 +255,5 @@ def _request(options: argparse.Namespace) -> RunRequest:
         yes=options.yes,
         full=options.full,
     )
-
-
-def _config_of(argv: Sequence[str]) -> str | None:
-    only = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    only.add_argument("--config")
-    found: str | None = only.parse_known_args(list(argv))[0].config
-    return found
-
-
-def _config_words(made: Parser, file: Path, argv: Sequence[str]) -> list[str]:
-    """Return the file's entries as command-line words, without those that the command line
-    names."""
-    import yaml  # noqa: PLC0415 - only runs with a config file pay for it
-
-    try:
-        # BaseLoader leaves every scalar a string: the option `yes` must not turn into True.
-        entries = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror}: name a readable file in --config") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{file}: not YAML ({reason}): mend the file") from error
-    if not isinstance(entries or {}, dict):
-        raise UserError(f"{file}: holds no mapping of options: write lines such as  model: gpt-4o")
-    known = {action.option_strings[-1]: action for action in made._actions}
-    named = {word.split("=")[0] for word in argv}
-    words: list[str] = []
-    for name, value in (entries or {}).items():
-        option = made.renewed("--" + str(name).replace("_", "-"))
-        if option not in known or option in ("--config", "--help"):
-            raise UserError(f"{file}: no option {name!r}: see  trajudge judge --help")
-        if option not in named:
-            words += _words(file, option, value, known[option])
-    return words
-
-
-def _words(file: Path, option: str, value: Any, action: argparse.Action) -> list[str]:
-    """Return one entry of the config file as command-line words."""
-    if value == "":
-        return []
-    if action.nargs == 0:
-        if value not in ("true", "false"):
-            raise UserError(f"{file}: {option[2:]}: {value!r} is neither true nor false")
-        return [option] if value == "true" else []
-    values = value if isinstance(value, list) else [value]
-    if action.nargs == 2:
-        return [option, *map(str, values)]
-    return [word for item in values for word in (option, str(item))]
-
-
-def _check(options: argparse.Namespace) -> None:
-    """Check combinations that no parser refuses by itself."""
-    if options.export and options.export[0] != "agentrewardbench":
-        raise UserError(f"--export: no format {options.export[0]!r}: use agentrewardbench")
-    if options.adapter:
-        from trajudge.judges.adapters.routing import check_adapter  # noqa: PLC0415
-
-        check_adapter(options.adapter)
-    if options.script and options.adapter not in (None, "scripted"):
-        raise UserError("--script goes with --adapter scripted")
-    composed = set(options.judge or ()) & {"panel", "cascade"}
-    for name in ("members", "rule", "quorum", "tie"):
-        if getattr(options, name) is not None and not composed:
-            raise UserError(f"--{name} goes with --judge panel or cascade")
-    if options.stratified and not options.limit:
-        raise UserError("--stratified goes with --limit N")
+    check_request(request)
+    return request

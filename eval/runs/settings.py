@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
 
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]
 Split = Literal["dev", "test", "all"]
@@ -140,3 +141,23 @@ class ScoreConfig(Record):
     data: tuple[str, ...] = ()
     explain: str | None = None
     calls: CallConfig = CallConfig()
+
+
+def check_request(request: RunRequest) -> None:
+    """Check what no field refuses by itself. Raises UserError for settings that do not go together,
+    and for an adapter that is not there."""
+    judge, calls, run = request.judge, request.calls, request.run
+    if run.export and run.export[0] != "agentrewardbench":
+        raise UserError(f"--export: no format {run.export[0]!r}: use agentrewardbench")
+    if calls.adapter:
+        from trajudge.judges.adapters.routing import check_adapter  # noqa: PLC0415 - where it is named
+
+        check_adapter(calls.adapter)
+    if calls.script and calls.adapter not in (None, "scripted"):
+        raise UserError("--script goes with --adapter scripted")
+    if not {"panel", "cascade"} & set(request.judges):
+        for name in ("members", "rule", "quorum", "tie"):
+            if getattr(judge, name) is not None:
+                raise UserError(f"--{name} goes with --judge panel or cascade")
+    if request.data.stratified and not request.data.limit:
+        raise UserError("--stratified goes with --limit N")

@@ -208,6 +208,10 @@ def test_what_cannot_work_is_one_sentence(runs: list[tj.Trajectory]) -> None:
         tj.judge(runs, silent)  # type: ignore[arg-type]
     with pytest.raises(tj.UserError, match="the run has none: name one with"):
         tj.judge(runs, asking)
+    with pytest.raises(tj.UserError, match="--stratified goes with --limit"):
+        tj.judge(runs, "heuristic", stratified=True)
+    with pytest.raises(tj.UserError, match="'opnai' is unknown"):
+        tj.judge(runs, "heuristic", adapter="opnai")
     with pytest.raises(tj.UserError, match="samples is 0"):
         tj.judge(runs, "heuristic", samples=0)
     with pytest.raises(TypeError, match="unexpected keyword argument 'modle'"):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
+
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import Parser
 
 SettingsT = TypeVar("SettingsT")
 
@@ -72,3 +76,57 @@ def make_settings(settings: Callable[..., SettingsT], values: Mapping[str, objec
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0]).replace("_", "-") if first["loc"] else "options"
         raise UserError(f"--{name} is {first['input']!r}: {first['msg'].lower()}") from None
+
+
+def config_words(made: Parser, argv: Sequence[str]) -> list[str]:
+    """Return the entries of the file that ``--config`` names as command-line words, without those
+    that the command line names itself.
+
+    Raises UserError for a file that cannot be read or names an option that ``made`` has not.
+    """
+    only = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    only.add_argument("--config", type=Path)
+    file = only.parse_known_args(list(argv))[0].config
+    if file is None:
+        return []
+    known = {action.option_strings[-1]: action for action in made._actions}
+    named = {word.split("=")[0] for word in argv}
+    words: list[str] = []
+    for name, value in _entries(file).items():
+        option = made.renewed("--" + str(name).replace("_", "-"))
+        if option not in known or option in ("--config", "--help"):
+            raise UserError(f"{file}: no option {name!r}: see  {made.prog} --help")
+        if option not in named:
+            words += _words(file, option, value, known[option])
+    return words
+
+
+def _entries(file: Path) -> dict[object, Any]:
+    """Read the mapping in a YAML file. Raises UserError."""
+    import yaml  # noqa: PLC0415 - only runs with a config file pay for it
+
+    try:
+        # BaseLoader leaves every scalar a string: the option `yes` must not turn into True.
+        entries = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}: name a readable file in --config") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{file}: not YAML ({reason}): mend the file") from error
+    if not isinstance(entries or {}, dict):
+        raise UserError(f"{file}: holds no mapping of options: write lines such as  model: gpt-4o")
+    return entries or {}
+
+
+def _words(file: Path, option: str, value: Any, action: argparse.Action) -> list[str]:
+    """Return one entry of the config file as command-line words."""
+    if value == "":
+        return []
+    if action.nargs == 0:
+        if value not in ("true", "false"):
+            raise UserError(f"{file}: {option[2:]}: {value!r} is neither true nor false")
+        return [option] if value == "true" else []
+    values = value if isinstance(value, list) else [value]
+    if action.nargs == 2:
+        return [option, *map(str, values)]
+    return [word for item in values for word in (option, str(item))]

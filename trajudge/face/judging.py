@@ -24,6 +24,7 @@ from trajudge.eval.runs.settings import (
     RunConfig,
     RunRequest,
     Split,
+    check_request,
 )
 from trajudge.eval.runs.workers import StopSignal
 from trajudge.face.judgments import Judgments
@@ -231,7 +232,7 @@ def _request(call: _Call, judge: Mapping[str, Any]) -> RunRequest:
     if isinstance(call.runs, str):
         given["data"] = call.runs
 
-    return RunRequest(
+    request = RunRequest(
         judges=(given["judge"],),
         models=() if call.model is None else (call.model,),
         judge=settings(JudgeConfig, "judge", given),
@@ -240,6 +241,8 @@ def _request(call: _Call, judge: Mapping[str, Any]) -> RunRequest:
         run=settings(RunConfig, "judge", given),
         yes=bool(given.get("yes")),
     )
+    check_request(request)
+    return request
 
 
 def _check_cost(cost: float | None) -> list[str]:
