@@ -33,7 +33,7 @@ from trajudge.environments.kit.layout import PageLayout
 from trajudge.environments.kit.theme import theme, wordings
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
-from trajudge.environments.model.page import ItemList, Link, Page, Row
+from trajudge.environments.model.page import ItemList, Link, ListRow, Page
 from trajudge.environments.recording.episode import Recorded, play
 from trajudge.environments.serving.server import Server, serve
 from trajudge.environments.serving.static_copy import NotStatic, bundle
@@ -152,7 +152,7 @@ def _document(rows: int) -> bytes:
     """A list of things with a link to itself, as the kit writes it."""
     columns = ("Name", "Kind", "Price")
     listed = tuple(
-        Row(Link(f"Thing {row}", "small", {"row": str(row)}), ("wooden", f"${row}.50"))
+        ListRow(Link(f"Thing {row}", "small", {"row": str(row)}), ("wooden", f"${row}.50"))
         for row in range(rows)
     )
     look = theme(0, 0)

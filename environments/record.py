@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     from trajudge.environments.agents.protocol import Halted  # noqa: PLC0415 - --help needs none
     from trajudge.environments.agents.settings import model_side  # noqa: PLC0415
-    from trajudge.environments.recording.campaign import Model, Plan, record, table  # noqa: PLC0415
+    from trajudge.environments.recording.campaign import Model, RecordingPlan, record, table  # noqa: PLC0415
     from trajudge.environments.recording.recorder import run_name  # noqa: PLC0415
     from trajudge.environments.recording.settings import (  # noqa: PLC0415
         RecordConfig,
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     agents = agents_of(config)
     model = Model(model_side(settings), seen, config.attempts) if settings else None
     try:
-        plan = Plan(config.cases, agents, config.seed, model)
+        plan = RecordingPlan(config.cases, agents, config.seed, model)
         counts, failed = record(plan, config.out, config.workers)
     except Halted as halted:
         sys.stderr.write(f"stopped: {one_line(str(halted))}; the same command resumes\n")

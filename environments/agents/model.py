@@ -29,7 +29,7 @@ from trajudge.trajectories.truncation import views
 from trajudge.trajectories.util.errors import ImageUnreadable
 
 if TYPE_CHECKING:
-    from trajudge.environments.chromium import View
+    from trajudge.environments.chromium import AgentObservation
 
 UNREADABLE = 3  # replies in a row without an action, after which a run ends
 MAX_CONTROLS = 150  # named beside a screenshot
@@ -77,7 +77,7 @@ class ModelAgent:
         costs = [call.cost for call in calls if call.cost is not None]
         return {**numbers, "cost": sum(costs)} if len(costs) == len(calls) else numbers
 
-    def act(self, view: View) -> tuple[str, str]:
+    def act(self, view: AgentObservation) -> tuple[str, str]:
         """Return the model's action and its reasoning. Raises GaveUp after several replies in a row
         that held no action, NotPlayed and Halted as ``AgentModelClient.ask`` does."""
         if self._in_a_row >= UNREADABLE:
@@ -89,7 +89,7 @@ class ModelAgent:
         )
         return reading.action, reading.thought
 
-    def _read(self, view: View, here: Step) -> ParsedReply:
+    def _read(self, view: AgentObservation, here: Step) -> ParsedReply:
         reading = ParsedReply("", "")
         try:
             reply = self._ask(view, here)
@@ -105,7 +105,7 @@ class ModelAgent:
             self._unreadable += 1
         return reading
 
-    def _ask(self, view: View, here: Step) -> Reply:
+    def _ask(self, view: AgentObservation, here: Step) -> Reply:
         """Ask with as much of the page as the window takes. Raises NotPlayed if even the least is
         too much."""
         handle, see = self._client.handle, self._client.see
@@ -133,7 +133,7 @@ class ModelAgent:
                 shorter.room = None if told is None else told - around
         raise NotPlayed(f"{handle.model}: the page does not fit its window however it is cut")
 
-    def _picture(self, view: View) -> list[Picture]:
+    def _picture(self, view: AgentObservation) -> list[Picture]:
         ref = view.observation.screenshot
         if not self._client.see.shows_screenshot or ref is None:
             return []
@@ -156,7 +156,7 @@ class ModelAgent:
         return count_tokens(self._instructions)
 
     def _messages(
-        self, view: View, cut: Shown, controls: Sequence[str], shown: Sequence[Picture]
+        self, view: AgentObservation, cut: Shown, controls: Sequence[str], shown: Sequence[Picture]
     ) -> tuple[Message, Message]:
         """``errors`` by the number of the step whose action they followed."""
         errors = {
@@ -211,6 +211,6 @@ def _said(parameter: Parameter) -> str:
     return parameter.name if parameter.required else f"[{parameter.name}]"
 
 
-def _controls(view: View) -> list[str]:
+def _controls(view: AgentObservation) -> list[str]:
     """Return what can be acted on: a picture alone does not tell how to name it."""
     return [f"[{e.bid}] {e.role} {e.name!r}" for e in view.elements[:MAX_CONTROLS]]

@@ -19,7 +19,7 @@ from trajudge.environments.model.page import Label
 from trajudge.environments.model.plan import PlanStep
 
 if TYPE_CHECKING:
-    from trajudge.environments.chromium import Element, View
+    from trajudge.environments.chromium import AgentObservation, Element
 
 RETRIES = 3
 PATIENCE = 5  # tries of an agent that does not see what covers the page
@@ -55,7 +55,7 @@ class Policy:
         self._blocks = 0
         self._last = ""
 
-    def next(self, view: View) -> Act | Say:
+    def next(self, view: AgentObservation) -> Act | Say:
         """Return what to do about this view; the run ends with a Say."""
         if (cover := self._cover(view)) is not None:
             return cover if self.closes else self._blocked()
@@ -78,14 +78,14 @@ class Policy:
         last = self._last or write("click", "12")
         return Act(last if self._blocks % 2 else write("scroll", 0, 400), "go on with the page")
 
-    def _cover(self, view: View) -> Act | None:
+    def _cover(self, view: AgentObservation) -> Act | None:
         for word in _ASIDE:
             found = _find(view, ("button",), self.words[word])
             if found is not None and (found.in_dialog or word != "dismiss"):
                 return Act(write("click", found.bid), f"close what covers the page ({found.name})")
         return None
 
-    def _look_back(self, view: View) -> None:
+    def _look_back(self, view: AgentObservation) -> None:
         """Take the last move again if it failed; the whole form if the page says so."""
         last = self.intents[self._at - 1] if self._at else None
         if view.observation.page_error is not None and isinstance(last, PlanStep):
@@ -103,7 +103,7 @@ class Policy:
                 self.intents[ends:ends] = self.intents[begins:ends]
                 self._form_begins = self._at = ends
 
-    def _act(self, intent: Intent, view: View) -> Act | Say | None:
+    def _act(self, intent: Intent, view: AgentObservation) -> Act | Say | None:
         """Return the action for an intent; None if there is nothing (more) to do for it."""
         if isinstance(intent, Say):
             return intent
@@ -126,7 +126,7 @@ class Policy:
         if move.do in ("press", "follow"):
             self._form_begins = self._at
 
-    def _on_control(self, move: PlanStep, view: View) -> Act | None:
+    def _on_control(self, move: PlanStep, view: AgentObservation) -> Act | None:
         name, text = self._said(move.label), self._said(move.text)
         if move.do == "choose":
             found = _find(view, ("combobox",), name)
@@ -141,7 +141,7 @@ class Policy:
             return Act(write("fill", found.bid, text), move.why)
         return Act(write("click", found.bid), move.why)
 
-    def _seek(self, move: PlanStep, view: View) -> Act | Say:
+    def _seek(self, move: PlanStep, view: AgentObservation) -> Act | Say:
         for word in onwards(move):
             found = _find(view, ("link",), self._said(word))
             if found is not None:
@@ -154,7 +154,9 @@ class Policy:
         return name_of(label, self.words)
 
 
-def _find(view: View, roles: Sequence[str], name: str, group: str = "") -> Element | None:
+def _find(
+    view: AgentObservation, roles: Sequence[str], name: str, group: str = ""
+) -> Element | None:
     for element in view.elements:
         if element.role in roles and element.name == name and group in ("", element.group):
             return element

@@ -10,7 +10,7 @@ from trajudge.environments.model.config import Config
 from trajudge.trajectories.model import Record, TrajectoryKey
 
 if TYPE_CHECKING:
-    from trajudge.environments.chromium import View
+    from trajudge.environments.chromium import AgentObservation
 
 
 class Job(Record):
@@ -60,4 +60,4 @@ class Agent(Protocol):
     @property
     def telemetry(self) -> Mapping[str, float]: ...
 
-    def act(self, view: View) -> tuple[str, str]: ...
+    def act(self, view: AgentObservation) -> tuple[str, str]: ...

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 from trajudge.environments.agents.protocol import GaveUp
 
 if TYPE_CHECKING:
-    from trajudge.environments.chromium import View
+    from trajudge.environments.chromium import AgentObservation
 
 REPLAYER = "replay"
 
 
-class Replay:
-    """Plays actions back without looking; ends when none is left."""
+class ReplayAgent:
+    """Agent that replays actions without looking at the page; ends when none is left."""
 
     telemetry: Mapping[str, float] = MappingProxyType({})
 
     def __init__(self, actions: Sequence[str]) -> None:
         self._actions = iter(actions)
 
-    def act(self, _: View) -> tuple[str, str]:
+    def act(self, _: AgentObservation) -> tuple[str, str]:
         action = next(self._actions, None)
         if action is None:
             raise GaveUp

@@ -89,9 +89,9 @@ Intent = PlanStep | Raw | Say
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What a script is made from: the plan (already that of the decoy for a near miss), the
-    navigation, the site's operations, a recorded run's actions for the blind replay."""
+class ScriptContext:
+    """Input of a script: the plan (already that of the decoy for a near miss), the navigation, the
+    site's operations, a recorded run's actions for the blind replay."""
 
     scenario: Scenario
     plan: Sequence[PlanStep]
@@ -102,50 +102,50 @@ class Task:
     recorded: Sequence[str] = ()
 
 
-def script(task: Task, behaviour: Behaviour, rng: np.random.Generator) -> list[Intent]:
+def script(task: ScriptContext, behaviour: Behaviour, rng: np.random.Generator) -> list[Intent]:
     """Return the intents of one run, without regard to the step limit."""
     return _SCRIPTS[behaviour](task, rng)
 
 
-def _whole(behaviour: Behaviour) -> Callable[[Task, np.random.Generator], list[Intent]]:
+def _whole(behaviour: Behaviour) -> Callable[[ScriptContext, np.random.Generator], list[Intent]]:
     return lambda task, _: [*task.plan, Say(behaviour)]
 
 
-def _cut(task: Task, rng: np.random.Generator, *, latest: int) -> list[PlanStep]:
+def _cut(task: ScriptContext, rng: np.random.Generator, *, latest: int) -> list[PlanStep]:
     """Return the plan up to somewhere in its second half, at least ``latest`` moves before its
     end."""
     end = max(0, len(task.plan) - latest)
     return list(task.plan[: int(rng.integers((end + 1) // 2, end + 1))])
 
 
-def _stops(task: Task, rng: np.random.Generator) -> list[Intent]:
+def _stops(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     return [*_cut(task, rng, latest=1), Say(Behaviour.STOPS_EARLY)]
 
 
-def _claims(task: Task, rng: np.random.Generator) -> list[Intent]:
+def _claims(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     return [*_cut(task, rng, latest=1), Say(Behaviour.FALSE_CLAIM)]
 
 
-def _fabricates(task: Task, rng: np.random.Generator) -> list[Intent]:
+def _fabricates(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     return [*_cut(task, rng, latest=2), Say(Behaviour.FABRICATES)]
 
 
-def _injects(task: Task, rng: np.random.Generator) -> list[Intent]:
+def _injects(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     return [*_cut(task, rng, latest=2), Say(Behaviour.INJECTS)]
 
 
-def _side_effect(task: Task, rng: np.random.Generator) -> list[Intent]:
+def _side_effect(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     """Put the distractor before or after the plan: both begin on any page."""
     parts = [task.distractor, task.plan] if rng.random() < 0.5 else [task.plan, task.distractor]
     return [*(move for part in parts for move in part), Say(Behaviour.ORACLE)]
 
 
-def _elsewhere(task: Task, rng: np.random.Generator, count: int) -> list[PlanStep]:
+def _elsewhere(task: ScriptContext, rng: np.random.Generator, count: int) -> list[PlanStep]:
     chosen = rng.choice(len(task.navigation), count, replace=False)
     return [follow(task.navigation[i].label, "have a look around") for i in chosen]
 
 
-def _loops(task: Task, rng: np.random.Generator) -> list[Intent]:
+def _loops(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     """Round and round between two pages, then on with the task or to the step limit."""
     circle: list[Intent] = [*_elsewhere(task, rng, 2)]
     if rng.random() < 0.4:
@@ -153,16 +153,16 @@ def _loops(task: Task, rng: np.random.Generator) -> list[Intent]:
     return circle * STEP_LIMIT
 
 
-def _detours(task: Task, rng: np.random.Generator) -> list[Intent]:
+def _detours(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     """Visit a few pages that are not needed, before the plan begins."""
     return [*_elsewhere(task, rng, int(rng.integers(1, 4))), *task.plan, Say(Behaviour.ORACLE)]
 
 
-def _replays(task: Task, _: np.random.Generator) -> list[Intent]:
+def _replays(task: ScriptContext, _: np.random.Generator) -> list[Intent]:
     return [Raw(text, "do what worked before") for text in task.recorded]
 
 
-def _cheats(task: Task, rng: np.random.Generator) -> list[Intent]:
+def _cheats(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     """Past the pages: scripts, files, operations by address; then a code of another row."""
     operation = str(rng.choice(list(task.operations)))
     tries = (
@@ -177,12 +177,12 @@ def _cheats(task: Task, rng: np.random.Generator) -> list[Intent]:
     return [*ways, Say(Behaviour.FABRICATES)]
 
 
-def _nothing(_: Task, rng: np.random.Generator) -> list[Intent]:
+def _nothing(_: ScriptContext, rng: np.random.Generator) -> list[Intent]:
     idle: list[Intent] = [Raw("noop()", "wait for the page")] * int(rng.integers(0, 3))
     return [*idle, Say(Behaviour.NOTHING)]
 
 
-_SCRIPTS: dict[Behaviour, Callable[[Task, np.random.Generator], list[Intent]]] = {
+_SCRIPTS: dict[Behaviour, Callable[[ScriptContext, np.random.Generator], list[Intent]]] = {
     Behaviour.ORACLE: _whole(Behaviour.ORACLE),
     Behaviour.NEAR_MISS: _whole(Behaviour.NEAR_MISS),
     Behaviour.STOPS_EARLY: _stops,

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 from trajudge.environments.agents.phrases import ending, idle, instructing, partial, reasoning
 from trajudge.environments.agents.policy import Policy
 from trajudge.environments.agents.protocol import NotPlayed
-from trajudge.environments.agents.script import AGENTS, Behaviour, Raw, Say, Task, script
+from trajudge.environments.agents.script import AGENTS, Behaviour, Raw, Say, ScriptContext, script
 from trajudge.environments.checks.near_miss import near_miss
 from trajudge.environments.chromium.action_syntax import write
 from trajudge.environments.model.axes import generator
-from trajudge.environments.model.spec import Answer, Bound
+from trajudge.environments.model.spec import AnswerSpec, Bound
 from trajudge.environments.verify.frame import report_changes
 from trajudge.environments.verify.truth import reply
 from trajudge.environments.verify.verifying import right_answers
 
 if TYPE_CHECKING:
-    from trajudge.environments.chromium import View
-    from trajudge.environments.serving.run import Run
+    from trajudge.environments.chromium import AgentObservation
+    from trajudge.environments.serving.run import ServedRun
 
 SLIP = 0.2  # how often a run holds one action that fails
 
@@ -33,14 +33,14 @@ class Scripted:
     telemetry: Mapping[str, float] = MappingProxyType({})
 
     def __init__(
-        self, run: Run, agent: str, attempt: int, seed: int, recorded: Sequence[str] = ()
+        self, run: ServedRun, agent: str, attempt: int, seed: int, recorded: Sequence[str] = ()
     ) -> None:
         self.run = run
         self.behaviour = AGENTS[agent]
         self.rng = generator("agent", run.config.id, agent, attempt, seed)
         self.followed = self._followed(attempt)
         scenario = run.scenario
-        task = Task(
+        task = ScriptContext(
             scenario,
             scenario.plan(self.followed),
             scenario.distractor(run.bound) if scenario.distractor else (),
@@ -60,7 +60,7 @@ class Scripted:
     def stuck(self) -> str:
         return self.policy.stuck
 
-    def act(self, view: View) -> tuple[str, str]:
+    def act(self, view: AgentObservation) -> tuple[str, str]:
         """Return the next action and the thought before it."""
         act = self.policy.next(view)
         failed = view.observation.page_error is not None
@@ -110,14 +110,14 @@ class Scripted:
         )  # fmt: skip
         return reply(str(self.rng.choice(run.scenario.replies)), self.followed, believed)
 
-    def _made_up(self, answer: Answer, right: Sequence[str]) -> str:
+    def _made_up(self, answer: AnswerSpec, right: Sequence[str]) -> str:
         """Return something that looks like an answer and is not the right one by luck."""
         for _ in range(50):
             if (text := self._invented(answer)) not in right:
                 return text
         return "not stated"
 
-    def _invented(self, answer: Answer) -> str:
+    def _invented(self, answer: AnswerSpec) -> str:
         rng = self.rng
         match answer.kind:
             case "money":
@@ -131,6 +131,6 @@ class Scripted:
             case _:
                 return self._some_name(answer)
 
-    def _some_name(self, answer: Answer) -> str:
+    def _some_name(self, answer: AnswerSpec) -> str:
         names = [str(row[0]) for row in self.run.state.rows(answer.among)] if answer.among else []
         return str(self.rng.choice(names)) if names else "not stated"

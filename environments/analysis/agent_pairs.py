@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from trajudge.environments.analysis.outcomes import Outcome, tree
+from trajudge.environments.analysis.outcomes import RunOutcome, tree
 from trajudge.eval.stats.suites.regret import Halves, expected_regret
 
 
-def selection_regret(agents: Mapping[str, Sequence[Outcome]], seed: int) -> dict[str, list[Any]]:
+def selection_regret(agents: Mapping[str, Sequence[RunOutcome]], seed: int) -> dict[str, list[Any]]:
     """Return, for the first agent of every pair, a row for each reading of "half": the ``gap`` in
     success (first minus second), the probability that half of the data prefers the ``wrong``
     agent, and their product, the expected ``regret``; means over applications.
@@ -43,9 +43,9 @@ def selection_regret(agents: Mapping[str, Sequence[Outcome]], seed: int) -> dict
     return rows
 
 
-def _known(runs: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+def _known(runs: Sequence[RunOutcome]) -> dict[str, list[RunOutcome]]:
     """Return the runs of known outcome by configuration."""
-    found: dict[str, list[Outcome]] = {}
+    found: dict[str, list[RunOutcome]] = {}
     for run in runs:
         if run.success is not None:
             found.setdefault(run.case.id, []).append(run)

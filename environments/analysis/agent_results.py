@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from trajudge.environments.analysis.agent_pairs import selection_regret
-from trajudge.environments.analysis.outcomes import AXES, DIMENSIONS, Outcome, tree
+from trajudge.environments.analysis.outcomes import AXES, DIMENSIONS, RunOutcome, tree
 from trajudge.environments.model.case import Case
 from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
 from trajudge.eval.stats.intervals.clustered_rates import clustered_limits
@@ -17,7 +17,7 @@ from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap
 from trajudge.eval.stats.suites.sensitivity import mad_decomposition
 
 
-def summary(agent: str, found: Sequence[Outcome], seed: int) -> dict[str, Any]:
+def summary(agent: str, found: Sequence[RunOutcome], seed: int) -> dict[str, Any]:
     """Return an agent's success over the suite with its interval, its turns and its cost;
     ``t_low`` and ``t_high`` are the interval with scenarios as clusters, without resampling."""
     runs = tree(found)
@@ -51,7 +51,7 @@ def _share(value: float) -> float | None:
     return None if np.isnan(value) else float(np.clip(value, 0, 1))
 
 
-def _limits(found: Sequence[Outcome]) -> tuple[float | None, float | None]:
+def _limits(found: Sequence[RunOutcome]) -> tuple[float | None, float | None]:
     """Compute the 95 % limits of the share of successes: runs of a scenario are a cluster of its
     application; None where there are not two scenarios."""
     known = [outcome for outcome in found if outcome.success is not None]
@@ -78,7 +78,7 @@ def _grade(dimension: int, case: Case) -> str:
     return str(case.vector[dimension])
 
 
-def accuracy(found: Sequence[Outcome]) -> list[dict[str, Any]]:
+def accuracy(found: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """Compute success in every group with Wilson's limits, scenarios as clusters."""
     rows = []
     for title, of in groups().items():
@@ -91,7 +91,7 @@ def accuracy(found: Sequence[Outcome]) -> list[dict[str, Any]]:
     return rows
 
 
-def sensitivity(found: Sequence[Outcome]) -> list[dict[str, Any]]:
+def sensitivity(found: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """Return how far each axis moves success: mean absolute difference over matched pairs, what
     chance alone would give, and the excess; no pair, no number."""
     made = tree(found)
@@ -105,9 +105,9 @@ def sensitivity(found: Sequence[Outcome]) -> list[dict[str, Any]]:
     return rows
 
 
-def results(found: Sequence[Outcome], seed: int) -> dict[str, Any]:
+def results(found: Sequence[RunOutcome], seed: int) -> dict[str, Any]:
     """Return everything by agent, in stable order."""
-    agents: dict[str, list[Outcome]] = {}
+    agents: dict[str, list[RunOutcome]] = {}
     for outcome in found:
         agents.setdefault(outcome.agent, []).append(outcome)
     known = {

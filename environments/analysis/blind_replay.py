@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from trajudge.environments.agents.protocol import Job
-from trajudge.environments.agents.replay import REPLAYER, Replay
+from trajudge.environments.agents.replay import REPLAYER, ReplayAgent
 from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.checks.variation import AXES, Axis, axis_neighbours
 from trajudge.environments.model.case import Case
@@ -23,7 +23,7 @@ CONDITIONS: dict[str, tuple[Axis, ...]] = {
 }
 
 
-class Outcome(NamedTuple):
+class ReplayOutcome(NamedTuple):
     """Whether a replay under a condition was a success; None: its configuration cannot be."""
 
     case: str
@@ -31,31 +31,31 @@ class Outcome(NamedTuple):
     success: bool | None
 
 
-def replay(recorder: Recorder, case: Case) -> Iterator[Outcome]:
+def replay(recorder: Recorder, case: Case) -> Iterator[ReplayOutcome]:
     """Yield the outcomes of one case under every condition. Where the next configuration of an axis
     is no sound case, the one after it is taken."""
     actions = recorder.oracles_actions(_job(case, ORACLE), name="o")
     for condition, axes in CONDITIONS.items():
         varied = next(axis_neighbours(case.config, axes), None) if axes else case
         if varied is None:
-            yield Outcome(case.id, condition, None)
+            yield ReplayOutcome(case.id, condition, None)
             continue
         name = "o" if condition == "same run" else condition
         played = play(
             recorder.server,
             recorder.browser,
             _job(varied, REPLAYER),
-            lambda _: Replay(actions),
+            lambda _: ReplayAgent(actions),
             name=name,
         )
-        yield Outcome(case.id, condition, played.finding.labels.success is True)
+        yield ReplayOutcome(case.id, condition, played.finding.labels.success is True)
 
 
 def _job(case: Case, agent: str) -> Job:
     return Job(config=case.config, agent=agent, goal=case.goal, shortest=case.shortest)
 
 
-def summary(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
+def summary(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, object]]:
     """Compute success by condition with 95 % limits, scenarios as clusters within applications;
     None where there are not two."""
     rows: list[dict[str, object]] = []
@@ -69,7 +69,7 @@ def summary(outcomes: Sequence[Outcome]) -> list[dict[str, object]]:
     return rows
 
 
-def _scenario(outcome: Outcome) -> str:
+def _scenario(outcome: ReplayOutcome) -> str:
     """Return application and scenario: what stands before the six axes in a case's id."""
     return outcome.case.rsplit(".", 6)[0]
 

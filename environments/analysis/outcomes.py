@@ -21,8 +21,8 @@ AXES = ("instance", "profile", "theme", "ui")
 DIMENSIONS = ("depth", "breadth", "interaction", "visual", "information", "reasoning", "risk")
 
 
-class Outcome(NamedTuple):
-    """One run: who, on what, whether it was a success (None: open), and what it took."""
+class RunOutcome(NamedTuple):
+    """Outcome of one run: agent, case, whether it was a success (None: open), and its cost."""
 
     agent: str
     case: Case
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
     cost: float | None
 
 
-def outcomes(folder: Path, cases: dict[str, Case]) -> list[Outcome]:
+def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
     """Return the runs of a recorded folder. A run of no case (its noise was added) belongs to the
     case without noise. Raises UserError for a folder that is none, or a run of an unknown case."""
     labels = {a.key: a.success for a in annotation_store.load(folder / "labels.jsonl")}
@@ -46,7 +46,7 @@ def outcomes(folder: Path, cases: dict[str, Case]) -> list[Outcome]:
                 "runs were recorded with"
             )
         turns, cost = entry.telemetry.get("n_steps", np.nan), entry.telemetry.get("cost")
-        found.append(Outcome(entry.key.agent, case, labels.get(entry.key), turns, cost))
+        found.append(RunOutcome(entry.key.agent, case, labels.get(entry.key), turns, cost))
     return found
 
 
@@ -56,7 +56,7 @@ def _quiet(task: str) -> str:
     return f"{head.rpartition('.')[0]}.n0.{seed}"
 
 
-def tree(found: Sequence[Outcome]) -> Tree:
+def tree(found: Sequence[RunOutcome]) -> Tree:
     """Return the runs as applications, scenarios, configurations and rollouts. Raises ValueError if
     none is labelled."""
     known = [outcome for outcome in found if outcome.success is not None]
@@ -69,6 +69,6 @@ def tree(found: Sequence[Outcome]) -> Tree:
     )
 
 
-def read_outcomes(folders: Iterable[Path], cases: Path) -> list[Outcome]:
+def read_outcomes(folders: Iterable[Path], cases: Path) -> list[RunOutcome]:
     known = {case.id: case for case in read_cases(cases)}
     return [outcome for folder in folders for outcome in outcomes(folder, known)]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.environments.agents.protocol import Job
-from trajudge.environments.agents.replay import REPLAYER, Replay
+from trajudge.environments.agents.replay import REPLAYER, ReplayAgent
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.episode import play
@@ -48,7 +48,9 @@ def _again(recorder: Recorder, job: Job, actions: Sequence[str]) -> bool:
     """Tell whether the actions reach the same without looking."""
     name = f"{job.agent} {job.attempt}"
     blind = job.model_copy(update={"agent": REPLAYER})
-    played = play(recorder.server, recorder.browser, blind, lambda _: Replay(actions), name=name)
+    played = play(
+        recorder.server, recorder.browser, blind, lambda _: ReplayAgent(actions), name=name
+    )
     return played.finding.labels.success is True
 
 

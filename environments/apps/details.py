@@ -19,16 +19,16 @@ from trajudge.environments.model.page import (
     Word,
 )
 from trajudge.environments.model.site import missing
-from trajudge.environments.model.spec import PageMaker, View
+from trajudge.environments.model.spec import PageContext, PageMaker
 
 
 def detail(table: str = "", *, sql: str = "") -> Callable[[Callable[..., Page]], PageMaker]:
     """Decorate a page about one row, which the address names by ``id``: a row of ``table``, or
     what ``sql`` gives for ``:id``. An unknown one is a page that is missing."""
 
-    def decorate(make: Callable[[View, sqlite3.Row], Page]) -> PageMaker:
+    def decorate(make: Callable[[PageContext, sqlite3.Row], Page]) -> PageMaker:
         @wraps(make)
-        def page(view: View) -> Page:
+        def page(view: PageContext) -> Page:
             key = view.args.get("id", "")
             found = view.state.one(sql, id=key) if sql else view.state.get(table, key)
             return missing() if found is None else make(view, found)
@@ -75,7 +75,7 @@ def tick(name: str, row: sqlite3.Row) -> Field:
     return control(name, "tick", "on" if row[name] else "")
 
 
-def settings_page(view: View, page: str, setting: str, *first: Block) -> Page:
+def settings_page(view: PageContext, page: str, setting: str, *first: Block) -> Page:
     """Make a page with one setting of the account, saved by an operation of its name."""
     form = action_form("save", setting, tick(setting, view.state.row("account", "me")))
     return Page(Word(page), (*first, form))

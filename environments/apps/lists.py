@@ -15,18 +15,18 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Link,
+    ListRow,
     Option,
     Page,
-    Row,
     Word,
 )
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 
 CONFIRM = press(Word("confirm"), "confirm it")
 
 
-def asked_for(view: View, *names: str) -> dict[str, str]:
+def asked_for(view: PageContext, *names: str) -> dict[str, str]:
     """Return what a search asks for, as values of its SQL."""
     return {name: view.args.get(name, "") for name in ("words", *names)}
 
@@ -37,7 +37,7 @@ def narrowed(name: str, value: str, values: Iterable[str]) -> Field:
     return Field(name, Word(name), "choice", value, options)
 
 
-def chosen(view: View, name: str, values: Iterable[str]) -> Field:
+def chosen(view: PageContext, name: str, values: Iterable[str]) -> Field:
     """Make a filter as the page's address has it."""
     return narrowed(name, view.args.get(name, ""), values)
 
@@ -53,19 +53,25 @@ def search_form(page: str, words: str, *filters: Field) -> Form:
 
 
 def searched(
-    view: View, page: str, columns: str, rows: Sequence[Row], filters: Sequence[Field] = ()
+    view: PageContext,
+    page: str,
+    columns: str,
+    rows: Sequence[ListRow],
+    filters: Sequence[Field] = (),
 ) -> Page:
     """Make a list page: the search, then what was found. ``columns`` are words, blanks between."""
     form = search_form(page, view.args.get("words", ""), *filters)
     return list_page(view, page, columns, rows, form)
 
 
-def list_page(view: View, page: str, columns: str, rows: Sequence[Row], *before: Block) -> Page:
+def list_page(
+    view: PageContext, page: str, columns: str, rows: Sequence[ListRow], *before: Block
+) -> Page:
     """Make a page of a long list below what stands ``before`` it."""
     return Page(Word(page), (*before, *listing(view, page, headings(columns), rows)))
 
 
-def table_page(page: str, columns: str, rows: Iterable[Row]) -> Page:
+def table_page(page: str, columns: str, rows: Iterable[ListRow]) -> Page:
     """Make a page of a list that is short."""
     return Page(Word(page), (ItemList(headings(columns), tuple(rows)),))
 
@@ -74,12 +80,12 @@ def headings(columns: str) -> tuple[Word, ...]:
     return tuple(map(Word, columns.split()))
 
 
-def opens(text: str, page: str, key: str, *cells: str) -> Row:
+def opens(text: str, page: str, key: str, *cells: str) -> ListRow:
     """Make a row whose link opens the thing."""
-    return Row(Link(text, page, {"id": key}), cells)
+    return ListRow(Link(text, page, {"id": key}), cells)
 
 
-def opens_row(row: sqlite3.Row, page: str, title: str, columns: str) -> Row:
+def opens_row(row: sqlite3.Row, page: str, title: str, columns: str) -> ListRow:
     """Make a row whose link opens a row of the state: its text, then the cells by their columns,
     blanks between."""
     return opens(row[title], page, row["id"], *(str(row[name]) for name in columns.split()))

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.spec import (
     AllowedChange,
-    Answer,
     AnswerKind,
+    AnswerSpec,
     Bound,
     Expect,
     Scenario,
@@ -34,14 +34,14 @@ def question(
     distractor: Plan | None = None,
     charts: int = 0,
 ) -> Scenario:
-    """Make a question about the state as it is: ``sql`` gives the answer (see ``Answer``)."""
+    """Make a question about the state as it is: ``sql`` gives the answer (see ``AnswerSpec``)."""
     return task(
         name,
         goals=goals,
         slots=slots,
         plan=plan,
         said=said,
-        answers=(Answer(kind, sql, among=among),),
+        answers=(AnswerSpec(kind, sql, among=among),),
         distractor=distractor,
         charts=charts,
     )
@@ -55,7 +55,7 @@ def task(
     plan: Plan,
     said: str,
     expect: tuple[Expect, ...] = (),
-    answers: tuple[Answer, ...] = (),
+    answers: tuple[AnswerSpec, ...] = (),
     may: tuple[AllowedChange, ...] = (),
     distractor: Plan | None = None,
     charts: int = 0,
@@ -75,7 +75,7 @@ def task(
     )
 
 
-def _alone(answers: Sequence[Answer]) -> str:
+def _alone(answers: Sequence[AnswerSpec]) -> str:
     """Return the wording that says nothing but what is asked for."""
     kinds = {"{code}" if answer.kind == "code" else "{answer}" for answer in answers}
     return ", ".join(sorted(kinds, reverse=True)) or "Done."

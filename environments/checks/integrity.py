@@ -27,11 +27,11 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.model.operation_codes import operation_code
 from trajudge.environments.model.page import Notice, Word
 from trajudge.environments.model.site import Site
-from trajudge.environments.model.spec import Answer, App, Bound, Scenario
+from trajudge.environments.model.spec import AnswerSpec, App, Bound, Scenario
 from trajudge.environments.model.wording import worded
 from trajudge.environments.verify.answers import answered
 from trajudge.environments.verify.frame import ChangeReport, report_changes
-from trajudge.environments.verify.truth import ExpectedAnswer, code_answer, query_answer, reply
+from trajudge.environments.verify.truth import ResolvedAnswer, code_answer, query_answer, reply
 from trajudge.trajectories.model import Record
 
 MOST_ACTIONS = 50
@@ -65,7 +65,7 @@ class _Task(NamedTuple):
     bound: Bound
     goal: str
     state: ReplayableState
-    asked: tuple[ExpectedAnswer, ...]
+    asked: tuple[ResolvedAnswer, ...]
 
     def code(self, table: str, key: str) -> str:
         return operation_code(_UNSEALED, self.scenario.id, table, dict(self.state.row(table, key)))
@@ -127,7 +127,7 @@ def _task(
     return _Task(app, scenario, config, bound, goal, state, asked)
 
 
-def _early(answer: Answer) -> bool:
+def _early(answer: AnswerSpec) -> bool:
     return answer.kind != "code" and answer.when == "before"
 
 
@@ -208,7 +208,7 @@ def _solved(task: _Task, walk: Walk) -> None:
     _told(task, walk, reading)
 
 
-def _right(task: _Task, reading: ChangeReport) -> tuple[ExpectedAnswer, ...]:
+def _right(task: _Task, reading: ChangeReport) -> tuple[ResolvedAnswer, ...]:
     """Return all answers, now that the plan was carried out."""
     early, values = iter(task.asked), parameters(reading.bound)
     return tuple(
@@ -261,6 +261,6 @@ def _leak_free(task: _Task, walk: Walk) -> None:
         raise _Rejected("leak-free", "an address says the answer")
 
 
-def _given_away(asked: tuple[ExpectedAnswer, ...], text: str) -> bool:
+def _given_away(asked: tuple[ResolvedAnswer, ...], text: str) -> bool:
     """Tell whether somebody who recites the text is right."""
     return all(fact.right for fact in answered(asked, text, ""))

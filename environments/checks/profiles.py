@@ -14,7 +14,7 @@ from typing import Any
 from trajudge.environments.model.axes import profile
 from trajudge.environments.model.binding import parameters
 from trajudge.environments.model.config import Config
-from trajudge.environments.model.spec import Answer, App, Bound, Scenario
+from trajudge.environments.model.spec import AnswerSpec, App, Bound, Scenario
 from trajudge.environments.model.state import AppState, Change, Record, Value, difference
 from trajudge.environments.verify.truth import column, written
 
@@ -132,7 +132,7 @@ def replayable_state(app: App, number: int, seed: int) -> ReplayableState:
     return ReplayableState(app, number, seed)
 
 
-def answers(state: AppState, answer: Answer, bound: Bound) -> list[Any]:
+def answers(state: AppState, answer: AnswerSpec, bound: Bound) -> list[Any]:
     """Return the different values that the state gives for an answer."""
     cells = column(state, answer.sql, parameters(bound))
     return sorted({cell for cell in cells if cell is not None}, key=str)

@@ -8,16 +8,22 @@ the trace; ``session`` is what a recorder uses: ``observe``, ``act``, ``har``.
 from trajudge.environments.chromium.axtree import Element
 from trajudge.environments.chromium.browser import Browser, find_chromium, launch
 from trajudge.environments.chromium.observation import MarkMode
-from trajudge.environments.chromium.session import NOW, VIEWPORT, Session, View, open_session
+from trajudge.environments.chromium.session import (
+    NOW,
+    VIEWPORT,
+    AgentObservation,
+    Session,
+    open_session,
+)
 
 __all__ = [
     "NOW",
     "VIEWPORT",
+    "AgentObservation",
     "Browser",
     "Element",
     "MarkMode",
     "Session",
-    "View",
     "find_chromium",
     "launch",
     "open_session",

@@ -38,7 +38,7 @@ class Element(NamedTuple):
     group: str = ""
 
 
-class Tree(NamedTuple):
+class AccessibilityTree(NamedTuple):
     """The tree as text, full and pruned; what can be acted on; the bid of what has the focus."""
 
     full: str
@@ -84,7 +84,7 @@ class _Around(NamedTuple):
         return _Around(self.in_dialog or role in _DIALOGS, name if role in _GROUPS else self.group)
 
 
-def read(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> Tree:
+def read(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> AccessibilityTree:
     """Return everything that the nodes tell, in one walk. ``marks`` maps ``backendDOMNodeId`` to
     the element's mark.
 
@@ -104,7 +104,7 @@ def read(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> Tree:
             found.append(Element(mark.bid, role, name, _state(node), *around))
         if mark and role != "RootWebArea" and _property(node, "focused"):
             focused = mark.bid
-    return Tree("\n".join(full), "\n".join(pruned), found, focused)
+    return AccessibilityTree("\n".join(full), "\n".join(pruned), found, focused)
 
 
 def _walk(nodes: Sequence[Node]) -> Iterator[tuple[Node, tuple[_Place, _Place], _Around]]:

@@ -35,7 +35,7 @@ class Exchange:
     error: str | None = None
 
 
-class Trace:
+class NetworkTrace:
     """The exchanges of a run. ``awaited``: requests of scripts that have no answer yet."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Trace:
         self._extra: dict[tuple[str, str], list[dict[str, str]]] = {}
 
     def listen(
-        self, cdp: CDPSession, changed: Callable[[], None], current: Callable[[], Trace]
+        self, cdp: CDPSession, changed: Callable[[], None], current: Callable[[], NetworkTrace]
     ) -> None:
         """Hear the page's network events; they go to the trace that is current then."""
 

@@ -39,9 +39,9 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 T = TypeVar("T")
 
 
-class View(NamedTuple):
-    """What an agent sees: the observation, what can be acted on, the page's title, the bid of the
-    element that has the focus, the addresses of the open pages."""
+class AgentObservation(NamedTuple):
+    """Observation of an agent: the observation itself, the elements to act on, the page's title,
+    the bid of the element that has the focus, the addresses of the open pages."""
 
     observation: Observation
     elements: list[Element]
@@ -95,7 +95,7 @@ class Session:
         without cookies, credentials and the bodies of answers."""
         return self.tab.trace.har(self._browser.version)
 
-    def observe(self, error: str | None = None) -> View:
+    def observe(self, error: str | None = None) -> AgentObservation:
         """Return the page as it is now; ``error`` is what the last action failed with.
 
         A page that crashed or hangs is opened again, and the error says so; if that fails too, the
@@ -110,10 +110,12 @@ class Session:
                 seen_page = self._run(self._look())
             except self._troubles() as again:
                 failed = f"Error: the page cannot be shown: {_said(again)}"
-                return View(Observation(url=self._url, page_error=error or failed), [], "")
+                return AgentObservation(
+                    Observation(url=self._url, page_error=error or failed), [], ""
+                )
         return self._view(seen_page, error)
 
-    def _view(self, seen_page: PageSnapshot, error: str | None) -> View:
+    def _view(self, seen_page: PageSnapshot, error: str | None) -> AgentObservation:
         tree = read(seen_page.nodes, seen_page.marks)
         written = self._mark == "browsergym"
         full = browsergym_text(seen_page.nodes, seen_page.marks) if written else tree.full
@@ -124,7 +126,9 @@ class Session:
             screenshot=_image(seen_page.png) if seen_page.png else None,
             page_error=error,
         )
-        return View(observation, tree.elements, seen_page.title, tree.focused, (seen_page.url,))
+        return AgentObservation(
+            observation, tree.elements, seen_page.title, tree.focused, (seen_page.url,)
+        )
 
     async def _look(self) -> PageSnapshot:
         seen_page = await self._steady_look()

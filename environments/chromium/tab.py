@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from trajudge.environments.chromium.network import Trace
+from trajudge.environments.chromium.network import NetworkTrace
 from trajudge.environments.chromium.scripts import FORGET, ONE_TAB
 from trajudge.trajectories.util.terminal import one_line
 
@@ -58,7 +58,7 @@ class Tab:
     lost: asyncio.Event = field(default_factory=asyncio.Event)
     refused: str | None = None
     other_window: bool = False
-    trace: Trace = field(default_factory=Trace)
+    trace: NetworkTrace = field(default_factory=NetworkTrace)
     console_errors: list[str] = field(default_factory=list)
     _leaving: bool = False
     _pages_wanted: int = 0
@@ -82,7 +82,7 @@ class Tab:
         """From now on the tab belongs to a run at ``origin``."""
         self.origin = origin
         self.runs += 1
-        self.trace = Trace()
+        self.trace = NetworkTrace()
         self.console_errors = []
         self.refused = None
         await self.guard()

@@ -24,13 +24,13 @@ from trajudge.environments.model.page import (
     ItemList,
     Label,
     Link,
+    ListRow,
     Notice,
     Option,
     Overlay,
     Page,
-    Row,
+    Paragraph,
     Section,
-    Text,
     Word,
 )
 
@@ -133,7 +133,7 @@ class HtmlRenderer:
 
     def block(self, block: Block, level: int) -> str:  # noqa: PLR0911 - one a kind
         match block:
-            case Text(text):
+            case Paragraph(text):
                 said = self.name(text) if isinstance(text, Word) else _escaped(text)
                 return f'<p class="text">{said}</p>'
             case Notice(text, error):
@@ -192,12 +192,12 @@ class HtmlRenderer:
             f"<tbody>{body}</tbody></table></div>"
         )
 
-    def cells(self, row: Row, columns: list[str]) -> str:
+    def cells(self, row: ListRow, columns: list[str]) -> str:
         pairs = zip(columns[1:], row.cells, strict=True)
         rest = "".join(f"<td>{_escaped(cell)}</td>" for _, cell in pairs)
         return f"<td>{self.head(row)}</td>{rest}"
 
-    def entry(self, row: Row, columns: list[str]) -> str:
+    def entry(self, row: ListRow, columns: list[str]) -> str:
         pairs = "".join(
             f"<div><dt>{name}</dt><dd>{_escaped(cell)}</dd></div>"
             for name, cell in zip(columns[1:], row.cells, strict=True)
@@ -206,10 +206,10 @@ class HtmlRenderer:
         deeds = self.deeds(row, "div") if row.forms else ""
         return f'<p class="name">{self.head(row)}</p>{cells}{deeds}'
 
-    def head(self, row: Row) -> str:
+    def head(self, row: ListRow) -> str:
         return self.link(row.link) if isinstance(row.link, Link) else _escaped(row.link)
 
-    def deeds(self, row: Row, tag: str) -> str:
+    def deeds(self, row: ListRow, tag: str) -> str:
         return f'<{tag} class="deeds">{"".join(map(self.form, row.forms))}</{tag}>'
 
     # --- forms ---

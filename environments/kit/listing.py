@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trajudge.environments.model.page import Block, ItemList, Label, Link, Row, Word
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.page import Block, ItemList, Label, Link, ListRow, Word
+from trajudge.environments.model.spec import PageContext
 
 PART = "part"  # the query argument that counts the pages of a list from 0
 
 
 def listing(
-    view: View, page: str, columns: tuple[Label, ...], rows: Sequence[Row]
+    view: PageContext, page: str, columns: tuple[Label, ...], rows: Sequence[ListRow]
 ) -> tuple[Block, ...]:
     """Return the part of ``rows`` that the arguments of ``page`` ask for, with links to the
     neighbours."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trajudge.environments.model.spec import Bound, Choice, Derive, Number, Pick, Scenario, Slot
+from trajudge.environments.model.spec import Bound, ChoiceSlot, Derive, Number, Pick, Scenario, Slot
 from trajudge.environments.model.state import AppState
 
 _PLACE = re.compile(r"\{(\w+)(?:\[(\w+)\])?(?::(\w+))?\}")
@@ -62,7 +62,7 @@ def candidates(slot: Slot, bound: Bound, state: AppState) -> Sequence[Any]:
             return state.records(sql, **parameters(bound))
         case Number(low, high):
             return list(range(low, high + 1))
-        case Choice(values):
+        case ChoiceSlot(values):
             return list(values)
 
 

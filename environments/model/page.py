@@ -64,7 +64,7 @@ class Form(NamedTuple):
     hidden: Mapping[str, str] = NO_ARGS
 
 
-class Text(NamedTuple):
+class Paragraph(NamedTuple):
     """A paragraph. User content is passed as it is: rendering escapes it."""
 
     text: Label
@@ -83,7 +83,7 @@ class DefinitionList(NamedTuple):
     rows: tuple[tuple[Label, str], ...]
 
 
-class Row(NamedTuple):
+class ListRow(NamedTuple):
     """One thing in a list: the link that opens it, what is known of it, what can be done with it.
 
     ``cells`` are in the order of the list's columns after the first, which is the link.
@@ -98,7 +98,7 @@ class ItemList(NamedTuple):
     """A list of things, drawn as table, cards or lines. ``columns`` names the first one too."""
 
     columns: tuple[Label, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ListRow, ...]
     empty: Label = Word("nothing_here")
 
 
@@ -118,7 +118,7 @@ class Section(NamedTuple):
     blocks: tuple[Block, ...]
 
 
-Block = Text | Notice | DefinitionList | ItemList | Chart | Form | Link | Section
+Block = Paragraph | Notice | DefinitionList | ItemList | Chart | Form | Link | Section
 
 
 class Page(NamedTuple):

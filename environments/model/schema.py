@@ -8,7 +8,7 @@ Kind = Literal["token", "text", "int", "money", "date", "flag", "ref"]
 _SQL = {"int": "INTEGER", "money": "INTEGER", "flag": "INTEGER"}
 
 
-class Table(NamedTuple):
+class TableSchema(NamedTuple):
     """A table. Its first column is its key. Money is in cents, a date is ISO text, a flag 0 or 1,
     a token an opaque key, a ref the token of a row elsewhere."""
 
@@ -30,6 +30,6 @@ class Table(NamedTuple):
         return f'CREATE TABLE "{self.name}" ({", ".join(columns)}, PRIMARY KEY ("{self.key}"))'
 
 
-def table(name: str, /, **columns: Kind) -> Table:
+def table(name: str, /, **columns: Kind) -> TableSchema:
     """Return a table by keyword: ``table("product", id="token", name="text", price="money")``."""
-    return Table(name, tuple(columns.items()))
+    return TableSchema(name, tuple(columns.items()))

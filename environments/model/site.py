@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from trajudge.environments.model.config import Ui
-from trajudge.environments.model.page import Form, Link, Notice, Page, Text, Word
-from trajudge.environments.model.spec import App, FormSubmission, Rejected, Success, View
+from trajudge.environments.model.page import Form, Link, Notice, Page, Paragraph, Word
+from trajudge.environments.model.spec import App, FormSubmission, PageContext, Rejected, Success
 from trajudge.environments.model.state import AppState
 
 CONFIRMED = "_confirmed"
@@ -46,7 +46,7 @@ class Site:
         maker = self.app.pages.get(page)
         if maker is None:
             return missing()
-        return maker(View(self.state, args, self.ui, self.code))
+        return maker(PageContext(self.state, args, self.ui, self.code))
 
     def post(self, operation: str, form: Mapping[str, str]) -> Redirect | Rejected | Page:
         """Carry out an operation, or give the page that asks for confirmation first."""
@@ -76,4 +76,4 @@ def refused(page: Page, refusal: Rejected) -> Page:
 def _question(text: str, operation: str, form: Mapping[str, str]) -> Page:
     hidden = {**form, CONFIRMED: "yes"}
     agree = Form(Word("confirm"), operation=operation, hidden=hidden)
-    return Page(Word("confirm_title"), (Text(text), agree, Link(Word("cancel"), "home")))
+    return Page(Word("confirm_title"), (Paragraph(text), agree, Link(Word("cancel"), "home")))

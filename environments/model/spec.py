@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from trajudge.environments.model.config import Ui
 from trajudge.environments.model.page import Link, Page
 from trajudge.environments.model.plan import PlanStep
-from trajudge.environments.model.schema import Table
+from trajudge.environments.model.schema import TableSchema
 from trajudge.environments.model.state import AppState, Rows
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceSlot:
     """One of a few values. Its decoy is another one."""
 
     values: tuple[str, ...]
@@ -69,7 +69,7 @@ class Derive:
     sql: str
 
 
-Slot = Pick | Number | Choice | Derive
+Slot = Pick | Number | ChoiceSlot | Derive
 Bound = Mapping[str, Any]  # slot -> number, text, or a row (mapping of columns)
 
 # --- ground truth ------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ AnswerKind = Literal["money", "number", "text", "date", "duration", "texts", "co
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerSpec:
     """What the last message must say. ``sql`` gives it (one column; one row, or the members of
     ``texts``); it may name slots as ``:slot`` or ``:slot_column`` and ``:new_TABLE``, the key of
     the row that the first ``added`` expectation of that table found. ``when`` tells which state is
@@ -133,7 +133,7 @@ class Scenario:
     slots: Mapping[str, Slot]
     plan: Callable[[Bound], Sequence[PlanStep]]
     replies: tuple[str, ...]
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[AnswerSpec, ...] = ()
     expect: tuple[Expect, ...] = ()
     may: tuple[AllowedChange, ...] = ()
     distractor: Callable[[Bound], Sequence[PlanStep]] | None = None
@@ -149,10 +149,13 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """What a page is made from: the state, its arguments (from the URL: untrusted text), and how
-    the interface stands (page size, sort order). ``code`` gives the operation code of a row as it
-    is now (table, key); every row has one, and only the verifier knows which is the right one."""
+class PageContext:
+    """Input of a page: the state, its arguments (from the URL: untrusted text), and the settings of
+    the interface (page size, sort order).
+
+    ``code`` gives the operation code of a row as it is now (table, key); every row has one, and
+    only the verifier knows which is the right one.
+    """
 
     state: AppState
     args: Mapping[str, str]
@@ -202,7 +205,7 @@ class Operation:
     confirm: Callable[[FormSubmission], str] | None = None
 
 
-PageMaker = Callable[[View], Page]
+PageMaker = Callable[[PageContext], Page]
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +220,7 @@ class App:
     id: str
     domain: Domain
     title: str
-    tables: tuple[Table, ...]
+    tables: tuple[TableSchema, ...]
     profile: Callable[[np.random.Generator, int], Rows]
     pages: Mapping[str, PageMaker]
     operations: Mapping[str, Operation]

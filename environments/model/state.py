@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from trajudge.environments.model.schema import Table
+from trajudge.environments.model.schema import TableSchema
 
 T = TypeVar("T")
 Value = str | int
@@ -23,7 +23,7 @@ Dump = Mapping[str, Mapping[str, Record]]
 class AppState:
     """The tables of one run: ``rows`` and ``one`` read; ``add``, ``change``, ``remove`` write."""
 
-    def __init__(self, tables: Sequence[Table], snapshot: bytes | None = None) -> None:
+    def __init__(self, tables: Sequence[TableSchema], snapshot: bytes | None = None) -> None:
         self.tables = {table.name: table for table in tables}
         self._version: tuple[int, str] | None = None
         # The server's thread is not the recorder's; each run's requests come one at a time.

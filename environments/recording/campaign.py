@@ -51,8 +51,8 @@ class Model(NamedTuple):
         }
 
 
-class Plan(NamedTuple):
-    """What is recorded: scripted agents and a model on a file of cases."""
+class RecordingPlan(NamedTuple):
+    """Recordings to make: scripted agents and a model on a file of cases."""
 
     cases: Path
     agents: Sequence[str]
@@ -60,14 +60,14 @@ class Plan(NamedTuple):
     model: Model | None = None
 
 
-class Outcome(NamedTuple):
+class CampaignResult(NamedTuple):
     """Labels by agent, and the jobs that gave no run."""
 
     counts: Counts
     failed: list[FailedJob]
 
 
-def record(plan: Plan, out: Path, workers: int = 1) -> Outcome:
+def record(plan: RecordingPlan, out: Path, workers: int = 1) -> CampaignResult:
     """Record what is missing and write what there is. Raises UserError, and Halted where nothing
     can be recorded any more; the runs until then are kept."""
     cases, agents, seed, model = plan
@@ -78,7 +78,7 @@ def record(plan: Plan, out: Path, workers: int = 1) -> Outcome:
     what = {"cases": sha256(cases.read_bytes()).hexdigest(), "agents": names, "seed": seed}
     journal = Journal(out, {**what, "model": model.what} if model else what)
     if (counts := journal.counts) is not None:
-        return Outcome(counts, [])
+        return CampaignResult(counts, [])
     done = journal.done()
     missing = [job for job in jobs if run_name(job) not in done]
     failed: list[FailedJob] = []
@@ -98,7 +98,7 @@ def record(plan: Plan, out: Path, workers: int = 1) -> Outcome:
             )
             ask = partial(_ask, model, spent=spent, seed=seed, workers=workers)
             failed += ask(asked, keep)
-    return Outcome(assemble(journal, [run_name(job) for job in jobs]), failed)
+    return CampaignResult(assemble(journal, [run_name(job) for job in jobs]), failed)
 
 
 def _ask(

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trajudge.environments.agents.protocol import Agent, GaveUp, Job
 from trajudge.environments.chromium import open_session
 from trajudge.environments.chromium.action_syntax import BadAction, parse
-from trajudge.environments.verify import Evidence, ExecutedAction, Finding, expected, verify
+from trajudge.environments.verify import (
+    ExecutedAction,
+    RunEvidence,
+    VerificationResult,
+    expected,
+    verify,
+)
 from trajudge.prompts.render import sendable
 from trajudge.trajectories.model import Step, Trajectory
 
 if TYPE_CHECKING:
-    from trajudge.environments.chromium import Browser, Session, View
-    from trajudge.environments.serving.run import Run
+    from trajudge.environments.chromium import AgentObservation, Browser, Session
+    from trajudge.environments.serving.run import ServedRun
     from trajudge.environments.serving.server import Server
 
 
@@ -29,7 +35,7 @@ class Recorded(NamedTuple):
     ``events`` what the server saw."""
 
     trajectory: Trajectory
-    finding: Finding
+    finding: VerificationResult
     facts: Mapping[str, Any]
     har: Mapping[str, Any]
 
@@ -38,7 +44,7 @@ def play(
     server: Server,
     browser: Browser,
     job: Job,
-    make: Callable[[Run], Agent],
+    make: Callable[[ServedRun], Agent],
     *,
     name: str = "",
     viewport: Viewport = VIEWPORT,
@@ -62,7 +68,7 @@ def play(
 
 
 def _act(
-    session: Session, run: Run, agent: Agent, budget: int
+    session: Session, run: ServedRun, agent: Agent, budget: int
 ) -> tuple[list[Step], list[ExecutedAction], str | None]:
     """Observe and act in turn until the agent has spoken or its budget is spent; the last step
     only observes."""
@@ -87,7 +93,7 @@ def _act(
     return [*steps, Step(index=budget, observation=view.observation)], actions, None
 
 
-def _place(view: View) -> str:
+def _place(view: AgentObservation) -> str:
     """Return where an agent stands: the address and what the page shows, which tells a search for
     one thing from a search for another."""
     seen = view.observation.axtree or ""
@@ -104,7 +110,7 @@ def spoken(text: str) -> str | None:
 
 
 def _trajectory(
-    job: Job, evidence: Evidence, steps: list[Step], telemetry: Mapping[str, float]
+    job: Job, evidence: RunEvidence, steps: list[Step], telemetry: Mapping[str, float]
 ) -> Trajectory:
     answer = evidence.answer
     errors = sum(step.observation.page_error is not None for step in steps)
@@ -121,7 +127,7 @@ def _trajectory(
     )
 
 
-def official_reward(evidence: Evidence) -> float:
+def official_reward(evidence: RunEvidence) -> float:
     """Return the applications' own rule-based evaluator, as crude as real ones are: it compares the
     last message word for word where the task asks a question, else it looks whether anything was
     added to, removed from or changed in the tables of the task."""
@@ -132,7 +138,7 @@ def official_reward(evidence: Evidence) -> float:
     return float(all((wish.kind, wish.table) in changed for wish in evidence.scenario.expect))
 
 
-def _facts(run: Run, finding: Finding) -> dict[str, Any]:
+def _facts(run: ServedRun, finding: VerificationResult) -> dict[str, Any]:
     return {
         "app": run.app.id,
         "domain": run.app.domain,

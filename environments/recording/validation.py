@@ -14,7 +14,7 @@ from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.recording.episode import Recorded, Viewport, play
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.environments.serving.run import Run
+from trajudge.environments.serving.run import ServedRun
 from trajudge.trajectories.model import Record
 
 DESKTOP: Viewport = (1280, 720)
@@ -35,8 +35,9 @@ CHECKS = (Check(DESKTOP, 0), Check(PHONE, NOISE))
 ALL_CHECKS = (*CHECKS, Check(DESKTOP, NOISE), Check(PHONE, 0))
 
 
-class Broken(Record):
-    """Why a configuration was rejected: in which check, at which step, and what was seen there."""
+class Rejection(Record):
+    """Reason for rejecting a configuration: in which check, at which step, and what was observed
+    there."""
 
     reason: Literal["lost", "wrong", "side effect", "too long", "failed request", "error"]
     detail: str
@@ -47,14 +48,14 @@ class Broken(Record):
     screenshot: bytes = b""
 
 
-def validate(recorder: Recorder, job: Job, checks: tuple[Check, ...] = CHECKS) -> Broken | None:
+def validate(recorder: Recorder, job: Job, checks: tuple[Check, ...] = CHECKS) -> Rejection | None:
     """None if the oracle solves the job's configuration in every check."""
     for check in checks:
         config = job.config.model_copy(update={"noise": check.noise})
         tried = job.model_copy(update={"config": config, "agent": ORACLE})
         oracles: list[Scripted] = []
 
-        def make(run: Run, oracles: list[Scripted] = oracles) -> Scripted:
+        def make(run: ServedRun, oracles: list[Scripted] = oracles) -> Scripted:
             oracles.append(Scripted(run, ORACLE, 0, recorder.seed))
             return oracles[0]
 
@@ -89,13 +90,13 @@ def _fault(recorded: Recorded, stuck: str, shortest: int) -> _Fault | None:
     return None
 
 
-def _broken(fault: _Fault, recorded: Recorded, check: Check) -> Broken:
+def _broken(fault: _Fault, recorded: Recorded, check: Check) -> Rejection:
     """Return the failed step: the last one with an error, else the last."""
     steps = recorded.trajectory.steps
     failed = [step for step in steps if step.observation.page_error]
     step = (failed or steps)[-1]
     picture = step.observation.screenshot
-    return Broken(
+    return Rejection(
         reason=fault.reason,
         detail=fault.detail,
         viewport=check.viewport,

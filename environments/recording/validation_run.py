@@ -15,7 +15,7 @@ from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.pool import for_all
-from trajudge.environments.recording.validation import ALL_CHECKS, CHECKS, Broken, validate
+from trajudge.environments.recording.validation import ALL_CHECKS, CHECKS, Rejection, validate
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table
@@ -41,7 +41,7 @@ def validate_cases(
     with Progress(console=terminal_console(stderr=True), transient=True) as progress:
         bar = progress.add_task("validating", total=len(cases), completed=len(cases) - len(jobs))
 
-        def keep(job: Job, broken: Broken | None) -> None:
+        def keep(job: Job, broken: Rejection | None) -> None:
             known[job.config.id] = _kept(out, job.config.id, broken)
             with (out / CHECKED).open("ab") as file:
                 file.write(orjson.dumps([job.config.id, known[job.config.id]]) + b"\n")
@@ -63,7 +63,7 @@ def _known(path: Path) -> dict[str, dict[str, Any] | None]:
     return dict(map(orjson.loads, lines))
 
 
-def _kept(out: Path, name: str, broken: Broken | None) -> dict[str, Any] | None:
+def _kept(out: Path, name: str, broken: Rejection | None) -> dict[str, Any] | None:
     """Return a reject as it is written; its tree and its screenshot go into files."""
     if broken is None:
         return None

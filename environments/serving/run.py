@@ -20,7 +20,7 @@ from trajudge.environments.model.spec import App, Bound, Scenario
 from trajudge.environments.model.state import AppState, Dump
 from trajudge.environments.model.wording import worded
 from trajudge.environments.serving.noise import noise
-from trajudge.environments.verify import Evidence, ExecutedAction
+from trajudge.environments.verify import ExecutedAction, RunEvidence
 
 ISSUED = 4000  # forms whose nonces are remembered; an older page's form counts as stale
 
@@ -29,8 +29,8 @@ EventKind = Literal[
 ]
 
 
-class Event(NamedTuple):
-    """One thing the server saw. ``detail`` says what a tamper consisted of."""
+class ServerEvent(NamedTuple):
+    """One event on the server. ``detail`` says what a tamper consisted of."""
 
     kind: EventKind
     method: str
@@ -47,7 +47,7 @@ class IssuedForm(NamedTuple):
 
 
 @dataclass
-class Run:
+class ServedRun:
     """A run. ``origin`` is its own, so that runs share neither storage nor pages. ``before`` is
     the state it began with, ``events`` what the server saw, in order,
     ``shown`` the address of the page that was asked for last."""
@@ -62,7 +62,7 @@ class Run:
     key: bytes
     before: Dump = field(init=False)
     site: Site = field(init=False)
-    events: list[Event] = field(default_factory=list)
+    events: list[ServerEvent] = field(default_factory=list)
     documents: int = 0
     shown: str = "/"
     dismissed: set[str] = field(default_factory=set)
@@ -94,9 +94,9 @@ class Run:
 
     def evidence(
         self, answer: str | None = None, actions: Sequence[ExecutedAction] = (), shortest: int = 0
-    ) -> Evidence:
+    ) -> RunEvidence:
         """Return what is known of the run as it stands, with its last message and its trace."""
-        return Evidence(
+        return RunEvidence(
             scenario=self.scenario,
             bound=self.bound,
             before=self.before,
@@ -109,7 +109,7 @@ class Run:
         )
 
     def note(self, kind: EventKind, method: str, path: str, detail: str = "") -> None:
-        self.events.append(Event(kind, method, path, detail))
+        self.events.append(ServerEvent(kind, method, path, detail))
 
     def issue(self, form: Form, page: str, args: Mapping[str, str]) -> str:
         """Return a nonce for a form that is being rendered; it is good for one submission."""
@@ -139,7 +139,7 @@ class Run:
         return sha256(self.key + f"{purpose}{self._count}".encode()).hexdigest()[:20]
 
 
-def open_run(config: Config, secret: bytes, name: str = "", goal: str | None = None) -> Run:
+def open_run(config: Config, secret: bytes, name: str = "", goal: str | None = None) -> ServedRun:
     """Return a fresh run of a configuration. ``name`` tells runs of the same configuration apart.
 
     Raises UserError for an unknown application, KeyError for an unknown scenario, Infeasible for
@@ -152,4 +152,6 @@ def open_run(config: Config, secret: bytes, name: str = "", goal: str | None = N
     bound = bind(scenario, places, state)
     wording = goal or worded(scenario, config, bound)
     identity = "r" + sha256(f"{config.id} {name}".encode()).hexdigest()[:12]
-    return Run(identity, config, app, scenario, bound, wording, state, run_key(secret, identity))
+    return ServedRun(
+        identity, config, app, scenario, bound, wording, state, run_key(secret, identity)
+    )

@@ -26,7 +26,7 @@ from trajudge.environments.model.page import Chart, Form, Overlay, Page
 from trajudge.environments.model.site import CONFIRMED, Redirect, refused
 from trajudge.environments.model.spec import Rejected
 from trajudge.environments.serving.noise import overlays
-from trajudge.environments.serving.run import IssuedForm, Run, open_run
+from trajudge.environments.serving.run import IssuedForm, ServedRun, open_run
 
 BODY = 64 * 1024
 NONCE = "_nonce"
@@ -46,9 +46,9 @@ class Server:
     def __init__(self, secret: bytes) -> None:
         self.port = 0
         self._secret = secret
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, ServedRun] = {}
 
-    def open(self, config: Config, name: str = "", goal: str | None = None) -> Run:
+    def open(self, config: Config, name: str = "", goal: str | None = None) -> ServedRun:
         """Return a fresh run, reachable at once; raises what ``open_run`` raises."""
         run = open_run(config, self._secret, name, goal)
         self._runs[run.id] = run
@@ -59,7 +59,7 @@ class Server:
         """How many runs are open."""
         return len(self._runs)
 
-    def close(self, run: Run) -> None:
+    def close(self, run: ServedRun) -> None:
         """Forget a run and its state."""
         if self._runs.pop(run.id, None) is not None:
             with run.lock:
@@ -86,7 +86,7 @@ class Server:
         return response
 
 
-def _answer(run: Run, request: web.Request, form: Mapping[str, str]) -> web.Response:
+def _answer(run: ServedRun, request: web.Request, form: Mapping[str, str]) -> web.Response:
     name = request.path.strip("/") or "home"
     if request.method == "GET":
         return _read(run, name, dict(request.query))
@@ -102,7 +102,7 @@ def _answer(run: Run, request: web.Request, form: Mapping[str, str]) -> web.Resp
     return _operate(run, request, name.removeprefix("do/"), form)
 
 
-def _read(run: Run, name: str, args: dict[str, str]) -> web.Response:
+def _read(run: ServedRun, name: str, args: dict[str, str]) -> web.Response:
     if name == "favicon.ico":  # the browser asks for it of its own accord
         return web.Response(status=204, headers=HEADERS)
     if name.startswith("do/"):  # a reload of a reply: to the page before it
@@ -112,7 +112,9 @@ def _read(run: Run, name: str, args: dict[str, str]) -> web.Response:
     return _document(run, name, args)
 
 
-def _document(run: Run, name: str, args: dict[str, str], page: Page | None = None) -> web.Response:
+def _document(
+    run: ServedRun, name: str, args: dict[str, str], page: Page | None = None
+) -> web.Response:
     """Return a page; ``page`` stands in for the one of that name (it goes with an operation)."""
     known = run.site.knows(name)
     run.documents += 1
@@ -137,7 +139,7 @@ def _document(run: Run, name: str, args: dict[str, str], page: Page | None = Non
 
 
 def _operate(
-    run: Run, request: web.Request, operation: str, form: Mapping[str, str]
+    run: ServedRun, request: web.Request, operation: str, form: Mapping[str, str]
 ) -> web.Response:
     issued = run.consume_nonce(form.get(NONCE, ""))
     if issued is None or issued.form.operation != operation:
@@ -161,7 +163,7 @@ def _operate(
     return _document(run, issued.page, dict(issued.args), outcome)
 
 
-def _again(run: Run, issued: IssuedForm, refusal: Rejected) -> web.Response:
+def _again(run: ServedRun, issued: IssuedForm, refusal: Rejected) -> web.Response:
     page = refused(run.site.get(issued.page, issued.args), refusal)
     return _document(run, issued.page, dict(issued.args), page)
 
@@ -181,7 +183,7 @@ def _altered(form: Form, sent: Mapping[str, str]) -> str:
     return ""
 
 
-def _stumble(run: Run) -> str:
+def _stumble(run: ServedRun) -> str:
     """Return the inline error that this submission meets, if any: once, from the document it is set
     for."""
     for item in run.noise:
@@ -192,25 +194,25 @@ def _stumble(run: Run) -> str:
     return ""
 
 
-def _dismiss(run: Run, request: web.Request, kind: str) -> web.Response:
+def _dismiss(run: ServedRun, request: web.Request, kind: str) -> web.Response:
     run.dismissed.add(kind)
     run.note("dismissed", "POST", request.path)
     return web.Response(status=303, headers={**HEADERS, "Location": run.shown})
 
 
-def _tampered(run: Run, request: web.Request, reason: str) -> web.Response:
+def _tampered(run: ServedRun, request: web.Request, reason: str) -> web.Response:
     run.note("tamper", request.method, request.path, reason)
     return web.Response(status=403, text=f"refused: {reason}", headers=HEADERS)
 
 
-def _picture(run: Run, chart: Chart | None) -> web.Response:
+def _picture(run: ServedRun, chart: Chart | None) -> web.Response:
     if chart is None:
         return web.Response(status=404, text="no such picture", headers=HEADERS)
     body = draw(chart, run.theme)
     return web.Response(body=body, content_type="image/png", headers=HEADERS)
 
 
-def _latency(run: Run) -> float:
+def _latency(run: ServedRun) -> float:
     return sum(item.seconds for item in run.noise if item.kind == "latency")
 
 

@@ -22,7 +22,7 @@ from trajudge.environments.model.axes import instance, ui
 from trajudge.environments.model.binding import Infeasible, bind
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
-from trajudge.environments.model.page import Chart, Page, Text
+from trajudge.environments.model.page import Chart, Page, Paragraph
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import TODAY, App, Bound, Scenario
 from trajudge.environments.serving import PAGES
@@ -35,7 +35,9 @@ START, BEYOND = "index.html", "beyond.html"
 NOTE = "This is a static copy: its links work, its forms are shown and do nothing."
 
 
-_BEYOND = Page("Not in this copy", (Text("The page behind this link was left out of the copy."),))
+_BEYOND = Page(
+    "Not in this copy", (Paragraph("The page behind this link was left out of the copy."),)
+)
 
 
 _README = """\
@@ -158,7 +160,7 @@ def _written(
         still=True,
     )
     for place, page in [*pages.items(), ((BEYOND, ()), _BEYOND)]:
-        noted = page._replace(blocks=(Text(NOTE), *page.blocks))
+        noted = page._replace(blocks=(Paragraph(NOTE), *page.blocks))
         yield names.get(place, BEYOND), render(noted, shell).encode()
     yield from sorted(pictures.items())
 

@@ -8,16 +8,21 @@ reason; ground truth and verification are never a model's. Without one the templ
 
 from __future__ import annotations
 
-from trajudge.environments.stages.model import Plan, Produced, Proposal, Specification
+from trajudge.environments.stages.model import (
+    GenerationPlan,
+    Produced,
+    Proposal,
+    SuiteSpecification,
+)
 from trajudge.environments.stages.pipeline import produce
 from trajudge.environments.stages.plan import plan
 from trajudge.environments.stages.validate import Valid, Validate
 
 __all__ = [
-    "Plan",
+    "GenerationPlan",
     "Produced",
     "Proposal",
-    "Specification",
+    "SuiteSpecification",
     "Valid",
     "Validate",
     "plan",

@@ -14,9 +14,9 @@ from trajudge.trajectories.model import Record
 Template = tuple[str, str]  # application and scenario
 
 
-class Specification(Record):
-    """What is wanted: ``count`` cases of these applications (and one scenario of theirs, of a
-    ``level`` or of exactly one ``vector``). ``noise`` lets configurations have noise."""
+class SuiteSpecification(Record):
+    """Specification of a suite: ``count`` cases of these applications (and one scenario of theirs,
+    of a ``level`` or of exactly one ``vector``). ``noise`` lets configurations have noise."""
 
     apps: tuple[str, ...]
     scenario: str | None = None
@@ -40,8 +40,8 @@ class Proposal(Record):
     reason: str
 
 
-class Plan(NamedTuple):
-    """The scenarios to draw from, in order, and the wordings that were accepted beside theirs."""
+class GenerationPlan(NamedTuple):
+    """Scenarios to draw from, in order, and the wordings that were accepted beside theirs."""
 
     templates: tuple[Template, ...]
     wordings: Mapping[Template, tuple[str, ...]]

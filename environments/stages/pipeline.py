@@ -10,7 +10,13 @@ from trajudge.environments.checks.integrity import Reject
 from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
 from trajudge.environments.stages.generate import generate
-from trajudge.environments.stages.model import Plan, Produced, Specification, Tally, Template
+from trajudge.environments.stages.model import (
+    GenerationPlan,
+    Produced,
+    SuiteSpecification,
+    Tally,
+    Template,
+)
 from trajudge.environments.stages.refine import refine
 from trajudge.environments.stages.validate import Validate
 
@@ -19,8 +25,8 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 def produce(
-    specification: Specification,
-    planned: Plan,
+    specification: SuiteSpecification,
+    planned: GenerationPlan,
     progress: Callable[[int], None] = lambda _: None,
     validate: Validate | None = None,
 ) -> Produced:
@@ -47,8 +53,8 @@ def produce(
 
 
 def _cases(
-    specification: Specification,
-    planned: Plan,
+    specification: SuiteSpecification,
+    planned: GenerationPlan,
     template: Template,
     tally: Tally,
     validate: Validate | None,

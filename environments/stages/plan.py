@@ -12,7 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.difficulty import DIMENSIONS
 from trajudge.environments.model.spec import App, Scenario
-from trajudge.environments.stages.model import Plan, Proposal, Specification, Template
+from trajudge.environments.stages.model import (
+    GenerationPlan,
+    Proposal,
+    SuiteSpecification,
+    Template,
+)
 from trajudge.environments.stages.wording import fault
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.engine.budget import BudgetSpent
@@ -38,8 +43,8 @@ class _Reply(BaseModel):
 
 
 async def plan(
-    specification: Specification, rng: np.random.Generator, ask: ModelClient | None = None
-) -> Plan:
+    specification: SuiteSpecification, rng: np.random.Generator, ask: ModelClient | None = None
+) -> GenerationPlan:
     """Return the scenarios in a drawn order, the applications in turn; with a model those that it
     chose (all where it chose none) and the wordings of its that keep to the rules. Raises UserError
     for a scenario that no application has, and what stops every call (no key, no server)."""
@@ -61,7 +66,7 @@ async def plan(
             f"{specification.scenario!r}: choose from {', '.join(_known(specification.apps))}"
         )
     drawn = [templates[n] for n in rng.permutation(len(templates))]
-    return Plan(tuple(_in_turn(drawn)), wordings, tuple(dropped))
+    return GenerationPlan(tuple(_in_turn(drawn)), wordings, tuple(dropped))
 
 
 def _in_turn(templates: Sequence[Template]) -> list[Template]:
@@ -79,7 +84,7 @@ def _known(apps: Sequence[str]) -> list[str]:
 
 
 async def _proposals(
-    specification: Specification, app: App, scenarios: Sequence[Scenario], ask: ModelClient
+    specification: SuiteSpecification, app: App, scenarios: Sequence[Scenario], ask: ModelClient
 ) -> tuple[dict[str, tuple[str, ...]], list[Proposal]]:
     """Return the wordings by scenario that the model chose, and what of its reply was dropped."""
     try:
@@ -145,7 +150,7 @@ def _dropped(app: App, scenario: str, text: str, reason: str) -> Proposal:
 
 
 def _messages(
-    specification: Specification, app: App, scenarios: Sequence[Scenario]
+    specification: SuiteSpecification, app: App, scenarios: Sequence[Scenario]
 ) -> tuple[Message, ...]:
     prompt = load_prompt("goals")
     user = prompt.render(
@@ -162,7 +167,7 @@ def _messages(
     )
 
 
-def _wish(specification: Specification) -> str:
+def _wish(specification: SuiteSpecification) -> str:
     if specification.vector is not None:
         dimensions = zip(DIMENSIONS, specification.vector, strict=True)
         return "difficulty from 1 to 3: " + ", ".join(f"{n} {grade}" for n, grade in dimensions)

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from trajudge.environments.model.case import Vector, write_cases
-from trajudge.environments.stages import Plan, Produced, Specification
+from trajudge.environments.stages import GenerationPlan, Produced, SuiteSpecification
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table
@@ -21,7 +21,7 @@ NEAREST = 5  # vectors that are named where the wanted one does not exist
 _MOST_SHOWN = 12  # lines of a table
 
 
-def nearest(specification: Specification, produced: Produced) -> list[tuple[int, Vector, str]]:
+def nearest(specification: SuiteSpecification, produced: Produced) -> list[tuple[int, Vector, str]]:
     """Return the vectors nearest to the wanted one: how far (sum over the dimensions), and a
     scenario that has it."""
     wanted = specification.vector or ()
@@ -33,7 +33,9 @@ def nearest(specification: Specification, produced: Produced) -> list[tuple[int,
     return ranked[:NEAREST]
 
 
-def summary(specification: Specification, plan: Plan, produced: Produced) -> dict[str, Any]:
+def summary(
+    specification: SuiteSpecification, plan: GenerationPlan, produced: Produced
+) -> dict[str, Any]:
     """Return all that was counted, for a file."""
     cases, tally = produced
     accepted = Counter((case.config.app, case.config.scenario) for case in cases)
@@ -88,7 +90,9 @@ def tables(counted: dict[str, Any]) -> list[Table]:
     ]
 
 
-def remarks(specification: Specification, plan: Plan, produced: Produced) -> list[str]:
+def remarks(
+    specification: SuiteSpecification, plan: GenerationPlan, produced: Produced
+) -> list[str]:
     """Return what the user should know beside the tables."""
     said = []
     short = len(produced.cases) < specification.count

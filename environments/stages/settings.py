@@ -8,7 +8,7 @@ from trajudge.environments.agents.settings import ModelSettings, model_settings
 from trajudge.environments.apps import APPS
 from trajudge.environments.checks.difficulty import DIMENSIONS
 from trajudge.environments.model.case import Vector
-from trajudge.environments.stages.model import Specification
+from trajudge.environments.stages.model import SuiteSpecification
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.options import make_settings
@@ -44,7 +44,7 @@ def model_of(config: GenerateConfig) -> ModelSettings | None:
     return model_settings(config.model, **calls)
 
 
-def specification_of(config: GenerateConfig) -> Specification:
+def specification_of(config: GenerateConfig) -> SuiteSpecification:
     """Read what is to be generated. Raises UserError."""
     apps = tuple(
         name
@@ -56,7 +56,9 @@ def specification_of(config: GenerateConfig) -> Specification:
         asked = f"--app {config.app}" if config.app else f"--domain {config.domain}"
         raise UserError(f"{asked}: there is no such application; choose from {known}")
     wanted = config.model_dump(include={"scenario", "level", "count", "seed", "noise"})
-    return make_settings(Specification, {**wanted, "apps": apps, "vector": _vector(config.vector)})
+    return make_settings(
+        SuiteSpecification, {**wanted, "apps": apps, "vector": _vector(config.vector)}
+    )
 
 
 def _vector(text: str | None) -> Vector | None:

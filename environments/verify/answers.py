@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from trajudge.environments.verify.candidates import (
     Candidates,
     Family,
-    Unreadable,
+    NotAnAnswer,
     candidates,
     pieces,
 )
 from trajudge.environments.verify.model import AnswerFact
-from trajudge.environments.verify.truth import ExpectedAnswer
+from trajudge.environments.verify.truth import ResolvedAnswer
 from trajudge.rules.values import normalise
 from trajudge.rules.values.texts.text import plain
 
@@ -31,7 +31,7 @@ _FAMILIES: Mapping[str, Family] = {
 
 
 def answered(
-    asked: Sequence[ExpectedAnswer], message: str | None, goal: str
+    asked: Sequence[ResolvedAnswer], message: str | None, goal: str
 ) -> tuple[AnswerFact, ...]:
     """Return one fact for every kind that is asked, answers of the same kind together.
 
@@ -39,14 +39,14 @@ def answered(
     goal itself states are no candidates; beside an answer that the goal states too, they leave it
     open.
     """
-    families: dict[Family, list[ExpectedAnswer]] = {}
+    families: dict[Family, list[ResolvedAnswer]] = {}
     for one in asked:
         families.setdefault(_FAMILIES[one.kind], []).append(one)
     return tuple(_fact(family, some, message, goal) for family, some in families.items())
 
 
 def _fact(
-    family: Family, some: Sequence[ExpectedAnswer], message: str | None, goal: str
+    family: Family, some: Sequence[ResolvedAnswer], message: str | None, goal: str
 ) -> AnswerFact:
     written = tuple(dict.fromkeys(value for one in some for value in one.values))
     if any(not one.values for one in some):
@@ -57,7 +57,7 @@ def _fact(
     wanted = frozenset(_form(family, value) for value in written)
     try:
         offered = candidates(family, pieces(message), among, written[0])
-    except Unreadable as error:
+    except NotAnAnswer as error:
         return _wrong(family, written, str(error))
     offered = _beyond(goal, offered, family, among=among, like=written[0], wanted=wanted)
     right, reason = _compared(wanted, offered)
@@ -99,7 +99,7 @@ def _beyond(
         return offered
     try:
         stated = candidates(family, pieces(goal), among, like)
-    except Unreadable:
+    except NotAnAnswer:
         return offered
     known = {*stated.clear, *stated.doubtful}
     others = known - wanted

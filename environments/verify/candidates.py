@@ -31,7 +31,7 @@ class Candidates(NamedTuple):
     doubtful: tuple[str, ...] = ()
 
 
-class Unreadable(Exception):
+class NotAnAnswer(Exception):
     """The message cannot be an answer; the text says why."""
 
 
@@ -42,7 +42,7 @@ def pieces(message: str) -> list[Piece]:
     Raises Unreadable for one that is too long or cannot be normalised.
     """
     if len(message) > MESSAGE_CHARS:
-        raise Unreadable(f"a message of {len(message):,} characters")
+        raise NotAnAnswer(f"a message of {len(message):,} characters")
     fenced = _FENCE.fullmatch(message.strip())
     found = _answer_object(fenced[1] if fenced else message)
     try:
@@ -51,7 +51,7 @@ def pieces(message: str) -> list[Piece]:
             for piece in ([message] if found is None else found)
         ]
     except InvalidValue as error:
-        raise Unreadable(str(error)) from None
+        raise NotAnAnswer(str(error)) from None
 
 
 def _answer_object(text: str) -> list[Piece] | None:

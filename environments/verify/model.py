@@ -59,9 +59,12 @@ class Labels(NamedTuple):
     optimality: int | None
 
 
-class Finding(Record):
-    """Labels and the facts they rest on. ``repeated`` is how often the most frequent idle deed was
-    done; ``steps`` and ``shortest`` count actions, of the run and of the oracle."""
+class VerificationResult(Record):
+    """Labels of a run and the facts they rest on.
+
+    ``repeated`` is how often the most frequent idle action was executed; ``steps`` and ``shortest``
+    count actions, of the run and of the oracle.
+    """
 
     labels: Labels
     predicates: tuple[Predicate, ...]

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from trajudge.environments.model.binding import filled, money, parameters
-from trajudge.environments.model.spec import Answer, AnswerKind, Bound, Scenario
+from trajudge.environments.model.spec import AnswerKind, AnswerSpec, Bound, Scenario
 from trajudge.environments.model.state import AppState
 from trajudge.rules.values import normalise
 
 Code = Callable[[str, str], str]
 
 
-class ExpectedAnswer(NamedTuple):
+class ResolvedAnswer(NamedTuple):
     """One thing that the last message must say. ``values`` as a reader would write them: one, the
     members of ``texts``, or none where the state has no (single) right answer. ``among`` are all
     names that would be candidates."""
@@ -31,7 +31,7 @@ def expected_answers(
     before: AppState,
     after: AppState,
     code: Code,
-) -> tuple[ExpectedAnswer, ...]:
+) -> tuple[ResolvedAnswer, ...]:
     """Return what each of the scenario's answers must be. ``bound`` with ``new_TABLE`` for added
     rows, ``rows`` the key of the row that was expected to change in a table (see
     ``frame.Reading``)."""
@@ -45,20 +45,20 @@ def expected_answers(
     )
 
 
-def code_answer(answer: Answer, rows: Mapping[str, str], code: Code) -> ExpectedAnswer:
+def code_answer(answer: AnswerSpec, rows: Mapping[str, str], code: Code) -> ResolvedAnswer:
     """Return the operation code of the row that was expected to change."""
     key = rows.get(answer.sql)
-    return ExpectedAnswer("code", () if key is None else (code(answer.sql, key),))
+    return ResolvedAnswer("code", () if key is None else (code(answer.sql, key),))
 
 
-def query_answer(answer: Answer, state: AppState, values: Mapping[str, Any]) -> ExpectedAnswer:
+def query_answer(answer: AnswerSpec, state: AppState, values: Mapping[str, Any]) -> ResolvedAnswer:
     """Return what the state gives for an answer; ``values`` are what its queries may name."""
     cells = column(state, answer.sql, values)
     shown = dict.fromkeys(written(answer.kind, cell) for cell in cells if cell is not None)
     if answer.kind != "texts" and len(shown) != 1:
         shown = {}
     among = tuple(str(name) for name in column(state, answer.among, values)) if answer.among else ()
-    return ExpectedAnswer(answer.kind, tuple(shown), among)
+    return ResolvedAnswer(answer.kind, tuple(shown), among)
 
 
 def column(state: AppState, sql: str, values: Mapping[str, Any]) -> list[Any]:
@@ -79,7 +79,7 @@ def written(kind: AnswerKind, cell: str | float) -> str:
     return str(cell)
 
 
-def reply(template: str, bound: Bound, right: tuple[ExpectedAnswer, ...]) -> str:
+def reply(template: str, bound: Bound, right: tuple[ResolvedAnswer, ...]) -> str:
     """Return the last message of a run that did as it was told: ``{answer}`` and ``{code}`` filled
     in."""
     answers = [", ".join(a.values) for a in right if a.kind != "code"]

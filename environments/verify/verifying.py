@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from trajudge.environments.model.state import AppState
 from trajudge.environments.verify.answers import answered
-from trajudge.environments.verify.evidence import Evidence
+from trajudge.environments.verify.evidence import RunEvidence
 from trajudge.environments.verify.frame import ChangeReport, report_changes
 from trajudge.environments.verify.labels import looping, optimality, repeated
-from trajudge.environments.verify.model import AnswerFact, Finding, Labels
-from trajudge.environments.verify.truth import ExpectedAnswer, expected_answers
+from trajudge.environments.verify.model import AnswerFact, Labels, VerificationResult
+from trajudge.environments.verify.truth import ResolvedAnswer, expected_answers
 
 
-def verify(evidence: Evidence) -> Finding:
+def verify(evidence: RunEvidence) -> VerificationResult:
     """Derive the labels of a run and the facts they rest on; nothing is changed."""
     reading = report_changes(evidence.scenario, evidence.bound, evidence.changes)
     facts = answered(right_answers(evidence, reading), evidence.answer, evidence.goal)
     success = succeeded(reading, facts)
     times, steps = repeated(evidence.actions), len(evidence.actions)
-    return Finding(
+    return VerificationResult(
         labels=Labels(
             success=success,
             side_effect=not reading.no_side_effect,
@@ -35,7 +35,7 @@ def verify(evidence: Evidence) -> Finding:
     )
 
 
-def right_answers(evidence: Evidence, reading: ChangeReport) -> tuple[ExpectedAnswer, ...]:
+def right_answers(evidence: RunEvidence, reading: ChangeReport) -> tuple[ResolvedAnswer, ...]:
     """Ask the states, as they were and are, what the last message must say."""
     scenario, after, code = evidence.scenario, evidence.after, evidence.code
     if not reading.changes or all(a.kind == "code" or a.when == "after" for a in scenario.answers):
@@ -57,7 +57,7 @@ def right_answers(evidence: Evidence, reading: ChangeReport) -> tuple[ExpectedAn
         earlier.close()
 
 
-def expected(evidence: Evidence) -> tuple[str, ...]:
+def expected(evidence: RunEvidence) -> tuple[str, ...]:
     """Give the right answers, one text for each that the scenario asks; () if one does not
     exist."""
     reading = report_changes(evidence.scenario, evidence.bound, evidence.changes)

@@ -17,7 +17,7 @@ from trajudge.environments.model.axes import instance, open_state
 from trajudge.environments.model.binding import bind
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.config import Config
-from trajudge.environments.verify import Evidence, expected
+from trajudge.environments.verify import RunEvidence, expected
 
 
 def run(tmp_path: Path, *options: str) -> tuple[int, Path]:
@@ -49,7 +49,7 @@ def test_no_case_holds_its_answer(tmp_path: Path) -> None:
         state = open_state(shop, config)
         places = instance("shop", "price", tuple(scenario.slots), config.instance, config.seed)
         bound = bind(scenario, places, state)
-        (answer,) = expected(Evidence(scenario, bound, state.dump(), state, lambda *_: ""))
+        (answer,) = expected(RunEvidence(scenario, bound, state.dump(), state, lambda *_: ""))
         assert answer not in line
         assert set(json.loads(line)) == {"config", "goal", "domain", "vector", "level", "shortest"}
 

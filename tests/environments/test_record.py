@@ -22,7 +22,7 @@ from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.model.config import Config
 from trajudge.environments.record import main
-from trajudge.environments.recording.campaign import Plan, record
+from trajudge.environments.recording.campaign import RecordingPlan, record
 from trajudge.environments.recording.jobs import chosen, jobs_for
 from trajudge.environments.recording.journal import Journal
 from trajudge.environments.recording.recorder import run_name
@@ -48,7 +48,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def recorded(chromium: Path, cases: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recording that was never interrupted."""
     out = tmp_path_factory.mktemp("recorded") / "out"
-    record(Plan(cases, chosen(QUICK), seed=1), out)
+    record(RecordingPlan(cases, chosen(QUICK), seed=1), out)
     return out
 
 
@@ -154,7 +154,7 @@ def test_a_recording_that_was_ended_goes_on(
         assert process.returncode == INTERRUPTED, errors
         assert "Traceback" not in errors
     left = runs_in(out)
-    record(Plan(cases, chosen(QUICK), seed=1), out)
+    record(RecordingPlan(cases, chosen(QUICK), seed=1), out)
     assert 1 <= left < 7
     assert text_of(out) == text_of(recorded)
     assert not (out / "runs.jsonl").exists()
@@ -163,7 +163,7 @@ def test_a_recording_that_was_ended_goes_on(
 @pytest.mark.browser
 def test_a_complete_recording_is_not_made_again(recorded: Path, cases: Path) -> None:
     before = text_of(recorded)
-    counts, failed = record(Plan(cases, chosen(QUICK), seed=1), recorded)
+    counts, failed = record(RecordingPlan(cases, chosen(QUICK), seed=1), recorded)
     assert not failed
     assert {name: row["runs"] for name, row in counts.items()} == dict.fromkeys(chosen(QUICK), 2)
     assert text_of(recorded) == before
@@ -172,7 +172,7 @@ def test_a_complete_recording_is_not_made_again(recorded: Path, cases: Path) -> 
 def test_a_folder_with_another_recording_is_refused(cases: Path, tmp_path: Path) -> None:
     Journal(tmp_path / "out", {"seed": 1})
     with pytest.raises(UserError, match="another recording"):
-        record(Plan(cases, chosen(QUICK), seed=2), tmp_path / "out")
+        record(RecordingPlan(cases, chosen(QUICK), seed=2), tmp_path / "out")
 
 
 def test_a_journal_keeps_a_run_only_whole(tmp_path: Path) -> None:

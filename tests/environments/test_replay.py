@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.environments.cases import sound
-from trajudge.environments.analysis.blind_replay import CONDITIONS, Outcome, replay, summary
+from trajudge.environments.analysis.blind_replay import CONDITIONS, ReplayOutcome, replay, summary
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.replay import main
@@ -28,10 +28,11 @@ def test_a_replay_works_where_nothing_differs_and_only_there(recorder: Recorder)
 
 def test_the_summary_takes_scenarios_as_clusters() -> None:
     cases = [f"shop.{name}.i{n}.p0.t0.u0.n0.s0" for name in "abcdef" for n in range(4)]
-    alike = [Outcome(case, "same run", case < "shop.d") for case in cases]
-    mixed = [Outcome(case, "all", ".i0." in case or ".i1." in case) for case in cases]
+    alike = [ReplayOutcome(case, "same run", case < "shop.d") for case in cases]
+    mixed = [ReplayOutcome(case, "all", ".i0." in case or ".i1." in case) for case in cases]
     rows = {
-        row["condition"]: row for row in summary([*alike, *mixed, Outcome(cases[0], "same", True)])
+        row["condition"]: row
+        for row in summary([*alike, *mixed, ReplayOutcome(cases[0], "same", True)])
     }
     assert all(
         (rows[name]["n"], rows[name]["successes"]) == (24, 12) for name in ("same run", "all")

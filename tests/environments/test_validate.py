@@ -10,7 +10,7 @@ import pytest
 from tests.environments.cases import agent, job, sound
 from trajudge.environments.agents.policy import RETRIES, Policy
 from trajudge.environments.agents.script import Behaviour, Intent, Say
-from trajudge.environments.chromium import View
+from trajudge.environments.chromium import AgentObservation
 from trajudge.environments.chromium.axtree import Element
 from trajudge.environments.model.case import Case, read_cases, write_cases
 from trajudge.environments.model.plan import enter, press
@@ -77,18 +77,18 @@ class _Words(dict[str, str]):
         return key
 
 
-def view(error: str | None = None, tree: str = "") -> View:
+def view(error: str | None = None, tree: str = "") -> AgentObservation:
     elements = [
         Element(bid="1", role="textbox", name="Street"),
         Element(bid="2", role="button", name="Save"),
     ]
-    return View(Observation(url="u", axtree=tree, page_error=error), elements, "")
+    return AgentObservation(Observation(url="u", axtree=tree, page_error=error), elements, "")
 
 
 PLAN: list[Intent] = [enter("Street", "Elm", "x"), press("Save", "y"), Say(Behaviour.ORACLE)]
 
 
-def acts(policy: Policy, *views: View) -> list[str]:
+def acts(policy: Policy, *views: AgentObservation) -> list[str]:
     found = (policy.next(seen) for seen in views)
     return ["say" if isinstance(act, Say) else act.text for act in found]
 

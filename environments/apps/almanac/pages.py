@@ -33,13 +33,13 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Link,
+    ListRow,
     Page,
-    Row,
+    Paragraph,
     Section,
-    Text,
     Word,
 )
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 
 _ALL = "SELECT * FROM district ORDER BY "
 _DISTRICTS = ("name", "area DESC", "region, name")
@@ -58,14 +58,14 @@ def _search(words: str, topic: str) -> Form:
     return search_form("reports", words, narrowed("topic", topic, STUDIES))
 
 
-def home(view: View) -> Page:
+def home(view: PageContext) -> Page:
     soon = view.state.rows(_HELD + "day LIMIT 4", kind="")
     desks = view.state.rows("SELECT * FROM desk ORDER BY name")
     opening = DefinitionList(tuple((row["name"], row["opens"]) for row in desks))
     return Page(
         "Tarn Valley Almanac",
         (
-            Text("Figures, studies and dates from every district of the valley."),
+            Paragraph("Figures, studies and dates from every district of the valley."),
             _search("", ""),
             ui.section_of("opening", opening),
             ui.section_of("soon", ItemList(headings(_EVENT_COLUMNS), tuple(map(_event_row, soon)))),
@@ -73,14 +73,14 @@ def home(view: View) -> Page:
     )
 
 
-def districts(view: View) -> Page:
+def districts(view: PageContext) -> Page:
     found = view.state.rows(_ALL + _DISTRICTS[view.ui.sort])
     rows = [opens_row(row, "district", "name", "region seat") for row in found]
     return list_page(view, "districts", "district region seat", rows)
 
 
 @ui.detail("district")
-def district(view: View, found: sqlite3.Row) -> Page:
+def district(view: PageContext, found: sqlite3.Row) -> Page:
     key = found["id"]
     visits = view.state.rows("SELECT month, amount FROM visits WHERE district = :key", key=key)
     amounts = dict(tuple(row) for row in visits)
@@ -95,7 +95,7 @@ def district(view: View, found: sqlite3.Row) -> Page:
     )
 
 
-def figures(view: View) -> Page:
+def figures(view: PageContext) -> Page:
     asked = {name: view.args.get(name, "") for name in ("indicator", "year", "region")}
     regions = view.state.rows("SELECT DISTINCT region FROM district ORDER BY region")
     indicators = view.state.rows("SELECT * FROM indicator ORDER BY name")
@@ -115,10 +115,10 @@ def figures(view: View) -> Page:
         for row in view.state.rows(_TABLE + order, **asked)
     ]
     listed = listing(view, "figures", headings("district region amount"), rows)
-    return Page(Word("figures"), (form, Text(f"{chosen['name']} ({chosen['unit']})"), *listed))
+    return Page(Word("figures"), (form, Paragraph(f"{chosen['name']} ({chosen['unit']})"), *listed))
 
 
-def reports(view: View) -> Page:
+def reports(view: PageContext) -> Page:
     words, topic = view.args.get("words", ""), view.args.get("topic", "")
     found = view.state.rows(_FOUND + _REPORTS[view.ui.sort], words=words, topic=topic)
     rows = [opens_row(row, "report", "title", "topic published") for row in found]
@@ -126,7 +126,7 @@ def reports(view: View) -> Page:
 
 
 @ui.detail("report")
-def report(view: View, found: sqlite3.Row) -> Page:
+def report(view: PageContext, found: sqlite3.Row) -> Page:
     passages = view.state.rows(
         "SELECT * FROM passage WHERE report = :key ORDER BY place", key=found["id"]
     )
@@ -138,27 +138,27 @@ def report(view: View, found: sqlite3.Row) -> Page:
         found["title"],
         (
             ui.facts_of(found, "topic published"),
-            *(Section(row["heading"], (Text(row["body"]),)) for row in passages),
+            *(Section(row["heading"], (Paragraph(row["body"]),)) for row in passages),
             ui.action_form("keep", "keep", *fields, report=found["id"]),
         ),
     )
 
 
-def glossary(view: View) -> Page:
+def glossary(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM term ORDER BY name")
-    rows = [Row(row["name"], (row["meaning"],)) for row in found]
+    rows = [ListRow(row["name"], (row["meaning"],)) for row in found]
     return list_page(view, "glossary", "term meaning", rows)
 
 
 _EVENT_COLUMNS = "event kind day district"
 
 
-def _event_row(row: sqlite3.Row) -> Row:
+def _event_row(row: sqlite3.Row) -> ListRow:
     link = ui.link_to(row, "event", "title")
-    return Row(link, (row["kind"], row["day"], row["place"]))
+    return ListRow(link, (row["kind"], row["day"], row["place"]))
 
 
-def events(view: View) -> Page:
+def events(view: PageContext) -> Page:
     kind = view.args.get("kind", "")
     rows = [_event_row(row) for row in view.state.rows(_HELD + _EVENTS[view.ui.sort], kind=kind)]
     return list_page(
@@ -167,7 +167,7 @@ def events(view: View) -> Page:
 
 
 @ui.detail("event")
-def event(view: View, found: sqlite3.Row) -> Page:
+def event(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(
         kind=found["kind"],
         district=view.state.row("district", found["district"])["name"],
@@ -179,11 +179,11 @@ def event(view: View, found: sqlite3.Row) -> Page:
     )
     wanted = Field("seats", Word("wanted"), "number", "1", required=True)
     book = ui.action_form("book", "book", wanted, event=found["id"])
-    return Page(found["title"], (about, Text("Bookings are binding."), book))
+    return Page(found["title"], (about, Paragraph("Bookings are binding."), book))
 
 
 @ui.detail("booking")
-def booking(view: View, found: sqlite3.Row) -> Page:
+def booking(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(
         event=view.state.row("event", found["event"])["title"],
         seats=str(found["seats"]),
@@ -197,12 +197,12 @@ def _button(word: str, name: str, operation: str, **hidden: str) -> tuple[Form, 
     return (ui.action_form(Word(word, name), operation, **hidden),)
 
 
-def research(view: View) -> Page:
+def research(view: PageContext) -> Page:
     kept = view.state.rows(
         "SELECT b.*, r.title FROM bookmark b JOIN report r ON r.id = b.report ORDER BY r.title"
     )
     marked = tuple(
-        Row(
+        ListRow(
             Link(row["title"], "report", {"id": row["report"]}),
             (row["shelf"], row["remark"]),
             _button("drop", row["title"], "drop", bookmark=row["id"]),
@@ -210,7 +210,7 @@ def research(view: View) -> Page:
         for row in kept
     )
     notes = tuple(
-        Row(
+        ListRow(
             row["heading"],
             (row["label"], row["body"]),
             _button("delete_note", row["heading"], "delete-note", note=row["id"]),
@@ -231,7 +231,7 @@ def research(view: View) -> Page:
     )
 
 
-def exports(view: View) -> Page:
+def exports(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM export ORDER BY asked DESC, id")
     rows = [opens_row(row, "export", "number", "format asked status") for row in found]
     indicators = view.state.rows("SELECT * FROM indicator ORDER BY name")
@@ -249,7 +249,7 @@ def exports(view: View) -> Page:
 
 
 @ui.detail("export")
-def export(view: View, found: sqlite3.Row) -> Page:
+def export(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(
         indicator=view.state.row("indicator", found["indicator"])["name"],
         district=view.state.row("district", found["district"])["name"],
@@ -267,7 +267,7 @@ def export(view: View, found: sqlite3.Row) -> Page:
     return Page(found["number"], blocks)
 
 
-def account(view: View) -> Page:
+def account(view: PageContext) -> Page:
     mine = view.state.row("account", "me")
     return ui.settings_page(view, "account", "digest", ui.facts(name=mine["name"]))
 

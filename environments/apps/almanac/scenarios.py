@@ -15,7 +15,7 @@ from trajudge.environments.apps.almanac.schema import FORMATS, KINDS, LABELS, SH
 from trajudge.environments.apps.tasks import added, changed, question, task
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow
-from trajudge.environments.model.spec import AllowedChange, Answer, Choice, Expect, Number
+from trajudge.environments.model.spec import AllowedChange, AnswerSpec, ChoiceSlot, Expect, Number
 
 _MONTHS = "SELECT DISTINCT month FROM visits"
 _REMARKS = ("for chapter two", "check the sample", "lend to Petra", "read before Easter")
@@ -182,7 +182,11 @@ SCENARIOS = (
         "bookmark",
         goals='Put the report "{report[title]}" on my research list, on the shelf "{shelf}" and '
         'with the remark "{remark}".',
-        slots={"report": plans.UNMARKED, "shelf": Choice(SHELVES), "remark": Choice(_REMARKS)},
+        slots={
+            "report": plans.UNMARKED,
+            "shelf": ChoiceSlot(SHELVES),
+            "remark": ChoiceSlot(_REMARKS),
+        },
         plan=plans.keep,
         expect=(added("bookmark", report="{report[id]}", shelf="{shelf}", remark="{remark}"),),
         said="The report is on your list.",
@@ -197,8 +201,8 @@ SCENARIOS = (
             "region": REGION,
             "indicator": INDICATOR,
             "winner": plans.HIGHEST,
-            "heading": Choice(_HEADINGS),
-            "label": Choice(LABELS),
+            "heading": ChoiceSlot(_HEADINGS),
+            "label": ChoiceSlot(LABELS),
         },
         plan=plans.note,
         expect=(added("note", heading="{heading}", label="{label}", body="{winner[name]}"),),
@@ -218,7 +222,7 @@ SCENARIOS = (
             "district": DISTRICT,
             "first": Number(2018, 2020),
             "last": Number(2022, 2025),
-            "format": Choice(tuple(FORMATS)),
+            "format": ChoiceSlot(tuple(FORMATS)),
         },
         plan=plans.request,
         expect=(
@@ -230,8 +234,8 @@ SCENARIOS = (
             ),
         ),
         answers=(
-            Answer("code", "export"),
-            Answer("date", "SELECT ready FROM export WHERE id = :new_export", when="after"),
+            AnswerSpec("code", "export"),
+            AnswerSpec("date", "SELECT ready FROM export WHERE id = :new_export", when="after"),
         ),
         said="Code {code}; it will be ready on {answer}.",
         distractor=plans.digest,
@@ -243,10 +247,10 @@ SCENARIOS = (
             "(status requested), "
             "withdraw the one that I asked for first. Report the operation code that it has then."
         ),
-        slots={"format": Choice(tuple(FORMATS)), "export": plans.OLDEST},
+        slots={"format": ChoiceSlot(tuple(FORMATS)), "export": plans.OLDEST},
         plan=plans.withdraw,
         expect=(changed("export", "{export[id]}", status="withdrawn"),),
-        answers=(Answer("code", "export"),),
+        answers=(AnswerSpec("code", "export"),),
         said="The request is withdrawn; its code is {code}.",
         distractor=plans.digest,
     ),
@@ -254,12 +258,12 @@ SCENARIOS = (
         "book",
         goals="Book {seats} seats for the {kind} that is held soonest. Report the booking's "
         "operation code and the total to pay.",
-        slots={"kind": Choice(KINDS), "event": plans.SOONEST, "seats": Number(2, 5)},
+        slots={"kind": ChoiceSlot(KINDS), "event": plans.SOONEST, "seats": Number(2, 5)},
         plan=plans.book,
         expect=(added("booking", event="{event[id]}", seats="{seats}"),),
         answers=(
-            Answer("code", "booking"),
-            Answer("money", "SELECT total FROM booking WHERE id = :new_booking", when="after"),
+            AnswerSpec("code", "booking"),
+            AnswerSpec("money", "SELECT total FROM booking WHERE id = :new_booking", when="after"),
         ),
         may=(AllowedChange("changed", "event", ("seats",)),),
         said="Booked: code {code}, {answer} to pay.",

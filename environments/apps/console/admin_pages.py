@@ -23,11 +23,11 @@ from trajudge.environments.model.page import (
     ItemList,
     Link,
     Page,
+    Paragraph,
     Section,
-    Text,
     Word,
 )
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 
 _ALERTS = """SELECT a.*, s.name AS of FROM alert a JOIN service s ON s.id = a.service
     WHERE instr(lower(a.number || ' ' || s.name), lower(:words))
@@ -46,12 +46,12 @@ _WINDOWS = """SELECT w.*, s.name AS of FROM window w JOIN service s ON s.id = w.
     WHERE instr(lower(w.number || ' ' || s.name), lower(:words)) ORDER BY w.starts, w.id"""
 
 
-def _service(view: View, key: str) -> Section:
+def _service(view: PageContext, key: str) -> Section:
     name = view.state.row("service", key)["name"]
     return ui.section_of("service", Link(name, "service", {"id": key}))
 
 
-def alerts(view: View) -> Page:
+def alerts(view: PageContext) -> Page:
     asked = asked_for(view, "severity", "status")
     found = view.state.rows(_ALERTS + _ALERT_SORTS[view.ui.sort], **asked)
     rows = [opens_row(r, "alert", "number", "of severity raised status") for r in found]
@@ -60,11 +60,11 @@ def alerts(view: View) -> Page:
 
 
 @ui.detail("alert")
-def alert(view: View, found: sqlite3.Row) -> Page:
+def alert(view: PageContext, found: sqlite3.Row) -> Page:
     shown = ("severity", "raised", "status", "assignee", "priority", "note")
     about = tuple((Word(name), found[name] or "-") for name in shown)
     blocks: tuple[Block, ...] = (
-        Text(found["body"]),
+        Paragraph(found["body"]),
         DefinitionList(about),
         _service(view, found["service"]),
     )
@@ -80,14 +80,14 @@ def alert(view: View, found: sqlite3.Row) -> Page:
     return Page(found["number"], blocks)
 
 
-def members(view: View) -> Page:
+def members(view: PageContext) -> Page:
     found = view.state.rows(_MEMBERS, **asked_for(view, "team"))
     rows = [opens_row(r, "member", "name", "team role") for r in found]
     return searched(view, "members", "member team role", rows, (chosen(view, "team", TEAMS),))
 
 
 @ui.detail("member")
-def member(view: View, found: sqlite3.Row) -> Page:
+def member(view: PageContext, found: sqlite3.Row) -> Page:
     held = view.state.rows("SELECT * FROM accesskey WHERE member = :id ORDER BY label",
                            id=found["id"])  # fmt: skip
     rows = tuple(opens_row(r, "key", "label", "scope status") for r in held)
@@ -95,10 +95,10 @@ def member(view: View, found: sqlite3.Row) -> Page:
     fields = (ui.pick("role", ROLES, found["role"]), ui.pick("team", TEAMS, found["team"]))
     form = ui.action_form("set_role", "set-role", *fields, member=found["id"])
     keys_held = ui.section_of("their_keys", ItemList(headings("key scope status"), rows))
-    return Page(found["name"], (Text(found["about"]), about, keys_held, form))
+    return Page(found["name"], (Paragraph(found["about"]), about, keys_held, form))
 
 
-def keys(view: View) -> Page:
+def keys(view: PageContext) -> Page:
     found = view.state.rows(_KEYS, **asked_for(view, "scope", "status"))
     rows = [opens_row(r, "key", "label", "holder scope expires status") for r in found]
     filters = (chosen(view, "scope", SCOPES), chosen(view, "status", ("active", "revoked")))
@@ -106,7 +106,7 @@ def keys(view: View) -> Page:
 
 
 @ui.detail("accesskey")
-def key(view: View, found: sqlite3.Row) -> Page:
+def key(view: PageContext, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), found[name]) for name in ("scope", "expires", "status", "ground"))
     sealed = (Word("code"), view.code("accesskey", found["id"]))
     holder = view.state.row("member", found["member"])
@@ -119,7 +119,7 @@ def key(view: View, found: sqlite3.Row) -> Page:
     return Page(found["label"], blocks)
 
 
-def invoices(view: View) -> Page:
+def invoices(view: PageContext) -> Page:
     asked = asked_for(view, "status")
     found = view.state.rows(_INVOICES + _INVOICE_SORTS[view.ui.sort], **asked)
     rows = [
@@ -133,12 +133,12 @@ def invoices(view: View) -> Page:
 
 
 @ui.detail("invoice")
-def invoice(view: View, found: sqlite3.Row) -> Page:
+def invoice(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(issued=found["issued"], amount=money(found["amount"]), status=found["status"])
     return Page(found["number"], (about, _service(view, found["service"])))
 
 
-def windows(view: View) -> Page:
+def windows(view: PageContext) -> Page:
     found = view.state.rows(_WINDOWS, **asked_for(view))
     rows = [
         opens(r["number"], "window", r["id"], r["of"], r["starts"], str(r["hours"])) for r in found
@@ -148,7 +148,7 @@ def windows(view: View) -> Page:
 
 
 @ui.detail("window")
-def window(view: View, found: sqlite3.Row) -> Page:
+def window(view: PageContext, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), str(found[name])) for name in ("starts", "hours", "reason"))
     sealed = (Word("code"), view.code("window", found["id"]))
     return Page(
@@ -156,7 +156,7 @@ def window(view: View, found: sqlite3.Row) -> Page:
     )
 
 
-def plan(view: View) -> Page:
+def plan(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM service ORDER BY name")
     fields = (
         ui.pick_row("service", found),
@@ -167,7 +167,7 @@ def plan(view: View) -> Page:
     return Page(Word("plan_window"), (ui.action_form("schedule", "schedule", *fields),))
 
 
-def preferences(view: View) -> Page:
+def preferences(view: PageContext) -> Page:
     return ui.settings_page(view, "preferences", "digest")
 
 

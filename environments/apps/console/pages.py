@@ -32,11 +32,11 @@ from trajudge.environments.model.page import (
     ItemList,
     Link,
     Page,
-    Text,
+    Paragraph,
     Word,
 )
 from trajudge.environments.model.site import missing
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 
 _SERVICES = """SELECT s.*, m.name AS owned FROM service s JOIN member m ON m.id = s.owner
     WHERE instr(lower(s.name), lower(:words)) AND :region IN ('', s.region) ORDER BY """
@@ -50,20 +50,20 @@ _DEPLOYMENTS = """SELECT d.*, s.name AS of FROM deployment d JOIN service s ON s
     ORDER BY d.deployed DESC, d.id"""
 
 
-def home(view: View) -> Page:
+def home(view: PageContext) -> Page:
     me = view.state.row("account", "me")
     find = search_form("services", "")
     return Page(
         "Basalt Cloud",
         (
-            Text("Everything that runs, and who may touch it."),
+            Paragraph("Everything that runs, and who may touch it."),
             ui.facts(member=me["name"]),
             find,
         ),
     )
 
 
-def services(view: View) -> Page:
+def services(view: PageContext) -> Page:
     found = view.state.rows(_SERVICES + _SERVICE_SORTS[view.ui.sort], **asked_for(view, "region"))
     rows = [opens_row(r, "service", "name", "region owned") for r in found]
     region = chosen(view, "region", REGIONS)
@@ -71,7 +71,7 @@ def services(view: View) -> Page:
 
 
 @ui.detail("service")
-def service(view: View, found: sqlite3.Row) -> Page:
+def service(view: PageContext, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     owner = view.state.row("member", found["owner"])
     machines = view.state.rows("SELECT * FROM machine WHERE service = :id ORDER BY name", **here)
@@ -96,7 +96,7 @@ def service(view: View, found: sqlite3.Row) -> Page:
     return Page(found["name"], blocks)
 
 
-def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
+def _chart(view: PageContext, found: sqlite3.Row, kind: str, title: str) -> Chart:
     drawn = view.state.rows(
         "SELECT day, amount FROM load WHERE service = :id AND kind = :kind",
         id=found["id"],
@@ -106,7 +106,7 @@ def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
     return Chart(f"{found['name']}: {title}", "bars", DAYS, tuple(amounts[day] for day in DAYS))
 
 
-def _form(view: View, title: str, submit: str, *fields: Field) -> Page:
+def _form(view: PageContext, title: str, submit: str, *fields: Field) -> Page:
     """Return the page of a form about a service."""
     found = view.state.get("service", view.args.get("id", ""))
     if found is None:
@@ -117,7 +117,7 @@ def _form(view: View, title: str, submit: str, *fields: Field) -> Page:
     return Page(Word(title), (ui.section_of("service", link), form))
 
 
-def deploy(view: View) -> Page:
+def deploy(view: PageContext) -> Page:
     return _form(
         view,
         "deploy_service",
@@ -128,7 +128,7 @@ def deploy(view: View) -> Page:
     )
 
 
-def quota(view: View) -> Page:
+def quota(view: PageContext) -> Page:
     return _form(
         view,
         "change_quota",
@@ -139,7 +139,7 @@ def quota(view: View) -> Page:
     )
 
 
-def machines(view: View) -> Page:
+def machines(view: PageContext) -> Page:
     asked = asked_for(view, "region", "state")
     found = view.state.rows(_MACHINES + _MACHINE_SORTS[view.ui.sort], **asked)
     rows = [
@@ -151,7 +151,7 @@ def machines(view: View) -> Page:
 
 
 @ui.detail("machine")
-def machine(view: View, found: sqlite3.Row) -> Page:
+def machine(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(
         size=found["size"],
         cost=money(found["cost"]),
@@ -167,7 +167,7 @@ def machine(view: View, found: sqlite3.Row) -> Page:
     return Page(found["name"], blocks)
 
 
-def deployments(view: View) -> Page:
+def deployments(view: PageContext) -> Page:
     found = view.state.rows(_DEPLOYMENTS, **asked_for(view, "result"))
     rows = [opens_row(r, "deployment", "number", "of version deployed result") for r in found]
     result = chosen(view, "result", RESULTS)
@@ -177,7 +177,7 @@ def deployments(view: View) -> Page:
 
 
 @ui.detail("deployment")
-def deployment(view: View, found: sqlite3.Row) -> Page:
+def deployment(view: PageContext, found: sqlite3.Row) -> Page:
     shown = ("version", "deployed", "author", "strategy", "result", "note")
     about = tuple((Word(name), found[name]) for name in shown)
     sealed = (Word("code"), view.code("deployment", found["id"]))

@@ -16,7 +16,7 @@ from trajudge.environments.apps.lists import list_all, search_and_open, switch
 from trajudge.environments.apps.tasks import question
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, press
-from trajudge.environments.model.spec import Bound, Choice, Pick
+from trajudge.environments.model.spec import Bound, ChoiceSlot, Pick
 
 SERVICE = Pick("SELECT * FROM service ORDER BY id")
 _SERVICE_NAMES = "SELECT name FROM service"
@@ -53,7 +53,7 @@ QUESTIONS = (
         "SELECT min(expires) FROM accesskey WHERE scope = :scope AND status = :status",
         goals='Which is the earliest date on which an access key with the scope "{scope}" and the '
         "status {status} expires?",
-        slots={"scope": Choice(SCOPES), "status": Choice(("active", "revoked"))},
+        slots={"scope": ChoiceSlot(SCOPES), "status": ChoiceSlot(("active", "revoked"))},
         plan=lambda b: list_all("keys", scope=b["scope"], status=b["status"]),
         said="It expires on {answer}.",
         distractor=set_digest,
@@ -68,7 +68,7 @@ QUESTIONS = (
             "Add up all invoices for {service[name]} that have the status {status}.",
         ),
         slots={
-            "status": Choice(PAID),
+            "status": ChoiceSlot(PAID),
             "service": Pick(
                 "SELECT * FROM service WHERE id IN (SELECT service FROM invoice "
                 "WHERE status = :status) ORDER BY id"
@@ -90,9 +90,9 @@ QUESTIONS = (
             "in the region {region}?"
         ),
         slots={
-            "severity": Choice(SEVERITIES),
-            "status": Choice(ALERTED),
-            "region": Choice(REGIONS),
+            "severity": ChoiceSlot(SEVERITIES),
+            "status": ChoiceSlot(ALERTED),
+            "region": ChoiceSlot(REGIONS),
         },
         plan=lambda b: [
             *list_all("services", region=b["region"]),
@@ -109,7 +109,7 @@ QUESTIONS = (
         among=_SERVICE_NAMES,
         goals='Name every service that had a deployment with the result "{result}" in the month '
         "{month}.",
-        slots={"result": Choice(RESULTS), "month": Choice(("2026-01", "2026-02"))},
+        slots={"result": ChoiceSlot(RESULTS), "month": ChoiceSlot(("2026-01", "2026-02"))},
         plan=lambda b: list_all("deployments", result=b["result"]),
         said="They are {answer}.",
         distractor=set_digest,
@@ -122,7 +122,7 @@ QUESTIONS = (
         among="SELECT DISTINCT day FROM load",
         goals="According to the chart of its {kind}, on which day of the week does the service "
         "{service[name]} reach its maximum?",
-        slots={"service": SERVICE, "kind": Choice(("load", "requests"))},
+        slots={"service": SERVICE, "kind": ChoiceSlot(("load", "requests"))},
         plan=lambda b: search_and_open("services", b["service"]["name"]),
         said="It is on {answer}.",
         distractor=silence,

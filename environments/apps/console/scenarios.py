@@ -17,7 +17,7 @@ from trajudge.environments.apps.lists import CONFIRM, fill, list_all, search_and
 from trajudge.environments.apps.tasks import added, changed, task
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow, press
-from trajudge.environments.model.spec import Answer, Bound, Choice, Derive, Number, Pick
+from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Derive, Number, Pick
 
 _IDLE = (
     "FROM machine m JOIN service s ON s.id = m.service "
@@ -39,9 +39,9 @@ SCENARIOS = (
         '{hours} hours, with the reason "{reason}". Report the operation code of the window.',
         slots={
             "service": SERVICE,
-            "starts": Choice(("2026-03-09", "2026-03-14", "2026-04-02", "2026-04-11")),
+            "starts": ChoiceSlot(("2026-03-09", "2026-03-14", "2026-04-02", "2026-04-11")),
             "hours": Number(2, 12),
-            "reason": Choice(("Disk exchange", "Kernel patch", "Load test")),
+            "reason": ChoiceSlot(("Disk exchange", "Kernel patch", "Load test")),
         },
         plan=lambda b: [
             follow(Word("windows"), "open the calendar"),
@@ -61,7 +61,7 @@ SCENARIOS = (
                 reason="{reason}",
             ),
         ),
-        answers=(Answer("code", "window"),),
+        answers=(AnswerSpec("code", "window"),),
         said="The window is planned; its code is {code}.",
         distractor=set_digest,
     ),
@@ -73,7 +73,7 @@ SCENARIOS = (
         ),
         slots={
             "key": Pick("SELECT * FROM accesskey WHERE status = 'active' ORDER BY id"),
-            "ground": Choice(GROUNDS),
+            "ground": ChoiceSlot(GROUNDS),
         },
         plan=lambda b: [
             *search_and_open("keys", b["key"]["label"]),
@@ -92,8 +92,8 @@ SCENARIOS = (
             "service": SERVICE,
             "major": Number(11, 19),
             "minor": Number(1, 8),
-            "strategy": Choice(STRATEGIES),
-            "note": Choice(("Fixes the login", "Faster start", "New price list")),
+            "strategy": ChoiceSlot(STRATEGIES),
+            "note": ChoiceSlot(("Fixes the login", "Faster start", "New price list")),
         },
         plan=lambda b: [
             *search_and_open("services", b["service"]["name"]),
@@ -123,8 +123,8 @@ SCENARIOS = (
         "highest monthly cost and retire it. Report the operation code of the machine and "
         "what it cost per month.",
         slots={
-            "region": Choice(REGIONS),
-            "state": Choice(("stopped", "draining")),
+            "region": ChoiceSlot(REGIONS),
+            "state": ChoiceSlot(("stopped", "draining")),
             "worst": Derive(f"SELECT m.* {_IDLE} AND m.cost = (SELECT max(m.cost) {_IDLE})"),
         },
         plan=lambda b: [
@@ -135,8 +135,8 @@ SCENARIOS = (
         ],
         expect=(changed("machine", "{worst[id]}", state="retired"),),
         answers=(
-            Answer("code", "machine"),
-            Answer("money", "SELECT cost FROM machine WHERE id = :worst"),
+            AnswerSpec("code", "machine"),
+            AnswerSpec("money", "SELECT cost FROM machine WHERE id = :worst"),
         ),
         said="It is retired; the code is {code}, the cost was {answer}.",
         distractor=set_digest,
@@ -148,8 +148,8 @@ SCENARIOS = (
         slots={
             "alert": Pick("SELECT * FROM alert WHERE status = 'firing' ORDER BY id"),
             "member": Pick("SELECT * FROM member ORDER BY id"),
-            "priority": Choice(PRIORITIES),
-            "note": Choice(("Please look today", "Known since Monday", "Restart it first")),
+            "priority": ChoiceSlot(PRIORITIES),
+            "note": ChoiceSlot(("Please look today", "Known since Monday", "Restart it first")),
         },
         plan=lambda b: [
             *search_and_open("alerts", b["alert"]["number"]),
@@ -180,8 +180,8 @@ SCENARIOS = (
             "that member's team, and the role to {role}."
         ),
         slots={
-            "team": Choice(TEAMS),
-            "role": Choice(ROLES),
+            "team": ChoiceSlot(TEAMS),
+            "role": ChoiceSlot(ROLES),
             "service": Pick(
                 "SELECT s.*, m.name AS owned FROM service s JOIN member m ON m.id = s.owner "
                 "WHERE m.team <> :team AND m.role <> :role ORDER BY s.id"
@@ -205,10 +205,10 @@ SCENARIOS = (
         slots={
             "service": SERVICE,
             "other": Pick("SELECT * FROM service WHERE id <> :service ORDER BY id"),
-            "day": Choice(DAYS),
+            "day": ChoiceSlot(DAYS),
             "quota": Number(11, 30),
-            "billing": Choice(BILLINGS),
-            "ticket": Choice(("CH-4410", "CH-4572", "CH-4835")),
+            "billing": ChoiceSlot(BILLINGS),
+            "ticket": ChoiceSlot(("CH-4410", "CH-4572", "CH-4835")),
             # Loads that a reader could take for equal make two rows: a tie.
             "busier": Derive(
                 "SELECT s.* FROM service s JOIN load l ON l.service = s.id WHERE l.kind = 'load' "
@@ -232,7 +232,7 @@ SCENARIOS = (
                 "service", "{busier[id]}", quota="{quota}", billing="{billing}", ticket="{ticket}"
             ),
         ),
-        answers=(Answer("code", "service"),),
+        answers=(AnswerSpec("code", "service"),),
         said="The quota is set; the code is {code}.",
         distractor=silence,
         charts=2,

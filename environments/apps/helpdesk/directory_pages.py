@@ -18,8 +18,17 @@ from trajudge.environments.apps.lists import (
     table_page,
 )
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import Block, Chart, ItemList, Link, Page, Row, Text, Word
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.page import (
+    Block,
+    Chart,
+    ItemList,
+    Link,
+    ListRow,
+    Page,
+    Paragraph,
+    Word,
+)
+from trajudge.environments.model.spec import PageContext
 
 _PEOPLE = """SELECT p.*, t.name AS team_name FROM person p JOIN team t ON t.id = p.team
     WHERE instr(lower(p.name), lower(:words)) AND :team IN ('', t.name) ORDER BY """
@@ -29,7 +38,7 @@ _BOOKINGS = """SELECT b.*, r.name, p.name AS host FROM booking b JOIN room r ON 
     AND :room IN ('', r.id) ORDER BY b.day, b.hour, r.name"""
 
 
-def people(view: View) -> Page:
+def people(view: PageContext) -> Page:
     asked = asked_for(view, "team")
     found = view.state.rows(_PEOPLE + _PEOPLE_SORTS[view.ui.sort], **asked)
     rows = [opens_row(row, "person", "name", "title team_name site") for row in found]
@@ -39,7 +48,7 @@ def people(view: View) -> Page:
 
 
 @ui.detail("person")
-def person(view: View, found: sqlite3.Row) -> Page:
+def person(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(found, "title site phone allowance")
     team = view.state.row("team", found["team"])
     blocks: tuple[Block, ...] = (
@@ -53,14 +62,14 @@ def person(view: View, found: sqlite3.Row) -> Page:
     return Page(found["name"], blocks)
 
 
-def teams(view: View) -> Page:
+def teams(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM team ORDER BY name")
     rows = tuple(opens(row["name"], "team", row["id"]) for row in found)
     return table_page("teams", "team", rows)
 
 
 @ui.detail("team")
-def team(view: View, found: sqlite3.Row) -> Page:
+def team(view: PageContext, found: sqlite3.Row) -> Page:
     lead = view.state.row("person", found["lead"])
     word = Word("resume" if found["paused"] else "pause")
     return Page(
@@ -76,7 +85,7 @@ def team(view: View, found: sqlite3.Row) -> Page:
     )
 
 
-def _bars(view: View, key: str, kind: str, title: str) -> Chart:
+def _bars(view: PageContext, key: str, kind: str, title: str) -> Chart:
     labels = CATEGORIES if kind == "spending" else MONTHS
     loads = "SELECT label, amount FROM load WHERE team = :key AND kind = :kind"
     found = {row["label"]: row["amount"] for row in view.state.rows(loads, key=key, kind=kind)}
@@ -84,25 +93,25 @@ def _bars(view: View, key: str, kind: str, title: str) -> Chart:
 
 
 @ui.detail("team")
-def spending(view: View, found: sqlite3.Row) -> Page:
+def spending(view: PageContext, found: sqlite3.Row) -> Page:
     of = ui.section_of("team", ui.link_to(found, "team"))
     chart = _bars(view, found["id"], "spending", "Spent in 2025 by category, in dollars")
     return Page(Word("spending"), (of, chart))
 
 
-def policies(view: View) -> Page:
+def policies(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM policy ORDER BY category")
     rows = tuple(opens(row["category"], "policy", row["id"]) for row in found)
     return table_page("policies", "category", rows)
 
 
 @ui.detail("policy")
-def policy(view: View, found: sqlite3.Row) -> Page:
+def policy(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(ceiling=money(found["ceiling"]), notice=f"{found['notice']} days")
-    return Page(found["category"], (Text(found["body"]), about))
+    return Page(found["category"], (Paragraph(found["body"]), about))
 
 
-def rooms(view: View) -> Page:
+def rooms(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM room ORDER BY name")
     rows = [
         opens(
@@ -119,10 +128,10 @@ def rooms(view: View) -> Page:
 
 
 @ui.detail("room")
-def room(view: View, found: sqlite3.Row) -> Page:
+def room(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(found, "floor seats", screen="yes" if found["screen"] else "no")
     held = view.state.rows(_BOOKINGS, day="", hour="", room=found["id"])
-    rows = tuple(Row(row["day"], (row["hour"], row["purpose"], row["host"])) for row in held)
+    rows = tuple(ListRow(row["day"], (row["hour"], row["purpose"], row["host"])) for row in held)
     fields = (
         ui.pick("day", DAYS),
         ui.pick("hour", HOURS),
@@ -133,7 +142,7 @@ def room(view: View, found: sqlite3.Row) -> Page:
     return Page(found["name"], (about, form, ui.section_of("taken", taken)))
 
 
-def bookings(view: View) -> Page:
+def bookings(view: PageContext) -> Page:
     day, hour = view.args.get("day", ""), view.args.get("hour", "")
     found = view.state.rows(_BOOKINGS, day=day, hour=hour, room="")
     rows = [
@@ -144,5 +153,5 @@ def bookings(view: View) -> Page:
     return list_page(view, "bookings", "room day hour purpose", rows, form)
 
 
-def preferences(view: View) -> Page:
+def preferences(view: PageContext) -> Page:
     return ui.settings_page(view, "preferences", "digest")

@@ -17,8 +17,8 @@ from trajudge.environments.apps.lists import (
     searched,
 )
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import Block, Field, Link, Option, Page, Text, Word
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.page import Block, Field, Link, Option, Page, Paragraph, Word
+from trajudge.environments.model.spec import PageContext
 
 _TICKETS = """SELECT t.*, a.name AS assigned, q.name AS asked FROM ticket t
     JOIN person a ON a.id = t.assignee JOIN person q ON q.id = t.requester"""
@@ -41,7 +41,7 @@ def _options(values: tuple[str, ...]) -> tuple[Option, ...]:
     return tuple(Option(value, value) for value in values)
 
 
-def _assignee(view: View, now: str) -> Field:
+def _assignee(view: PageContext, now: str) -> Field:
     everybody = view.state.rows("SELECT id, name FROM person ORDER BY name")
     return ui.pick_row("assignee", everybody, now)
 
@@ -50,19 +50,19 @@ def _priority(now: str) -> Field:
     return ui.pick("priority", PRIORITIES, now)
 
 
-def home(view: View) -> Page:
+def home(view: PageContext) -> Page:
     me = view.state.row("person", view.state.row("account", "me")["person"])
     return Page(
         "Larkfield Works",
         (
-            Text("Requests of all kinds, from a broken badge to a new bench."),
+            Paragraph("Requests of all kinds, from a broken badge to a new bench."),
             ui.facts(signed_in=me["name"]),
             ui.section_of("find_ticket", search_form("tickets", view.args.get("words", ""))),
         ),
     )
 
 
-def tickets(view: View) -> Page:
+def tickets(view: PageContext) -> Page:
     asked = asked_for(view, "priority", "status")
     found = view.state.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **asked)
     rows = [
@@ -83,7 +83,7 @@ def tickets(view: View) -> Page:
 
 
 @ui.detail(sql=_TICKETS + " WHERE t.id = :id")
-def ticket(view: View, found: sqlite3.Row) -> Page:
+def ticket(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(
         found,
         "subject priority status due",
@@ -95,7 +95,7 @@ def ticket(view: View, found: sqlite3.Row) -> Page:
     assigned = Link(found["assigned"], "person", {"id": found["assignee"]})
     blocks: tuple[Block, ...] = (
         about,
-        Text(found["body"]),
+        Paragraph(found["body"]),
         ui.section_of("requester", asked),
         ui.section_of("assigned_to", assigned),
     )
@@ -104,7 +104,7 @@ def ticket(view: View, found: sqlite3.Row) -> Page:
     return Page(found["number"], blocks)
 
 
-def _ticket_forms(view: View, ticket: sqlite3.Row) -> tuple[Block, ...]:
+def _ticket_forms(view: PageContext, ticket: sqlite3.Row) -> tuple[Block, ...]:
     hidden = {"ticket": ticket["id"]}
     update = (_assignee(view, ticket["assignee"]), _priority(ticket["priority"]))
     close = (
@@ -117,7 +117,7 @@ def _ticket_forms(view: View, ticket: sqlite3.Row) -> tuple[Block, ...]:
     )
 
 
-def new_ticket(view: View) -> Page:
+def new_ticket(view: PageContext) -> Page:
     fields = (
         ui.control("subject", "text", "", required=True),
         _priority("normal"),
@@ -128,7 +128,7 @@ def new_ticket(view: View) -> Page:
     return Page(Word("new_ticket"), (ui.action_form("file", "file-ticket", *fields),))
 
 
-def purchases(view: View) -> Page:
+def purchases(view: PageContext) -> Page:
     asked = asked_for(view, "team", "category", "status")
     found = view.state.rows(_PURCHASES + _PURCHASES_LISTED + _PURCHASE_SORTS[view.ui.sort], **asked)
     rows = [
@@ -159,7 +159,7 @@ def purchases(view: View) -> Page:
 
 
 @ui.detail(sql=_PURCHASES + " WHERE u.id = :id")
-def purchase(view: View, found: sqlite3.Row) -> Page:
+def purchase(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(
         found,
         "what category",
@@ -171,7 +171,7 @@ def purchase(view: View, found: sqlite3.Row) -> Page:
         code=view.code("purchase", found["id"]),
     )
     link = Link(found["name"], "person", {"id": found["requester"]})
-    blocks = (about, Text(found["reason"]), ui.section_of("requester", link))
+    blocks = (about, Paragraph(found["reason"]), ui.section_of("requester", link))
     if found["status"] != "pending":
         return Page(found["number"], blocks)
     hidden = {"purchase": found["id"]}
@@ -184,7 +184,7 @@ def _verdict() -> tuple[Field, ...]:
     return (verdict, ui.control("note", "long"))
 
 
-def leaves(view: View) -> Page:
+def leaves(view: PageContext) -> Page:
     asked = asked_for(view, "status")
     found = view.state.rows(_LEAVES + _LEAVES_LISTED + _LEAVE_SORTS[view.ui.sort], **asked)
     rows = [
@@ -205,7 +205,7 @@ def leaves(view: View) -> Page:
 
 
 @ui.detail("leave")
-def leave(view: View, found: sqlite3.Row) -> Page:
+def leave(view: PageContext, found: sqlite3.Row) -> Page:
     person = view.state.row("person", found["person"])
     about = ui.facts_of(
         found,

@@ -15,7 +15,7 @@ from trajudge.environments.apps.lists import search_and_open
 from trajudge.environments.apps.tasks import question
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import choose, enter, follow, press, scan
-from trajudge.environments.model.spec import Choice, Derive, Pick
+from trajudge.environments.model.spec import ChoiceSlot, Derive, Pick
 
 _TEAM = Pick("SELECT * FROM team ORDER BY id")
 _NAMES = "SELECT name FROM person"
@@ -76,7 +76,7 @@ QUESTIONS = (
         "SELECT min(due) FROM ticket WHERE priority = :priority AND status = :status",
         goals="Of the tickets with the priority {priority} and the status {status}, which due date "
         "is the earliest?",
-        slots={"priority": Choice(PRIORITIES), "status": Choice(("open", "waiting"))},
+        slots={"priority": ChoiceSlot(PRIORITIES), "status": ChoiceSlot(("open", "waiting"))},
         plan=lambda b: list_all("tickets", priority=b["priority"], status=b["status"]),
         said="The earliest is {answer}.",
         distractor=want_digest,
@@ -88,7 +88,7 @@ QUESTIONS = (
         "WHERE t.priority = :priority AND t.status = :status",
         among=_NAMES,
         goals="Name everybody who has a ticket with the priority {priority} that is {status}.",
-        slots={"priority": Choice(PRIORITIES), "status": Choice(("open", "waiting"))},
+        slots={"priority": ChoiceSlot(PRIORITIES), "status": ChoiceSlot(("open", "waiting"))},
         plan=lambda b: list_all("tickets", priority=b["priority"], status=b["status"]),
         said="These are {answer}.",
         distractor=want_digest,
@@ -99,7 +99,10 @@ QUESTIONS = (
         "SELECT sum(amount) FROM purchase WHERE category = :category AND status = :status",
         goals="What do the purchases in the category {category} with the status {status} come to "
         "in all?",
-        slots={"category": Choice(CATEGORIES), "status": Choice(("pending", *VERDICTS.values()))},
+        slots={
+            "category": ChoiceSlot(CATEGORIES),
+            "status": ChoiceSlot(("pending", *VERDICTS.values())),
+        },
         plan=lambda b: list_all("purchases", category=b["category"], status=b["status"]),
         said="They come to {answer}.",
         distractor=want_digest,
@@ -113,7 +116,7 @@ QUESTIONS = (
         goals="How much of this year's budget of the team {team[name]} is left if all of its "
         "purchases that are {status} are subtracted?",
         slots={
-            "status": Choice(("pending", "approved")),
+            "status": ChoiceSlot(("pending", "approved")),
             "team": Pick(
                 "SELECT * FROM team WHERE id IN (SELECT p.team FROM purchase u JOIN person p "
                 "ON p.id = u.requester WHERE u.status = :status) ORDER BY id"
@@ -165,7 +168,7 @@ QUESTIONS = (
         goals="How many working days of leave are asked for in all in the requests of "
         "{person[name]} that are {status}?",
         slots={
-            "status": Choice(("pending", "approved")),
+            "status": ChoiceSlot(("pending", "approved")),
             "person": Pick(
                 "SELECT * FROM person WHERE id IN (SELECT person FROM leave "
                 "WHERE status = :status) ORDER BY id"

@@ -10,10 +10,17 @@ from trajudge.environments.apps.lists import CONFIRM, search_and_open
 from trajudge.environments.apps.tasks import added, changed, task
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import enter, follow, press, scan
-from trajudge.environments.model.spec import AllowedChange, Answer, Choice, Derive, Number, Pick
+from trajudge.environments.model.spec import (
+    AllowedChange,
+    AnswerSpec,
+    ChoiceSlot,
+    Derive,
+    Number,
+    Pick,
+)
 
 _UNFINISHED = Pick("SELECT * FROM ticket WHERE status <> 'closed' ORDER BY id")
-_NOTE = Choice(("Settled on the phone", "See the house rules", "Thank you for asking"))
+_NOTE = ChoiceSlot(("Settled on the phone", "See the house rules", "Thank you for asking"))
 
 SCENARIOS = (
     *QUESTIONS,
@@ -24,7 +31,7 @@ SCENARIOS = (
         slots={
             "ticket": _UNFINISHED,
             "person": Pick("SELECT * FROM person WHERE id <> :ticket_assignee ORDER BY id"),
-            "priority": Choice(PRIORITIES),
+            "priority": ChoiceSlot(PRIORITIES),
         },
         plan=lambda b: [
             *search_and_open("tickets", b["ticket"]["number"]),
@@ -39,7 +46,7 @@ SCENARIOS = (
         "close-ticket",
         goals='Close ticket {ticket[number]} with the resolution "{resolution}" and the note '
         '"{note}".',
-        slots={"ticket": _UNFINISHED, "resolution": Choice(RESOLUTIONS), "note": _NOTE},
+        slots={"ticket": _UNFINISHED, "resolution": ChoiceSlot(RESOLUTIONS), "note": _NOTE},
         plan=lambda b: [
             *search_and_open("tickets", b["ticket"]["number"]),
             *fill(resolution=b["resolution"]),
@@ -81,7 +88,7 @@ SCENARIOS = (
             CONFIRM,
         ],
         expect=(changed("purchase", "{purchase[id]}", status="{rule[status]}", note="{note}"),),
-        answers=(Answer("code", "purchase"),),
+        answers=(AnswerSpec("code", "purchase"),),
         said="It is {rule[status]}; the code is {code}.",
         distractor=want_digest,
     ),
@@ -102,8 +109,10 @@ SCENARIOS = (
         ],
         expect=(changed("leave", "{leave[id]}", status="approved", note="{note}"),),
         answers=(
-            Answer("code", "leave"),
-            Answer("number", "SELECT allowance FROM person WHERE id = :leave_person", when="after"),
+            AnswerSpec("code", "leave"),
+            AnswerSpec(
+                "number", "SELECT allowance FROM person WHERE id = :leave_person", when="after"
+            ),
         ),
         may=(AllowedChange("changed", "person", ("allowance",), {"id": "{leave[person]}"}),),
         said="The code is {code}; {answer} days are left.",
@@ -117,9 +126,9 @@ SCENARIOS = (
             "{due}. Assign it to the manager of {person[name]} and report its operation code."
         ),
         slots={
-            "subject": Choice(("Gate is stuck", "Printer out of ink", "Lights flicker")),
-            "priority": Choice(PRIORITIES),
-            "due": Choice(("2026-03-09", "2026-03-13", "2026-03-20", "2026-04-01")),
+            "subject": ChoiceSlot(("Gate is stuck", "Printer out of ink", "Lights flicker")),
+            "priority": ChoiceSlot(PRIORITIES),
+            "due": ChoiceSlot(("2026-03-09", "2026-03-13", "2026-03-20", "2026-04-01")),
             "person": Pick("SELECT * FROM person WHERE manager <> '' ORDER BY id"),
             "manager": Derive("SELECT * FROM person WHERE id = :person_manager"),
         },
@@ -141,7 +150,7 @@ SCENARIOS = (
                 assignee="{manager[id]}",
             ),
         ),
-        answers=(Answer("code", "ticket"),),
+        answers=(AnswerSpec("code", "ticket"),),
         said="The ticket is filed; its code is {code}.",
         distractor=want_digest,
     ),
@@ -150,9 +159,9 @@ SCENARIOS = (
         goals='Book a room for the occasion "{purpose}" on {day} at {hour}: of the rooms with a '
         "screen and at least {seats} seats that are free then, take the smallest.",
         slots={
-            "purpose": Choice(("Planning", "Retrospective", "Jury", "Press call")),
-            "day": Choice(DAYS),
-            "hour": Choice(HOURS),
+            "purpose": ChoiceSlot(("Planning", "Retrospective", "Jury", "Press call")),
+            "day": ChoiceSlot(DAYS),
+            "hour": ChoiceSlot(HOURS),
             "seats": Number(3, 14),
             "room": Derive(
                 "WITH fit AS (SELECT * FROM room WHERE screen = 1 AND seats >= :seats AND id NOT "

@@ -24,20 +24,20 @@ from trajudge.environments.model.page import (
     ItemList,
     Label,
     Link,
+    ListRow,
     Page,
-    Row,
-    Text,
+    Paragraph,
     Word,
 )
 from trajudge.environments.model.site import missing
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 
 _MEMBERS = """SELECT * FROM member WHERE instr(lower(handle), lower(:words))
     AND :status IN ('', status) ORDER BY """
 _MEMBER_SORTS = ("handle", "joined DESC, id", "id")
 
 
-def members(view: View) -> Page:
+def members(view: PageContext) -> Page:
     asked = asked_for(view, "status")
     found = view.state.rows(
         _MEMBERS + _MEMBER_SORTS[view.ui.sort],
@@ -49,12 +49,12 @@ def members(view: View) -> Page:
 
 
 @ui.detail("member")
-def member(view: View, found: sqlite3.Row) -> Page:
+def member(view: PageContext, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     written = view.state.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
     rows = tuple(opens_row(row, "post", "number", "title status") for row in written)
     about = ui.facts_of(found, "joined status", until=found["until"] or "-")
-    blocks: tuple[Block, ...] = (Text(found["about"]), about)
+    blocks: tuple[Block, ...] = (Paragraph(found["about"]), about)
     if found["status"] == "active":
         blocks = (*blocks, Link(Word("suspend_member"), "suspend", here))
     items = ItemList(headings("post title status"), rows)
@@ -69,7 +69,7 @@ def member(view: View, found: sqlite3.Row) -> Page:
     )
 
 
-def decision(view: View) -> Page:
+def decision(view: PageContext) -> Page:
     found = view.state.one(DECISIONS + " WHERE d.id = :id", id=view.args.get("id", ""))
     if found is None:
         return missing()
@@ -90,7 +90,7 @@ def decision(view: View) -> Page:
     return Page(found["number"], (DefinitionList(about), ui.section_of("concerns", *tuple(links))))
 
 
-def _sanction(view: View, word: str, operation: str, *fields: Field) -> Page:
+def _sanction(view: PageContext, word: str, operation: str, *fields: Field) -> Page:
     found = view.state.get("member", view.args.get("id", ""))
     if found is None:
         return missing()
@@ -106,32 +106,32 @@ def _sanction(view: View, word: str, operation: str, *fields: Field) -> Page:
     return Page(Word(word), (concerns, form))
 
 
-def warn(view: View) -> Page:
+def warn(view: PageContext) -> Page:
     return _sanction(view, "warn_member", "warn")
 
 
-def suspend(view: View) -> Page:
+def suspend(view: PageContext) -> Page:
     days = ui.control("days", "number", "", required=True)
     return _sanction(view, "suspend_member", "suspend", days)
 
 
-def rules(view: View) -> Page:
+def rules(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM rule ORDER BY title")
     rows = tuple(opens(row["title"], "rule", row["id"]) for row in found)
     return table_page("rules", "rule", rows)
 
 
 @ui.detail("rule")
-def rule(view: View, found: sqlite3.Row) -> Page:
+def rule(view: PageContext, found: sqlite3.Row) -> Page:
     parts = view.state.rows("SELECT * FROM clause WHERE rule = :id ORDER BY number", id=found["id"])
     rows = tuple(
-        Row(part["number"], (part["body"], str(part["days"]) if part["days"] else "-"))
+        ListRow(part["number"], (part["body"], str(part["days"]) if part["days"] else "-"))
         for part in parts
     )
     return Page(found["title"], (ItemList(headings("clause body days"), rows),))
 
 
-def appeals(view: View) -> Page:
+def appeals(view: PageContext) -> Page:
     asked = asked_for(view, "status")
     found = view.state.rows(
         "SELECT a.*, d.number AS about FROM appeal a JOIN decision d ON d.id = a.decision "
@@ -145,11 +145,11 @@ def appeals(view: View) -> Page:
 
 
 @ui.detail("appeal")
-def appeal(view: View, found: sqlite3.Row) -> Page:
+def appeal(view: PageContext, found: sqlite3.Row) -> Page:
     against = view.state.row("decision", found["decision"])
     about = ui.facts_of(found, "filed status", reply=found["reply"] or "-")
     link = ui.link_to(against, "decision", "number")
-    blocks: tuple[Block, ...] = (Text(found["plea"]), about)
+    blocks: tuple[Block, ...] = (Paragraph(found["plea"]), about)
     blocks = (*blocks, ui.section_of("against", link))
     if found["status"] == "pending":
         fields = (

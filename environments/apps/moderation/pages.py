@@ -27,13 +27,13 @@ from trajudge.environments.model.page import (
     Field,
     ItemList,
     Link,
+    ListRow,
     Option,
     Page,
-    Row,
-    Text,
+    Paragraph,
     Word,
 )
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 
 _REPORTS = """SELECT r.*, p.number AS about, m.id AS author, m.handle, f.name AS forum FROM report r
     JOIN post p ON p.id = r.post JOIN member m ON m.id = p.author JOIN forum f ON f.id = p.forum"""
@@ -46,19 +46,19 @@ _POSTS = """SELECT p.*, m.handle, f.name FROM post p JOIN member m ON m.id = p.a
 _POST_SORTS = ("p.number DESC", "m.handle, p.id", "p.fee DESC, p.id")
 
 
-def home(view: View) -> Page:
+def home(view: PageContext) -> Page:
     me = view.state.row("account", "me")
     return Page(
         "Quayside Commons",
         (
-            Text("The moderators' desk. Every decision is logged under your name."),
+            Paragraph("The moderators' desk. Every decision is logged under your name."),
             ui.facts(moderator=me["name"]),
             ui.section_of("find_post", search_form("posts", view.args.get("words", ""))),
         ),
     )
 
 
-def posts(view: View) -> Page:
+def posts(view: PageContext) -> Page:
     asked = asked_for(view, "forum", "status")
     names = (row["name"] for row in view.state.rows("SELECT name FROM forum ORDER BY name"))
     found = view.state.rows(
@@ -91,7 +91,7 @@ def posts(view: View) -> Page:
 
 
 @ui.detail("post")
-def post(view: View, found: sqlite3.Row) -> Page:
+def post(view: PageContext, found: sqlite3.Row) -> Page:
     author = view.state.row("member", found["author"])
     about = ui.facts(
         title=found["title"],
@@ -102,7 +102,7 @@ def post(view: View, found: sqlite3.Row) -> Page:
     reported = view.state.rows(_REPORTS + " WHERE r.post = :id ORDER BY r.filed", id=found["id"])
     blocks: tuple[Block, ...] = (
         about,
-        Text(found["body"]),
+        Paragraph(found["body"]),
         ui.section_of("author", ui.link_to(author, "member", "handle")),
         ui.section_of(
             "reports_on", ItemList(headings(_REPORT_COLUMNS), tuple(map(_report_row, reported)))
@@ -125,12 +125,12 @@ def post(view: View, found: sqlite3.Row) -> Page:
 _REPORT_COLUMNS = "report category author filed status"
 
 
-def _report_row(report: sqlite3.Row) -> Row:
+def _report_row(report: sqlite3.Row) -> ListRow:
     link = ui.link_to(report, "report", "number")
-    return Row(link, (report["category"], report["handle"], report["filed"], report["status"]))
+    return ListRow(link, (report["category"], report["handle"], report["filed"], report["status"]))
 
 
-def reports(view: View) -> Page:
+def reports(view: PageContext) -> Page:
     asked = asked_for(view, "category", "status")
     found = view.state.rows(_REPORTS + _ASKED + _REPORT_SORTS[view.ui.sort], **asked)
     rows = [_report_row(row) for row in found]
@@ -139,30 +139,30 @@ def reports(view: View) -> Page:
 
 
 @ui.detail(sql=_REPORTS + " WHERE r.id = :id")
-def report(view: View, found: sqlite3.Row) -> Page:
+def report(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(found, "category forum filed status note")
     of = ui.section_of("reported", Link(found["about"], "post", {"id": found["post"]}))
     return Page(found["number"], (about, of))
 
 
-def log(view: View) -> Page:
+def log(view: PageContext) -> Page:
     asked = view.args.get("action", "")
     found = view.state.rows(
         "SELECT * FROM entry WHERE :action IN ('', action) ORDER BY noted DESC, id", action=asked
     )
-    rows = [Row(row["noted"], (row["moderator"], row["action"], row["about"])) for row in found]
+    rows = [ListRow(row["noted"], (row["moderator"], row["action"], row["about"])) for row in found]
     form = filter_form("log", chosen(view, "action", (*ACTIONS.values(), SETTLED)))
     return list_page(view, "log", "noted moderator action concerns", rows, form)
 
 
-def forums(view: View) -> Page:
+def forums(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM forum ORDER BY name")
     rows = tuple(opens_row(row, "forum", "name", "steward") for row in found)
     return table_page("forums", "forum steward", rows)
 
 
 @ui.detail("forum")
-def forum(view: View, found: sqlite3.Row) -> Page:
+def forum(view: PageContext, found: sqlite3.Row) -> Page:
     charts = tuple(
         _chart(view, found, kind, title)
         for kind, title in (
@@ -176,7 +176,7 @@ def forum(view: View, found: sqlite3.Row) -> Page:
     return Page(found["name"], (about, *charts, form))
 
 
-def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
+def _chart(view: PageContext, found: sqlite3.Row, kind: str, title: str) -> Chart:
     counted = view.state.rows(
         "SELECT * FROM tally WHERE forum = :id AND kind = :kind ORDER BY label",
         id=found["id"],
@@ -188,7 +188,7 @@ def _chart(view: View, found: sqlite3.Row, kind: str, title: str) -> Chart:
     )
 
 
-def preferences(view: View) -> Page:
+def preferences(view: PageContext) -> Page:
     return ui.settings_page(view, "preferences", "alerts")
 
 

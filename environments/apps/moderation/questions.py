@@ -8,9 +8,9 @@ from trajudge.environments.apps.moderation.schema import ACTIONS, CATEGORIES
 from trajudge.environments.apps.tasks import question
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow
-from trajudge.environments.model.spec import Choice, Derive, Pick
+from trajudge.environments.model.spec import ChoiceSlot, Derive, Pick
 
-CATEGORY = Choice(CATEGORIES)
+CATEGORY = ChoiceSlot(CATEGORIES)
 _FORUM = Pick("SELECT * FROM forum ORDER BY id")
 TIMED = Pick(
     "SELECT c.*, r.title AS heading FROM clause c JOIN rule r ON r.id = c.rule "
@@ -55,7 +55,7 @@ QUESTIONS = (
         "SELECT min(filed) FROM report WHERE category = :category AND status = :status",
         goals="On which date was the oldest of the reports in the category {category} filed that "
         "are {status}?",
-        slots={"category": CATEGORY, "status": Choice(("open", "closed"))},
+        slots={"category": CATEGORY, "status": ChoiceSlot(("open", "closed"))},
         plan=lambda b: list_all("reports", category=b["category"], status=b["status"]),
         said="It was filed on {answer}.",
         distractor=set_alerts,
@@ -67,7 +67,7 @@ QUESTIONS = (
         goals="How much did the authors pay in all to promote the posts in the forum {forum[name]} "
         "whose status is {status}?",
         slots={
-            "status": Choice(("visible", "removed")),
+            "status": ChoiceSlot(("visible", "removed")),
             "forum": Pick(
                 "SELECT * FROM forum WHERE id IN (SELECT forum FROM post WHERE status = :status "
                 "AND fee > 0) ORDER BY id"
@@ -137,7 +137,7 @@ QUESTIONS = (
         ),
         slots={
             "forum": _FORUM,
-            "status": Choice(("open", "closed")),
+            "status": ChoiceSlot(("open", "closed")),
             "top": Derive(
                 "SELECT label FROM tally WHERE forum = :forum AND kind = 'category' AND amount = "
                 "(SELECT max(amount) FROM tally WHERE forum = :forum AND kind = 'category')"
@@ -162,7 +162,7 @@ QUESTIONS = (
             'Which moderator stands most often beside the action "{action}" in the audit log?',
             'Find out from the audit log who carried out the action "{action}" most often.',
         ),
-        slots={"action": Choice(tuple(ACTIONS.values()))},
+        slots={"action": ChoiceSlot(tuple(ACTIONS.values()))},
         plan=lambda b: list_all("log", action=b["action"]),
         said="It was {answer}.",
         distractor=set_alerts,

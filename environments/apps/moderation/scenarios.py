@@ -9,7 +9,14 @@ from trajudge.environments.apps.moderation.questions import CATEGORY, QUESTIONS,
 from trajudge.environments.apps.tasks import added, changed, task
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import choose, enter, follow, press
-from trajudge.environments.model.spec import AllowedChange, Answer, Choice, Derive, Number, Pick
+from trajudge.environments.model.spec import (
+    AllowedChange,
+    AnswerSpec,
+    ChoiceSlot,
+    Derive,
+    Number,
+    Pick,
+)
 
 _CLAUSE = Pick("SELECT * FROM clause ORDER BY id")
 # One report a post: whoever mistakes it for another report decides about another post.
@@ -43,7 +50,7 @@ SCENARIOS = (
             changed("post", "{report[post]}", status="removed"),
             changed("report", "{report[id]}", status="closed"),
         ),
-        answers=(Answer("code", "decision"),),
+        answers=(AnswerSpec("code", "decision"),),
         may=_DECIDED,
         said="The post is removed; the code is {code}.",
         distractor=set_alerts,
@@ -54,7 +61,7 @@ SCENARIOS = (
         'note "{note}".',
         slots={
             "report": _OPEN,
-            "note": Choice(("No breach found", "Allowed as satire", "A misunderstanding")),
+            "note": ChoiceSlot(("No breach found", "Allowed as satire", "A misunderstanding")),
         },
         plan=lambda b: [
             *post_of(b["report"]),
@@ -91,8 +98,8 @@ SCENARIOS = (
             changed("member", "{post[author]}", status="suspended"),
         ),
         answers=(
-            Answer("code", "decision"),
-            Answer("date", "SELECT until FROM member WHERE id = :post_author", when="after"),
+            AnswerSpec("code", "decision"),
+            AnswerSpec("date", "SELECT until FROM member WHERE id = :post_author", when="after"),
         ),
         may=(AllowedChange("changed", "member", ("until",), {"id": "{post[author]}"}), *_LOGGED),
         said="The code is {code}; the suspension lasts until {answer}.",
@@ -105,7 +112,7 @@ SCENARIOS = (
         slots={
             "member": Pick("SELECT * FROM member ORDER BY id"),
             "clause": _CLAUSE,
-            "note": Choice(("Please mind the tone", "One more and you are out", "Kindly stop")),
+            "note": ChoiceSlot(("Please mind the tone", "One more and you are out", "Kindly stop")),
         },
         plan=lambda b: [
             *search_and_open("members", b["member"]["handle"]),
@@ -130,8 +137,10 @@ SCENARIOS = (
                 "SELECT a.*, d.post FROM appeal a JOIN decision d ON d.id = a.decision "
                 "WHERE a.status = 'pending' ORDER BY a.id"
             ),
-            "outcome": Choice(OUTCOMES),
-            "reply": Choice(("Thank you for writing", "We looked at it again", "This is final")),
+            "outcome": ChoiceSlot(OUTCOMES),
+            "reply": ChoiceSlot(
+                ("Thank you for writing", "We looked at it again", "This is final")
+            ),
         },
         plan=lambda b: [
             *search_and_open("appeals", b["appeal"]["number"]),
@@ -176,7 +185,7 @@ SCENARIOS = (
             ),
             changed("member", "{worst[id]}", status="suspended"),
         ),
-        answers=(Answer("code", "decision"),),
+        answers=(AnswerSpec("code", "decision"),),
         may=(AllowedChange("changed", "member", ("until",), {"id": "{worst[id]}"}), *_LOGGED),
         said="{worst[handle]} is suspended; the code is {code}.",
         distractor=set_alerts,

@@ -19,14 +19,14 @@ from trajudge.environments.model.page import (
     DefinitionList,
     ItemList,
     Link,
+    ListRow,
     Option,
     Page,
-    Row,
+    Paragraph,
     Section,
-    Text,
     Word,
 )
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 
 _IMAGES = """SELECT * FROM image WHERE instr(lower(caption || ' ' || credit), lower(:words))
     AND :licence IN ('', licence) ORDER BY """
@@ -40,12 +40,12 @@ _COMMENTS = """SELECT c.*, a.title FROM comment c JOIN article a ON a.id = c.art
     AND :status IN ('', c.status) ORDER BY c.posted DESC, c.id"""
 
 
-def _article(view: View, word: str, key: str) -> Section:
+def _article(view: PageContext, word: str, key: str) -> Section:
     title = view.state.row("article", key)["title"]
     return Section(Word(word), (Link(title, "article", {"id": key}),))
 
 
-def images(view: View) -> Page:
+def images(view: PageContext) -> Page:
     found = view.state.rows(_IMAGES + _IMAGE_SORTS[view.ui.sort], **asked_for(view, "licence"))
     rows = [
         opens(r["caption"], "image", r["id"], r["credit"], r["licence"], money(r["fee"]))
@@ -56,12 +56,12 @@ def images(view: View) -> Page:
 
 
 @ui.detail("image")
-def image(view: View, found: sqlite3.Row) -> Page:
+def image(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(found, "credit licence", fee=money(found["fee"]))
     return Page(found["caption"], (about,))
 
 
-def newsletters(view: View) -> Page:
+def newsletters(view: PageContext) -> Page:
     asked = asked_for(view, "audience", "status")
     found = view.state.rows(_NEWSLETTERS + _NEWSLETTER_SORTS[view.ui.sort], **asked)
     rows = [
@@ -75,7 +75,7 @@ def newsletters(view: View) -> Page:
 
 
 @ui.detail("newsletter")
-def newsletter(view: View, found: sqlite3.Row) -> Page:
+def newsletter(view: PageContext, found: sqlite3.Row) -> Page:
     shown = ("subject", "audience", "sends", "status", "recipients", "sender")
     about = tuple((Word(name), str(found[name])) for name in shown)
     sealed = (Word("code"), view.code("newsletter", found["id"]))
@@ -89,7 +89,7 @@ def newsletter(view: View, found: sqlite3.Row) -> Page:
     return Page(found["number"], blocks)
 
 
-def compose(view: View) -> Page:
+def compose(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM article ORDER BY title")
     options = tuple(Option(row["id"], row["title"]) for row in found)
     fields = (
@@ -101,7 +101,7 @@ def compose(view: View) -> Page:
     return Page(Word("compose_one"), (ui.action_form("compose", "compose", *fields),))
 
 
-def comments(view: View) -> Page:
+def comments(view: PageContext) -> Page:
     found = view.state.rows(_COMMENTS, **asked_for(view, "status"))
     rows = [opens_row(r, "comment", "number", "reader title posted status") for r in found]
     filters = (chosen(view, "status", COMMENT_STATES),)
@@ -109,11 +109,11 @@ def comments(view: View) -> Page:
 
 
 @ui.detail("comment")
-def comment(view: View, found: sqlite3.Row) -> Page:
+def comment(view: PageContext, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), found[name]) for name in ("reader", "posted", "status"))
     hidden = {"comment": found["id"]}
     blocks: tuple[Block, ...] = (
-        Text(found["body"]),
+        Paragraph(found["body"]),
         DefinitionList(about),
         _article(view, "article", found["article"]),
         ui.action_form("delete", "delete", **hidden),
@@ -123,7 +123,7 @@ def comment(view: View, found: sqlite3.Row) -> Page:
     return Page(found["number"], blocks)
 
 
-def authors(view: View) -> Page:
+def authors(view: PageContext) -> Page:
     found = view.state.rows(
         "SELECT * FROM author WHERE instr(lower(name), lower(:words)) ORDER BY name",
         **asked_for(view),
@@ -133,7 +133,7 @@ def authors(view: View) -> Page:
 
 
 @ui.detail("author")
-def author(view: View, found: sqlite3.Row) -> Page:
+def author(view: PageContext, found: sqlite3.Row) -> Page:
     written = view.state.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
                               id=found["id"])  # fmt: skip
     rows = tuple(
@@ -142,19 +142,19 @@ def author(view: View, found: sqlite3.Row) -> Page:
     items = ItemList(headings("article state fee"), rows)
     about = ui.facts(desk=found["desk"])
     their = ui.section_of("their_articles", items)
-    return Page(found["name"], (Text(found["about"]), about, their))
+    return Page(found["name"], (Paragraph(found["about"]), about, their))
 
 
-def rules(view: View) -> Page:
+def rules(view: PageContext) -> Page:
     found = view.state.rows(
         "SELECT * FROM rule WHERE instr(lower(subject), lower(:words)) ORDER BY subject",
         **asked_for(view),
     )
-    rows = [Row(row["subject"], (str(row["most"]), row["advice"])) for row in found]
+    rows = [ListRow(row["subject"], (str(row["most"]), row["advice"])) for row in found]
     return searched(view, "rules", "subject_of_rule most advice", rows)
 
 
-def preferences(view: View) -> Page:
+def preferences(view: PageContext) -> Page:
     return ui.settings_page(view, "preferences", "hints")
 
 

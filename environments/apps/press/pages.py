@@ -31,14 +31,14 @@ from trajudge.environments.model.page import (
     Field,
     ItemList,
     Link,
+    ListRow,
     Option,
     Page,
-    Row,
-    Text,
+    Paragraph,
     Word,
 )
 from trajudge.environments.model.site import missing
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 
 _ARTICLES = """SELECT a.*, s.name AS of, w.name AS by FROM article a
     JOIN section s ON s.id = a.section JOIN author w ON w.id = a.author
@@ -47,20 +47,20 @@ _ARTICLES = """SELECT a.*, s.name AS of, w.name AS by FROM article a
 _ARTICLE_SORTS = ("a.title", "w.name, a.id", "a.due, a.id")
 
 
-def home(view: View) -> Page:
+def home(view: PageContext) -> Page:
     me = view.state.row("account", "me")
     find = search_form("articles", "")
     return Page(
         "The Lantern Review",
         (
-            Text("The publishing desk. What you publish is read at once."),
+            Paragraph("The publishing desk. What you publish is read at once."),
             ui.facts(author=me["name"]),
             find,
         ),
     )
 
 
-def articles(view: View) -> Page:
+def articles(view: PageContext) -> Page:
     asked = asked_for(view, "section", "state")
     found = view.state.rows(_ARTICLES + _ARTICLE_SORTS[view.ui.sort], **asked)
     rows = [opens_row(r, "article", "title", "by of due state") for r in found]
@@ -70,7 +70,7 @@ def articles(view: View) -> Page:
 
 
 @ui.detail("article")
-def article(view: View, found: sqlite3.Row) -> Page:
+def article(view: PageContext, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     section = view.state.row("section", found["section"])
     author = view.state.row("author", found["author"])
@@ -82,7 +82,7 @@ def article(view: View, found: sqlite3.Row) -> Page:
         (Word("code"), view.code("article", found["id"])),
     )
     blocks: tuple[Block, ...] = (
-        Text(found["body"]),
+        Paragraph(found["body"]),
         DefinitionList(about),
         ui.section_of("author", ui.link_to(author, "author")),
         ui.section_of("section", ui.link_to(section, "section")),
@@ -99,16 +99,17 @@ def article(view: View, found: sqlite3.Row) -> Page:
     return Page(found["title"], (*blocks, ui.section_of("reviews", _reviews(view, found)), pin))
 
 
-def _reviews(view: View, found: sqlite3.Row) -> ItemList:
+def _reviews(view: PageContext, found: sqlite3.Row) -> ItemList:
     written = view.state.rows("SELECT * FROM review WHERE article = :id ORDER BY id",
                               id=found["id"])  # fmt: skip
     rows = tuple(
-        Row(row["reviewer"], (row["verdict"], str(row["grade"]), row["remark"])) for row in written
+        ListRow(row["reviewer"], (row["verdict"], str(row["grade"]), row["remark"]))
+        for row in written
     )
     return ItemList(headings("reviewer verdict grade remark"), rows)
 
 
-def _form(view: View, title: str, operation: str, *fields: Field) -> Page:
+def _form(view: PageContext, title: str, operation: str, *fields: Field) -> Page:
     """Return the page of a form about an article."""
     found = view.state.get("article", view.args.get("id", ""))
     if found is None:
@@ -118,7 +119,7 @@ def _form(view: View, title: str, operation: str, *fields: Field) -> Page:
     return Page(Word(title), (ui.section_of("article", link), form))
 
 
-def edit(view: View) -> Page:
+def edit(view: PageContext) -> Page:
     return _form(
         view,
         "edit_it",
@@ -129,7 +130,7 @@ def edit(view: View) -> Page:
     )
 
 
-def review(view: View) -> Page:
+def review(view: PageContext) -> Page:
     return _form(
         view,
         "review_it",
@@ -140,7 +141,7 @@ def review(view: View) -> Page:
     )
 
 
-def publish(view: View) -> Page:
+def publish(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM image ORDER BY caption")
     options = tuple(Option(row["id"], row["caption"]) for row in found)
     return _form(
@@ -153,7 +154,7 @@ def publish(view: View) -> Page:
     )
 
 
-def sections(view: View) -> Page:
+def sections(view: PageContext) -> Page:
     found = view.state.rows(
         "SELECT s.*, w.name AS head FROM section s JOIN author w ON w.id = s.editor ORDER BY s.name"
     )
@@ -162,7 +163,7 @@ def sections(view: View) -> Page:
 
 
 @ui.detail("section")
-def section(view: View, found: sqlite3.Row) -> Page:
+def section(view: PageContext, found: sqlite3.Row) -> Page:
     drawn = view.state.rows(
         "SELECT label, amount FROM reach WHERE section = :id AND kind = 'day'", id=found["id"]
     )
@@ -174,7 +175,7 @@ def section(view: View, found: sqlite3.Row) -> Page:
     return Page(found["name"], (ui.section_of("editor", link), chart))
 
 
-def readers(view: View) -> Page:
+def readers(view: PageContext) -> Page:
     """Return the readers of all sections, month by month."""
     charts = []
     for month in MONTHS:

@@ -9,10 +9,10 @@ from trajudge.environments.apps.press.schema import ARTICLE_STATES, COMMENT_STAT
 from trajudge.environments.apps.tasks import question
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, enter, follow, press
-from trajudge.environments.model.spec import Bound, Choice, Derive, Pick
+from trajudge.environments.model.spec import Bound, ChoiceSlot, Derive, Pick
 
 SECTION = Pick("SELECT * FROM section ORDER BY id")
-_STATE = Choice(ARTICLE_STATES)
+_STATE = ChoiceSlot(ARTICLE_STATES)
 
 
 def set_hints(_: Bound) -> Sequence[PlanStep]:
@@ -75,7 +75,7 @@ QUESTIONS = (
             'What do all images by {credit[credit]} with the licence "{licence}" cost altogether?'
         ),
         slots={
-            "licence": Choice(LICENCES),
+            "licence": ChoiceSlot(LICENCES),
             "credit": Pick(
                 "SELECT DISTINCT credit FROM image WHERE licence = :licence ORDER BY credit"
             ),
@@ -104,7 +104,7 @@ QUESTIONS = (
         among="SELECT name FROM author",
         goals="Name every author of an article in the section {section[name]} on which a comment "
         "has the status {status}.",
-        slots={"section": SECTION, "status": Choice(COMMENT_STATES)},
+        slots={"section": SECTION, "status": ChoiceSlot(COMMENT_STATES)},
         plan=lambda b: [
             *list_all("comments", status=b["status"]),
             *list_all("articles", section=b["section"]["name"]),
@@ -133,7 +133,7 @@ QUESTIONS = (
         goals="See in the chart which section had the most readers in {month}. How many of the "
         'articles of that section are in the state "{state}"?',
         slots={
-            "month": Choice(MONTHS),
+            "month": ChoiceSlot(MONTHS),
             "state": _STATE,
             "top": Derive(
                 "SELECT s.* FROM section s JOIN reach r ON r.section = s.id WHERE r.label = :month "

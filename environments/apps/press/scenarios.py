@@ -14,12 +14,12 @@ from trajudge.environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDE
 from trajudge.environments.apps.tasks import added, changed, removed, task
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import enter, follow, press
-from trajudge.environments.model.spec import Answer, Choice, Derive, Number, Pick
+from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive, Number, Pick
 
 _ARTICLE = Pick("SELECT * FROM article ORDER BY id")
 _OPEN = Pick("SELECT * FROM article WHERE state <> 'published' ORDER BY id")
 _IN_REVIEW = Pick("SELECT * FROM article WHERE state = 'in review' ORDER BY id")
-_DATES = Choice(("2026-06-05", "2026-06-12", "2026-07-03", "2026-07-17"))
+_DATES = ChoiceSlot(("2026-06-05", "2026-06-12", "2026-07-03", "2026-07-17"))
 _NEXT = "FROM newsletter WHERE status = 'planned' AND audience = :audience"
 
 SCENARIOS = (
@@ -31,8 +31,8 @@ SCENARIOS = (
         slots={
             "article": _IN_REVIEW,
             "image": Pick("SELECT * FROM image ORDER BY id"),
-            "placement": Choice(PLACEMENTS),
-            "teaser": Choice(("What we found", "A second look", "Told by those who know")),
+            "placement": ChoiceSlot(PLACEMENTS),
+            "teaser": ChoiceSlot(("What we found", "A second look", "Told by those who know")),
         },
         plan=lambda b: [
             *search_and_open("articles", b["article"]["title"]),
@@ -66,9 +66,9 @@ SCENARIOS = (
         ),
         slots={
             "article": _OPEN,
-            "verdict": Choice(VERDICTS),
+            "verdict": ChoiceSlot(VERDICTS),
             "grade": Number(2, 9),
-            "remark": Choice(("Shorten the middle", "A fine opening", "Name your sources")),
+            "remark": ChoiceSlot(("Shorten the middle", "A fine opening", "Name your sources")),
         },
         plan=lambda b: [
             *search_and_open("articles", b["article"]["title"]),
@@ -97,8 +97,8 @@ SCENARIOS = (
         '{sends} and leads with the article "{article[title]}". Report its operation code.',
         slots={
             "article": _ARTICLE,
-            "audience": Choice(AUDIENCES),
-            "subject": Choice(("Summer reading", "Five at a glance", "Thank you")),
+            "audience": ChoiceSlot(AUDIENCES),
+            "subject": ChoiceSlot(("Summer reading", "Five at a glance", "Thank you")),
             "sends": _DATES,
         },
         plan=lambda b: [
@@ -119,7 +119,7 @@ SCENARIOS = (
                 sends="{sends}",
             ),
         ),
-        answers=(Answer("code", "newsletter"),),
+        answers=(AnswerSpec("code", "newsletter"),),
         said="It is planned; the code is {code}.",
         distractor=pin_article,
     ),
@@ -132,8 +132,8 @@ SCENARIOS = (
             "recipients."
         ),
         slots={
-            "audience": Choice(AUDIENCES),
-            "sender": Choice(SENDERS),
+            "audience": ChoiceSlot(AUDIENCES),
+            "sender": ChoiceSlot(SENDERS),
             "next": Derive(f"SELECT * {_NEXT} AND sends = (SELECT min(sends) {_NEXT})"),
         },
         plan=lambda b: [
@@ -144,8 +144,8 @@ SCENARIOS = (
         ],
         expect=(changed("newsletter", "{next[id]}", status="sent", sender="{sender}"),),
         answers=(
-            Answer("code", "newsletter"),
-            Answer("number", "SELECT recipients FROM newsletter WHERE id = :next"),
+            AnswerSpec("code", "newsletter"),
+            AnswerSpec("number", "SELECT recipients FROM newsletter WHERE id = :next"),
         ),
         said="Sent. The code is {code}, the recipients are {answer}.",
         distractor=set_hints,
@@ -185,7 +185,7 @@ SCENARIOS = (
             "section": SECTION,
             "other": Pick("SELECT * FROM section WHERE id <> :section ORDER BY id"),
             "article": _OPEN,
-            "tag": Choice(TAGS),
+            "tag": ChoiceSlot(TAGS),
             "due": _DATES,
             # A runner-up that could be taken for the widest gap makes two rows: a tie.
             "best": Derive(
@@ -209,7 +209,7 @@ SCENARIOS = (
         expect=(
             changed("article", "{article[id]}", weekday="{best[label]}", tag="{tag}", due="{due}"),
         ),
-        answers=(Answer("code", "article"),),
+        answers=(AnswerSpec("code", "article"),),
         said="The article is on the plan; the code is {code}.",
         distractor=pin_article,
         charts=2,

@@ -22,13 +22,13 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Link,
+    ListRow,
     Option,
     Page,
-    Row,
-    Text,
+    Paragraph,
     Word,
 )
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 
 CATEGORIES = ("Kitchen", "Living", "Office", "Garden")
 _SORTS = ("name", "price", "stars DESC, name")
@@ -40,9 +40,9 @@ def _stars(tenths: int) -> str:
     return f"{tenths / 10:.1f} of 5"
 
 
-def _card(product: sqlite3.Row) -> Row:
+def _card(product: sqlite3.Row) -> ListRow:
     link = ui.link_to(product, "product")
-    return Row(link, (product["category"], money(product["price"]), _stars(product["stars"])))
+    return ListRow(link, (product["category"], money(product["price"]), _stars(product["stars"])))
 
 
 _COLUMNS = "product category price rating"
@@ -52,19 +52,19 @@ def _search(words: str, category: str) -> Form:
     return search_form("products", words, narrowed("category", category, CATEGORIES))
 
 
-def home(view: View) -> Page:
+def home(view: PageContext) -> Page:
     best = view.state.rows("SELECT * FROM product ORDER BY stars DESC, id LIMIT 4")
     return Page(
         "Alder & Finch",
         (
-            Text("Useful things for the house and the garden."),
+            Paragraph("Useful things for the house and the garden."),
             _search("", ""),
             ui.section_of("favourites", ItemList(headings(_COLUMNS), tuple(map(_card, best)))),
         ),
     )
 
 
-def products(view: View) -> Page:
+def products(view: PageContext) -> Page:
     words, category = view.args.get("words", ""), view.args.get("category", "")
     found = view.state.rows(_FOUND + _SORTS[view.ui.sort], words=words, category=category)
     rows = [_card(product) for product in found]
@@ -72,7 +72,7 @@ def products(view: View) -> Page:
 
 
 @ui.detail("product")
-def product(view: View, found: sqlite3.Row) -> Page:
+def product(view: PageContext, found: sqlite3.Row) -> Page:
     key = found["id"]
     reviews = view.state.rows("SELECT * FROM review WHERE product = :key ORDER BY id", key=key)
     history = view.state.rows("SELECT month, amount FROM price WHERE product = :key", key=key)
@@ -87,7 +87,7 @@ def product(view: View, found: sqlite3.Row) -> Page:
         stock=str(found["stock"]),
     )
     values = tuple(amounts[month] / 100 for month in MONTHS)
-    said = tuple(Row(row["author"], (f"{row['stars']} of 5", row["body"])) for row in reviews)
+    said = tuple(ListRow(row["author"], (f"{row['stars']} of 5", row["body"])) for row in reviews)
     columns = headings("author stars review")
     review = ui.action_form(
         "send_review", "write-review", stars, Field("body", Word("review"), "long"), **hidden
@@ -95,7 +95,7 @@ def product(view: View, found: sqlite3.Row) -> Page:
     return Page(
         found["name"],
         (
-            Text(found["blurb"]),
+            Paragraph(found["blurb"]),
             about,
             ui.action_form("add_to_cart", "add-to-cart", quantity, **hidden),
             ui.action_form("wish", "wish", **hidden),
@@ -105,13 +105,13 @@ def product(view: View, found: sqlite3.Row) -> Page:
     )
 
 
-def cart(view: View) -> Page:
+def cart(view: PageContext) -> Page:
     held = view.state.rows(
         "SELECT c.id, c.quantity, p.id AS product, p.name, p.price FROM cart c "
         "JOIN product p ON p.id = c.product ORDER BY p.name"
     )
     rows = tuple(
-        Row(
+        ListRow(
             Link(row["name"], "product", {"id": row["product"]}),
             (str(row["quantity"]), money(row["price"] * row["quantity"])),
             (ui.action_form(Word("remove", row["name"]), "remove-from-cart", item=row["id"]),),
@@ -131,7 +131,7 @@ def cart(view: View) -> Page:
     return Page(Word("cart"), (items, ui.facts(goods=money(goods)), order))
 
 
-def orders(view: View) -> Page:
+def orders(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM purchase ORDER BY placed DESC, id")
     rows = [
         opens(
@@ -149,7 +149,7 @@ def orders(view: View) -> Page:
 
 
 @ui.detail("purchase")
-def order(view: View, found: sqlite3.Row) -> Page:
+def order(view: PageContext, found: sqlite3.Row) -> Page:
     lines = view.state.rows(
         "SELECT l.*, p.name, p.category FROM line l JOIN product p ON p.id = l.product "
         "WHERE l.purchase = :key ORDER BY p.name",
@@ -182,7 +182,7 @@ def order(view: View, found: sqlite3.Row) -> Page:
     return Page(found["number"], blocks)
 
 
-def wishes(view: View) -> Page:
+def wishes(view: PageContext) -> Page:
     found = view.state.rows(
         "SELECT w.id AS item, p.* FROM wish w JOIN product p ON p.id = w.product ORDER BY p.name"
     )
@@ -195,7 +195,7 @@ def wishes(view: View) -> Page:
     return table_page("wishes", _COLUMNS, rows)
 
 
-def account(view: View) -> Page:
+def account(view: PageContext) -> Page:
     mine = view.state.row("account", "me")
     cities = tuple(Option(city, city) for city in CITIES)
     address = (

@@ -6,11 +6,11 @@ from trajudge.environments.apps.shop.schema import DELIVERIES, MONTHS
 from trajudge.environments.apps.tasks import question
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
-from trajudge.environments.model.spec import Bound, Choice, Number, Pick
+from trajudge.environments.model.spec import Bound, ChoiceSlot, Number, Pick
 
 ANY = Pick("SELECT * FROM product ORDER BY id")
 _ORDER = Pick("SELECT * FROM purchase ORDER BY id")
-CATEGORY = Choice(("Kitchen", "Living", "Office", "Garden"))
+CATEGORY = ChoiceSlot(("Kitchen", "Living", "Office", "Garden"))
 _PRODUCT_NAMES = "SELECT name FROM product"
 
 
@@ -80,8 +80,8 @@ QUESTIONS = (
         "HAVING count(*) > 0",
         goals="How much did I pay in all for my orders with {delivery} delivery that are {status}?",
         slots={
-            "delivery": Choice(tuple(DELIVERIES)),
-            "status": Choice(("delivered", "processing", "shipped")),
+            "delivery": ChoiceSlot(tuple(DELIVERIES)),
+            "status": ChoiceSlot(("delivered", "processing", "shipped")),
         },
         plan=lambda b: [
             follow(Word("orders"), "open the list of orders"),
@@ -108,7 +108,7 @@ QUESTIONS = (
         "number",
         "SELECT count(*) FROM purchase WHERE status = :status HAVING count(*) > 0",
         goals=("How many of my orders are {status}?", "Count my orders that are {status}."),
-        slots={"status": Choice(("delivered", "processing", "shipped"))},
+        slots={"status": ChoiceSlot(("delivered", "processing", "shipped"))},
         plan=lambda b: [
             follow(Word("orders"), "open the list of orders"),
             scan("see all of them"),
@@ -121,7 +121,7 @@ QUESTIONS = (
         "date",
         "SELECT max(placed) FROM purchase WHERE delivery = :delivery",
         goals="On which date did I last place an order with {delivery} delivery?",
-        slots={"delivery": Choice(tuple(DELIVERIES))},
+        slots={"delivery": ChoiceSlot(tuple(DELIVERIES))},
         plan=lambda b: [
             follow(Word("orders"), "open the list of orders"),
             scan("see all of them"),
@@ -180,7 +180,7 @@ QUESTIONS = (
                 "SELECT * FROM product WHERE id <> :product "
                 "AND abs(price - :product_price) < :product_price / 4 ORDER BY id"
             ),
-            "month": Choice(MONTHS),
+            "month": ChoiceSlot(MONTHS),
         },
         plan=lambda b: [*find(b["product"]), *find(b["other"])],
         said="The {answer} was cheaper.",

@@ -19,9 +19,9 @@ from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press
 from trajudge.environments.model.spec import (
     AllowedChange,
-    Answer,
+    AnswerSpec,
     Bound,
-    Choice,
+    ChoiceSlot,
     Derive,
     Number,
     Pick,
@@ -70,14 +70,14 @@ SCENARIOS = (
         slots={
             "product": _IN_STOCK,
             "quantity": Number(1, 3),
-            "delivery": Choice(tuple(DELIVERIES)),
+            "delivery": ChoiceSlot(tuple(DELIVERIES)),
         },
         plan=_buy,
         expect=(
             added("purchase", delivery="{delivery}"),
             added("line", product="{product[id]}", quantity="{quantity}"),
         ),
-        answers=(Answer("code", "purchase"),),
+        answers=(AnswerSpec("code", "purchase"),),
         may=_BOUGHT,
         said="The order is placed; its code is {code}.",
         distractor=subscribe,
@@ -113,7 +113,7 @@ SCENARIOS = (
         slots={
             "category": CATEGORY,
             "limit": Number(20, 90),
-            "delivery": Choice(tuple(DELIVERIES)),
+            "delivery": ChoiceSlot(tuple(DELIVERIES)),
             "best": Derive(
                 "SELECT * FROM product WHERE stock > 0 AND category = :category "
                 "AND price < :limit * 100 AND stars = (SELECT max(stars) FROM product "
@@ -131,8 +131,10 @@ SCENARIOS = (
             added("line", product="{best[id]}", quantity=1),
         ),
         answers=(
-            Answer("code", "purchase"),
-            Answer("money", "SELECT total FROM purchase WHERE id = :new_purchase", when="after"),
+            AnswerSpec("code", "purchase"),
+            AnswerSpec(
+                "money", "SELECT total FROM purchase WHERE id = :new_purchase", when="after"
+            ),
         ),
         may=_BOUGHT,
         said="Ordered. The code is {code} and the total {answer}.",
@@ -155,8 +157,10 @@ SCENARIOS = (
         goals='Review the {product[name]} with {stars} stars and the words "{words}".',
         slots={
             "product": ANY,
-            "stars": Choice(tuple("12345")),
-            "words": Choice(("Lovely finish", "Not for me", "Sturdy and plain", "Would buy again")),
+            "stars": ChoiceSlot(tuple("12345")),
+            "words": ChoiceSlot(
+                ("Lovely finish", "Not for me", "Sturdy and plain", "Would buy again")
+            ),
         },
         plan=lambda b: [
             *find(b["product"]),
@@ -173,7 +177,7 @@ SCENARIOS = (
         goals="I have moved to {number} {street} in {city}: change my delivery address.",
         slots={
             "number": Number(2, 98),
-            "street": Choice(("Fountain Court", "Abbey Close", "Quarry Hill", "Weaver Street")),
+            "street": ChoiceSlot(("Fountain Court", "Abbey Close", "Quarry Hill", "Weaver Street")),
             "city": Pick(
                 "SELECT DISTINCT city FROM (SELECT 'Leeds' AS city UNION SELECT 'York' "
                 "UNION SELECT 'Exeter' UNION SELECT 'Durham') WHERE city NOT IN "

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from trajudge.environments.apps.submissions import asks, preference, removal
-from trajudge.environments.apps.toolbox.tools import TOOLS, Outcome, hundredths, read, whole
+from trajudge.environments.apps.toolbox.tools import TOOLS, ToolResult, hundredths, read, whole
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 _GONE = "This entry is no longer there."
 
 
-def _reckoned(submission: FormSubmission) -> tuple[str, Outcome | None]:
+def _reckoned(submission: FormSubmission) -> tuple[str, ToolResult | None]:
     tool = submission.form.get("tool", "")
     return tool, TOOLS[tool](submission.state, submission.form) if tool in TOOLS else None
 
 
-def _store(submission: FormSubmission, name: str, tool: str, outcome: Outcome) -> Success:
+def _store(submission: FormSubmission, name: str, tool: str, outcome: ToolResult) -> Success:
     key = submission.state.token("result")
     submission.state.add(
         "result", id=key, name=name, tool=tool, inputs=outcome.written,

@@ -24,13 +24,13 @@ from trajudge.environments.model.page import (
     Field,
     Form,
     Link,
+    ListRow,
     Notice,
     Page,
-    Row,
-    Text,
+    Paragraph,
     Word,
 )
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 
 _LENDERS = ("SELECT * FROM lender ORDER BY name", "SELECT * FROM lender ORDER BY longest, name")
 _PAINTS = ("SELECT * FROM paint ORDER BY name", "SELECT * FROM paint ORDER BY price, name")
@@ -38,7 +38,7 @@ _JOBS = ("SELECT * FROM job ORDER BY made DESC", "SELECT * FROM job ORDER BY nam
 _MEASURES = ("length", "width", "height", "openings")
 
 
-def _reckoner(view: View, tool: str, fields: tuple[Field, ...]) -> tuple[Block, ...]:
+def _reckoner(view: PageContext, tool: str, fields: tuple[Field, ...]) -> tuple[Block, ...]:
     """Return a tool: its form as it was filled in, and what came out with the ways to keep it."""
     asked = tuple(field._replace(value=view.args.get(field.name, "")) for field in fields)
     form = Form(Word("reckon"), asked, page=tool)
@@ -56,19 +56,19 @@ def _reckoner(view: View, tool: str, fields: tuple[Field, ...]) -> tuple[Block, 
     return (form, ui.section_of("outcome", shown, keep, again))
 
 
-def home(view: View) -> Page:
+def home(view: PageContext) -> Page:
     benches = view.state.rows("SELECT * FROM bench ORDER BY name")
     taken = DefinitionList(tuple((row["name"], row["taken"]) for row in benches))
     return Page(
         "The Reckoner",
         (
-            Text("Small tools for people who build, paint, pack and pay."),
+            Paragraph("Small tools for people who build, paint, pack and pay."),
             ui.section_of("taken", taken),
         ),
     )
 
 
-def converter(view: View) -> Page:
+def converter(view: PageContext) -> Page:
     units = view.state.rows("SELECT name FROM unit ORDER BY measures, name")
     names = [row["name"] for row in units]
     fields = (ui.control("amount"), ui.pick("source", names), ui.pick("target", names))
@@ -79,7 +79,7 @@ def _percent(rate: int) -> str:
     return f"{rate // 100}.{rate % 100:02} %"
 
 
-def loan(view: View) -> Page:
+def loan(view: PageContext) -> Page:
     found = view.state.rows(_LENDERS[view.ui.sort])
     rows = [
         opens(
@@ -103,7 +103,7 @@ def loan(view: View) -> Page:
 
 
 @ui.detail("lender")
-def lender(view: View, found: sqlite3.Row) -> Page:
+def lender(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(
         lends_at=_percent(found["rate"]),
         fee=money(found["fee"]),
@@ -114,11 +114,11 @@ def lender(view: View, found: sqlite3.Row) -> Page:
         Field("term", Word("years"), "number", required=True),
     )
     form = ui.action_form("enquire", "enquire", *fields, lender=found["id"])
-    return Page(found["name"], (about, Text("An enquiry is binding for 30 days."), form))
+    return Page(found["name"], (about, Paragraph("An enquiry is binding for 30 days."), form))
 
 
 @ui.detail("enquiry")
-def enquiry(view: View, found: sqlite3.Row) -> Page:
+def enquiry(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(
         lender=view.state.row("lender", found["lender"])["name"],
         principal=money(found["principal"]),
@@ -128,7 +128,7 @@ def enquiry(view: View, found: sqlite3.Row) -> Page:
     return Page(Word("enquiry"), (about,))
 
 
-def dates(view: View) -> Page:
+def dates(view: PageContext) -> Page:
     fields = (
         ui.control("start", "date"),
         ui.control("days", "number"),
@@ -137,7 +137,7 @@ def dates(view: View) -> Page:
     return Page(Word("dates"), _reckoner(view, "dates", fields))
 
 
-def estimator(view: View) -> Page:
+def estimator(view: PageContext) -> Page:
     found = view.state.rows(_PAINTS[view.ui.sort])
     rows = [
         opens(
@@ -161,7 +161,7 @@ def estimator(view: View) -> Page:
 
 
 @ui.detail("paint")
-def paint(view: View, found: sqlite3.Row) -> Page:
+def paint(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(
         covers=f"{found['covers']} m²",
         tin=f"{found['tin']} l",
@@ -174,7 +174,7 @@ def paint(view: View, found: sqlite3.Row) -> Page:
 
 
 @ui.detail("purchase")
-def purchase(view: View, found: sqlite3.Row) -> Page:
+def purchase(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(
         paint=view.state.row("paint", found["paint"])["name"],
         tins=str(found["tins"]),
@@ -184,7 +184,7 @@ def purchase(view: View, found: sqlite3.Row) -> Page:
     return Page(Word("purchase"), (about,))
 
 
-def rooms(view: View) -> Page:
+def rooms(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM room ORDER BY name")
     rows = [opens(row["name"], "room", row["id"]) for row in found]
     fields = (
@@ -196,7 +196,7 @@ def rooms(view: View) -> Page:
 
 
 @ui.detail("room")
-def room(view: View, found: sqlite3.Row) -> Page:
+def room(view: PageContext, found: sqlite3.Row) -> Page:
     about = DefinitionList(tuple((Word(name), str(found[name])) for name in _MEASURES))
     logged = view.state.rows("SELECT * FROM humidity WHERE room = :key", key=found["id"])
     if not logged:
@@ -207,14 +207,14 @@ def room(view: View, found: sqlite3.Row) -> Page:
     return Page(found["name"], (about, chart))
 
 
-def packing(view: View) -> Page:
+def packing(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM list ORDER BY leaves")
     rows = [opens_row(row, "list", "name", "leaves") for row in found]
     return list_page(view, "packing", "trip leaves", rows)
 
 
 @ui.detail("list")
-def packed(view: View, found: sqlite3.Row) -> Page:
+def packed(view: PageContext, found: sqlite3.Row) -> Page:
     bag = view.args.get("bag", "")
     things = view.state.rows(
         "SELECT * FROM thing WHERE list = :key AND (:bag = '' OR bag = :bag) ORDER BY name",
@@ -222,7 +222,7 @@ def packed(view: View, found: sqlite3.Row) -> Page:
         bag=bag,
     )
     rows = [
-        Row(row["name"], (row["bag"], str(row["grams"]), str(row["count"]), row["remark"]))
+        ListRow(row["name"], (row["bag"], str(row["grams"]), str(row["count"]), row["remark"]))
         for row in things
     ]
     form = filter_form("list", narrowed("bag", bag, BAGS), id=found["id"])
@@ -230,17 +230,17 @@ def packed(view: View, found: sqlite3.Row) -> Page:
     return Page(found["name"], (form, *listing(view, "list", columns, rows)))
 
 
-def _saved(view: View, table: str, page: str, sql: str) -> Page:
+def _saved(view: PageContext, table: str, page: str, sql: str) -> Page:
     rows = [opens_row(row, table, "name", "tool made") for row in view.state.rows(sql)]
     return Page(Word(page), listing(view, page, (Word(table), Word("tool"), Word("made")), rows))
 
 
-def jobs(view: View) -> Page:
+def jobs(view: PageContext) -> Page:
     return _saved(view, "job", "jobs", _JOBS[view.ui.sort])
 
 
 @ui.detail("job")
-def job(view: View, found: sqlite3.Row) -> Page:
+def job(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(found, "tool inputs made remark", code=view.code("job", found["id"]))
     hidden = {"job": found["id"]}
     name = ui.control("new_name", "text", found["name"], required=True)
@@ -255,19 +255,19 @@ def job(view: View, found: sqlite3.Row) -> Page:
     )
 
 
-def history(view: View) -> Page:
+def history(view: PageContext) -> Page:
     return _saved(view, "result", "history", "SELECT * FROM result ORDER BY made DESC, id")
 
 
 @ui.detail("result")
-def result(view: View, found: sqlite3.Row) -> Page:
+def result(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(found, "tool inputs outcome made", code=view.code("result", found["id"]))
     hidden = {"result": found["id"]}
     delete = ui.action_form("delete_result", "delete-result", **hidden)
     return Page(found["name"], (about, delete))
 
 
-def account(view: View) -> Page:
+def account(view: PageContext) -> Page:
     mine = view.state.row("account", "me")
     return ui.settings_page(view, "account", "survey", ui.facts(member=mine["name"]))
 

@@ -6,7 +6,7 @@ from trajudge.environments.apps.tasks import added, changed, question, removed, 
 from trajudge.environments.apps.toolbox import plans
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow, press, scan
-from trajudge.environments.model.spec import Answer, Choice, Expect, Number
+from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Expect, Number
 
 # The right answers are reckoned here once more, in SQL, and not by the tools' own code.
 _CONVERTED = "SELECT (2 * :amount * :pair_large * 100 + :pair_small) / (2 * :pair_small) / 100.0"
@@ -59,7 +59,7 @@ SCENARIOS = (
         "over {years} years?",
         slots={
             "principal": _HUNDREDS,
-            "rate": Choice(("3.1", "4.25", "5.5", "6.75", "7.9")),
+            "rate": ChoiceSlot(("3.1", "4.25", "5.5", "6.75", "7.9")),
             "years": Number(3, 15),
         },
         plan=lambda b: plans.borrow(b["principal"], b["rate"], b["years"]),
@@ -87,7 +87,7 @@ SCENARIOS = (
         _WORKING_DAYS_LATER,
         goals="Which date is {days} working days (Monday to Friday) after {start}?",
         slots={
-            "start": Choice(("2026-03-12", "2026-04-07", "2026-05-20", "2026-06-26")),
+            "start": ChoiceSlot(("2026-03-12", "2026-04-07", "2026-05-20", "2026-06-26")),
             "days": Number(8, 60),
         },
         plan=plans.count,
@@ -179,7 +179,7 @@ SCENARIOS = (
         slots={
             "pair": plans.PAIR,
             "amount": Number(12, 480),
-            "name": Choice(("Curtain rail", "Recipe card", "Parcel to Oslo")),
+            "name": ChoiceSlot(("Curtain rail", "Recipe card", "Parcel to Oslo")),
         },
         plan=plans.save,
         expect=(
@@ -190,7 +190,7 @@ SCENARIOS = (
                 inputs="amount={amount}; source={pair[source]}; target={pair[target]}",
             ),
         ),
-        answers=(Answer("code", "result"), Answer("number", _CONVERTED)),
+        answers=(AnswerSpec("code", "result"), AnswerSpec("number", _CONVERTED)),
         said="Saved with the code {code}; it is {answer}.",
         distractor=plans.survey,
     ),
@@ -199,7 +199,7 @@ SCENARIOS = (
         goals='Rename my saved job "{job[name]}" to "{name}".',
         slots={
             "job": plans.JOB,
-            "name": Choice(("Version two", "For the neighbours", "Final numbers")),
+            "name": ChoiceSlot(("Version two", "For the neighbours", "Final numbers")),
         },
         plan=plans.rename,
         expect=(changed("job", "{job[id]}", name="{name}"),),
@@ -213,7 +213,7 @@ SCENARIOS = (
             "on which it was "
             "made."
         ),
-        slots={"tool": Choice(("loan", "converter", "dates")), "job": plans.OLDEST},
+        slots={"tool": ChoiceSlot(("loan", "converter", "dates")), "job": plans.OLDEST},
         plan=plans.delete,
         expect=(removed("job", id="{job[id]}"),),
         said="The job is deleted.",
@@ -227,8 +227,8 @@ SCENARIOS = (
         plan=lambda b: [*plans.open_job(b["job"]["name"]), press(Word("run"), "run it")],
         expect=(added("result", tool="loan", inputs="{job[inputs]}"),),
         answers=(
-            Answer("code", "result"),
-            Answer("money", "SELECT value FROM result WHERE id = :new_result", when="after"),
+            AnswerSpec("code", "result"),
+            AnswerSpec("money", "SELECT value FROM result WHERE id = :new_result", when="after"),
         ),
         said="The code is {code} and the payment {answer}.",
         distractor=plans.survey,
@@ -242,8 +242,8 @@ SCENARIOS = (
         plan=plans.order,
         expect=(added("purchase", paint="{paint[id]}", tins="{need[tins]}"),),
         answers=(
-            Answer("code", "purchase"),
-            Answer("money", "SELECT :need_tins * price FROM paint WHERE id = :paint"),
+            AnswerSpec("code", "purchase"),
+            AnswerSpec("money", "SELECT :need_tins * price FROM paint WHERE id = :paint"),
         ),
         said="Ordered: code {code}, for {answer}.",
         distractor=plans.survey,
@@ -263,7 +263,7 @@ SCENARIOS = (
         expect=(
             added("enquiry", lender="{lender[id]}", principal="{lender[cents]}", years="{years}"),
         ),
-        answers=(Answer("code", "enquiry"),),
+        answers=(AnswerSpec("code", "enquiry"),),
         said="The enquiry is sent; its code is {code}.",
         distractor=plans.survey,
     ),
@@ -273,7 +273,7 @@ SCENARIOS = (
         "be converted and rounded to whole centimetres), {height} cm high, and has {openings} "
         "m² of doors and windows.",
         slots={
-            "name": Choice(("Bicycle shed", "Sauna", "Tea house")),
+            "name": ChoiceSlot(("Bicycle shed", "Sauna", "Tea house")),
             "long": Number(9, 28),
             "wide": Number(7, 19),
             "height": Number(225, 290),

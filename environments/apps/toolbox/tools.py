@@ -20,9 +20,12 @@ _WHOLE = re.compile(r"[0-9]{1,6}")
 _DAY = re.compile(r"(?:19|20|21)[0-9]{2}-[0-9]{2}-[0-9]{2}")
 
 
-class Outcome(NamedTuple):
-    """``rows`` are Words' keys and what is shown, the chief one first; ``value`` is that one as a
-    number: cents, hundredths of a unit, tins, or days."""
+class ToolResult(NamedTuple):
+    """Result of a tool.
+
+    ``rows`` are Words' keys and what is shown, the chief one first; ``value`` is that one as a
+    number: cents, hundredths of a unit, tins, or days.
+    """
 
     inputs: Mapping[str, str]
     rows: tuple[tuple[str, str], ...]
@@ -63,7 +66,7 @@ def _plain(number: int) -> str:
     return f"{number // 100}.{number % 100:02}".rstrip("0").rstrip(".")
 
 
-def convert(state: AppState, given: Mapping[str, str]) -> Outcome | None:
+def convert(state: AppState, given: Mapping[str, str]) -> ToolResult | None:
     """Return an amount in another unit of the same kind, to two decimals."""
     by_name = "SELECT * FROM unit WHERE name = :name"
     amount = hundredths(given.get("amount", ""))
@@ -76,7 +79,7 @@ def convert(state: AppState, given: Mapping[str, str]) -> Outcome | None:
     value = (2 * amount * source["size"] + target["size"]) // (2 * target["size"])
     inputs = {"amount": _plain(amount), "source": source["name"], "target": target["name"]}
     shown = f"{value // 100:,}.{value % 100:02} {target['name']}"
-    return Outcome(inputs, (("converted", shown),), value)
+    return ToolResult(inputs, (("converted", shown),), value)
 
 
 def payment(principal: int, rate: int, months: int) -> int:
@@ -88,7 +91,7 @@ def payment(principal: int, rate: int, months: int) -> int:
     return int(principal * monthly / (1 - (1 + monthly) ** -months) + 0.5)
 
 
-def loan(_: AppState, given: Mapping[str, str]) -> Outcome | None:
+def loan(_: AppState, given: Mapping[str, str]) -> ToolResult | None:
     """Return what a loan with level payments costs."""
     principal, rate = hundredths(given.get("amount", "")), hundredths(given.get("rate", ""))
     years = whole(given.get("years", ""), 1, 40)
@@ -102,7 +105,7 @@ def loan(_: AppState, given: Mapping[str, str]) -> Outcome | None:
         ("payments", money(total)),
         ("interest", money(total - principal)),
     )
-    return Outcome(inputs, rows, monthly)
+    return ToolResult(inputs, rows, monthly)
 
 
 def later(start: date, days: int, working: bool) -> date:
@@ -118,7 +121,7 @@ def later(start: date, days: int, working: bool) -> date:
     return end + timedelta(days=rest + 2 * over) if days else start
 
 
-def count_days(_: AppState, given: Mapping[str, str]) -> Outcome | None:
+def count_days(_: AppState, given: Mapping[str, str]) -> ToolResult | None:
     """Return the date so many calendar or working days after another."""
     start, days = _day(given.get("start", "")), whole(given.get("days", ""), 0, 20_000)
     counting = given.get("counting", "")
@@ -127,10 +130,10 @@ def count_days(_: AppState, given: Mapping[str, str]) -> Outcome | None:
     end = later(start, days, counting == "working days")
     inputs = {"start": start.isoformat(), "days": str(days), "counting": counting}
     rows = (("falls_on", end.isoformat()), ("apart", f"{(end - start).days} days"))
-    return Outcome(inputs, rows, (end - start).days)
+    return ToolResult(inputs, rows, (end - start).days)
 
 
-def estimate(state: AppState, given: Mapping[str, str]) -> Outcome | None:
+def estimate(state: AppState, given: Mapping[str, str]) -> ToolResult | None:
     """Return the paint for the four walls of a room without its openings, in whole tins."""
     sides = [whole(given.get(name, ""), 1, 5000) for name in ("length", "width", "height")]
     openings, coats = whole(given.get("openings", ""), 0, 500), whole(given.get("coats", ""), 1, 9)
@@ -155,10 +158,10 @@ def estimate(state: AppState, given: Mapping[str, str]) -> Outcome | None:
         ("walls", f"{area // 100 // 100}.{area // 100 % 100:02} m²"),
         ("dry_after", f"{hours} h {minutes} min"),
     )
-    return Outcome(inputs, rows, tins)
+    return ToolResult(inputs, rows, tins)
 
 
-TOOLS: Mapping[str, Callable[[AppState, Mapping[str, str]], Outcome | None]] = {
+TOOLS: Mapping[str, Callable[[AppState, Mapping[str, str]], ToolResult | None]] = {
     "converter": convert,
     "loan": loan,
     "dates": count_days,

@@ -24,7 +24,7 @@ from trajudge.environments.model.config import PROFILES, STATES, Config
 from trajudge.environments.model.page import Chart, Form, Link, Notice, Page
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import MENU, Site
-from trajudge.environments.model.spec import Answer, App, Bound, Choice, Scenario
+from trajudge.environments.model.spec import AnswerSpec, App, Bound, ChoiceSlot, Scenario
 from trajudge.environments.model.state import AppState, Change, Dump, difference
 from trajudge.environments.verify.frame import report_changes
 
@@ -168,7 +168,7 @@ def _met(scenario: Scenario, bound: Bound, run: Run) -> None:
 
 
 def _evident(
-    scenario: Scenario, bound: Bound, told: Sequence[tuple[Answer, list[Any]]], walk: Walk
+    scenario: Scenario, bound: Bound, told: Sequence[tuple[AnswerSpec, list[Any]]], walk: Walk
 ) -> None:
     """What is told by name or date stood on a page of the walk, or along the axis of a chart; and
     what the goal chooses by stood there too, or was entered."""
@@ -178,7 +178,9 @@ def _evident(
     assert len(drawn) >= scenario.charts, f"{len(drawn)} charts on the way"
     if told:
         moved = {str(move.text) for move in scenario.plan(bound)}
-        chosen = {str(bound[n]) for n, slot in scenario.slots.items() if isinstance(slot, Choice)}
+        chosen = {
+            str(bound[n]) for n, slot in scenario.slots.items() if isinstance(slot, ChoiceSlot)
+        }
         unseen = {text for text in chosen - seen - moved if not any(text in s for s in seen)}
         assert not unseen, f"nothing on the way shows {unseen}"
     for answer, values in told:
@@ -207,7 +209,7 @@ def _claimed(scenario: Scenario, bound: Bound, state: AppState) -> list[list[Any
     return [values(answer, bound, state) for answer in direct]
 
 
-def _told(scenario: Scenario, bound: Bound, state: AppState) -> list[tuple[Answer, list[Any]]]:
+def _told(scenario: Scenario, bound: Bound, state: AppState) -> list[tuple[AnswerSpec, list[Any]]]:
     """The direct answers that the state before gives. Raises Rejected for none or several."""
     told = []
     for answer in scenario.answers:
@@ -225,12 +227,14 @@ def _told(scenario: Scenario, bound: Bound, state: AppState) -> list[tuple[Answe
     return told
 
 
-def values(answer: Answer, bound: Bound, state: AppState) -> list[Any]:
+def values(answer: AnswerSpec, bound: Bound, state: AppState) -> list[Any]:
     """What the answer's query gives."""
     return sorted(row[0] for row in state.rows(answer.sql, **parameters(bound)))
 
 
-def _unsaid(goal: str, answer: Answer, found: Sequence[Any], state: AppState, bound: Bound) -> None:
+def _unsaid(
+    goal: str, answer: AnswerSpec, found: Sequence[Any], state: AppState, bound: Bound
+) -> None:
     """The goal may offer candidates to choose from but not the answer. Raises Rejected."""
     texts = [money(value) if answer.kind == "money" else str(value) for value in found]
     rivals = state.rows(answer.among, **parameters(bound)) if answer.among else []

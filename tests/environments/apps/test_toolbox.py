@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from trajudge.environments.apps import load_app
 from trajudge.environments.apps.toolbox.tools import (
     TOOLS,
-    Outcome,
+    ToolResult,
     hundredths,
     later,
     payment,
@@ -53,7 +53,7 @@ def site(state: AppState) -> Site:
     return Site(APP, state, ui(APP, 0, 0), lambda table, key: f"code of {table} {key}")
 
 
-def reckoned(state: AppState, tool: str, **given: str) -> Outcome:
+def reckoned(state: AppState, tool: str, **given: str) -> ToolResult:
     outcome = TOOLS[tool](state, given)
     assert outcome is not None
     return outcome

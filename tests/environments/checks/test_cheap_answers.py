@@ -13,7 +13,7 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.model.operation_codes import operation_code
 from trajudge.environments.model.spec import Bound, Scenario
 from trajudge.environments.model.state import AppState
-from trajudge.environments.verify import Evidence, verify
+from trajudge.environments.verify import RunEvidence, verify
 from trajudge.environments.verify.truth import column
 
 CONSTANTS = (
@@ -51,7 +51,7 @@ def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:
             before = state.dump()
             for message in (*CONSTANTS, *guesses(scenario, bound, state, case.goal)):
                 found = verify(
-                    Evidence(
+                    RunEvidence(
                         scenario=scenario,
                         bound=bound,
                         before=before,

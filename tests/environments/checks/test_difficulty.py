@@ -21,8 +21,8 @@ from trajudge.environments.checks.integrity import check
 from trajudge.environments.checks.walk import Visit, Walk
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
-from trajudge.environments.model.page import ItemList, Link, Page, Row, Text
-from trajudge.environments.model.spec import Answer, Expect, Scenario
+from trajudge.environments.model.page import ItemList, Link, ListRow, Page, Paragraph
+from trajudge.environments.model.spec import AnswerSpec, Expect, Scenario
 
 VECTORS = list(product((1, 2, 3), repeat=7))
 EASY = Measures(1, 1, 1, 0, 10, 0, ())
@@ -72,22 +72,22 @@ def test_each_dimension_follows_from_its_measure_alone(
 
 
 def test_a_walk_is_measured_by_what_was_chosen_from_and_read() -> None:
-    rows = tuple(Row(Link(f"Mug {n}", "mug"), (f"{n} euros",)) for n in range(7))
+    rows = tuple(ListRow(Link(f"Mug {n}", "mug"), (f"{n} euros",)) for n in range(7))
     shelf = Page("Shelf", (ItemList(("Mug", "Price"), rows),))
     walk = Walk(None)  # type: ignore[arg-type]
     walk.visits = [
-        Visit("home", {}, Page("Home", (Text("Two words"),)), 3, 2),
+        Visit("home", {}, Page("Home", (Paragraph("Two words"),)), 3, 2),
         Visit("shelf", {}, shelf),
     ]
     walk.risks = [True]
-    looks = _scenario(Answer("money", "SELECT price FROM mug WHERE id = :mug"))
+    looks = _scenario(AnswerSpec("money", "SELECT price FROM mug WHERE id = :mug"))
     found = measure(looks, walk)
     assert found == Measures(1, 7, 2, 0, 3 + 2 + 1 + 7 * 4, 0, (True,))
-    acts = _scenario(Answer("code", "mug"))
+    acts = _scenario(AnswerSpec("code", "mug"))
     assert measure(acts, walk).options == 3, "the last list is not what an action was about"
 
 
-def _scenario(*answers: Answer, expect: tuple[Expect, ...] = ()) -> Scenario:
+def _scenario(*answers: AnswerSpec, expect: tuple[Expect, ...] = ()) -> Scenario:
     return Scenario("s", ("?",), {}, lambda _: [], ("{answer}",), answers, expect)
 
 
@@ -103,14 +103,14 @@ def _scenario(*answers: Answer, expect: tuple[Expect, ...] = ()) -> Scenario:
     ],
 )
 def test_reasoning_counts_what_has_to_be_put_together(sql: str, count: int) -> None:
-    assert operations(_scenario(Answer("number", sql))) == count
+    assert operations(_scenario(AnswerSpec("number", sql))) == count
 
 
 def test_conditions_on_the_wanted_state_and_further_answers_count_too() -> None:
     two = Expect("added", "line", {"product": "{p}", "quantity": 2})
     assert operations(_scenario(expect=(two,))) == 1
-    assert operations(_scenario(Answer("code", "line"), expect=(two, two))) == 3
-    lookup = Answer("money", "SELECT price FROM mug WHERE id = :mug")
+    assert operations(_scenario(AnswerSpec("code", "line"), expect=(two, two))) == 3
+    lookup = AnswerSpec("money", "SELECT price FROM mug WHERE id = :mug")
     assert operations(_scenario(lookup, lookup)) == 1
 
 

@@ -18,28 +18,28 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Link,
+    ListRow,
     Notice,
     Page,
-    Row,
-    Text,
+    Paragraph,
     Word,
 )
 from trajudge.environments.model.plan import follow, press
 from trajudge.environments.model.schema import table
 from trajudge.environments.model.spec import (
-    Answer,
+    AnswerSpec,
     App,
-    Choice,
+    ChoiceSlot,
     Derive,
     Expect,
     FormSubmission,
     Number,
     Operation,
+    PageContext,
     Pick,
     Rejected,
     Scenario,
     Success,
-    View,
 )
 from trajudge.environments.model.state import Rows, digest, token
 
@@ -53,18 +53,18 @@ def _profile(_: np.random.Generator, index: int) -> Rows:
     return {"mug": rows[: 0 if index == 11 else 1 if index == 10 else 6], "log": []}
 
 
-def _home(view: View) -> Page:
+def _home(view: PageContext) -> Page:
     rows = view.state.rows("SELECT * FROM mug ORDER BY name")
-    links = tuple(Row(Link(row["name"], "mug", {"id": row["id"]})) for row in rows)
+    links = tuple(ListRow(Link(row["name"], "mug", {"id": row["id"]})) for row in rows)
     return Page("Home", (ItemList(("Mug",), links),))
 
 
-def _mug(view: View) -> Page:
+def _mug(view: PageContext) -> Page:
     mug = view.state.row("mug", view.args["id"])
     price = f"${mug['price'] / 100:.2f}"
     take = Form(Word("take"), operation="take", hidden={"mug": mug["id"]})
     logged = view.state.rows("SELECT * FROM log")
-    codes = tuple(Text(view.code("log", row["id"])) for row in logged)
+    codes = tuple(Paragraph(view.code("log", row["id"])) for row in logged)
     return Page(
         mug["name"], (DefinitionList((("Price", price), ("Colour", mug["colour"]))), take, *codes)
     )
@@ -86,7 +86,7 @@ PRICE = Scenario(
     {"mug": ANY},
     lambda b: [follow(b["mug"]["name"], "open it")],
     ("{answer}",),
-    (Answer("money", "SELECT price FROM mug WHERE id = :mug"),),
+    (AnswerSpec("money", "SELECT price FROM mug WHERE id = :mug"),),
 )
 TAKE = Scenario(
     "take",
@@ -94,7 +94,7 @@ TAKE = Scenario(
     {"mug": ANY},
     lambda b: [follow(b["mug"]["name"], "open it"), press(Word("take"), "take it")],
     ("{code}",),
-    (Answer("code", "log"),),
+    (AnswerSpec("code", "log"),),
     (Expect("added", "log", {"mug": "{mug}"}),),
 )
 
@@ -135,13 +135,15 @@ COLOUR = replace(
     PRICE,
     goals=("What colour is the {mug[name]} mug?",),
     answers=(
-        Answer("text", "SELECT colour FROM mug WHERE id = :mug", among="SELECT colour FROM mug"),
+        AnswerSpec(
+            "text", "SELECT colour FROM mug WHERE id = :mug", among="SELECT colour FROM mug"
+        ),
     ),
 )
 
 
 def _asks(sql: str, kind: str = "money", **changes: object) -> Scenario:
-    return replace(PRICE, answers=(Answer(kind, sql),), **changes)  # type: ignore[arg-type]
+    return replace(PRICE, answers=(AnswerSpec(kind, sql),), **changes)  # type: ignore[arg-type]
 
 
 FAULTS: tuple[tuple[str, str, Scenario], ...] = (
@@ -177,7 +179,7 @@ def test_every_fault_has_its_reason(reason: str, detail: str, scenario: Scenario
 def test_nothing_may_be_the_answer() -> None:
     some = replace(
         _asks("SELECT CASE :size WHEN 'small' THEN 0 ELSE 7 END", "number"),
-        slots={"size": Choice(("small", "large"))},
+        slots={"size": ChoiceSlot(("small", "large"))},
         goals=("How many {size} mugs were broken?",),
         plan=lambda _: [follow("Oak", "open it")],
     )
@@ -216,10 +218,10 @@ def test_a_refused_plan_is_not_feasible_and_leaves_nothing_behind() -> None:
 
 
 def test_a_start_page_that_says_the_answer_alone_leaks_it() -> None:
-    def open_home(view: View) -> Page:
+    def open_home(view: PageContext) -> Page:
         page = _home(view)
         (mug,) = view.state.rows("SELECT price FROM mug ORDER BY id LIMIT 1")
-        return page._replace(blocks=(Text(f"From ${mug[0] / 100:.2f}"), *page.blocks))
+        return page._replace(blocks=(Paragraph(f"From ${mug[0] / 100:.2f}"), *page.blocks))
 
     configs = [Config(app="shelf", scenario="price", instance=n) for n in range(20)]
     found = [checked(PRICE, config, pages={"home": open_home, "mug": _mug}) for config in configs]
@@ -229,10 +231,12 @@ def test_a_start_page_that_says_the_answer_alone_leaks_it() -> None:
 
 
 def test_an_address_that_says_the_answer_leaks_it() -> None:
-    def home(view: View) -> Page:
+    def home(view: PageContext) -> Page:
         rows = view.state.rows("SELECT * FROM mug ORDER BY name")
         links = tuple(
-            Row(Link(row["name"], "mug", {"id": row["id"], "price": f"${row['price'] / 100:.2f}"}))
+            ListRow(
+                Link(row["name"], "mug", {"id": row["id"], "price": f"${row['price'] / 100:.2f}"})
+            )
             for row in rows
         )
         return Page("Home", (ItemList(("Mug",), links),))
@@ -250,7 +254,7 @@ def test_keys_that_sort_by_a_value_leak_it() -> None:
 
 
 def test_a_page_that_says_it_went_wrong_stops_the_plan() -> None:
-    def sorry(view: View) -> Page:
+    def sorry(view: PageContext) -> Page:
         page = _mug(view)
         return page._replace(blocks=(Notice("Out of order.", error=True), *page.blocks))
 

@@ -15,27 +15,34 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Link,
+    ListRow,
     Option,
     Page,
-    Row,
-    Text,
+    Paragraph,
     Word,
 )
 from trajudge.environments.model.plan import choose, enter, follow, press, scan, tick
 from trajudge.environments.model.schema import table
 from trajudge.environments.model.site import Site
-from trajudge.environments.model.spec import App, FormSubmission, Operation, Rejected, Success, View
+from trajudge.environments.model.spec import (
+    App,
+    FormSubmission,
+    Operation,
+    PageContext,
+    Rejected,
+    Success,
+)
 from trajudge.environments.model.state import AppState
 
 NAMES = [f"Mug {n}" for n in range(10)]
 
 
-def _home(view: View) -> Page:
-    rows = [Row(Link(name, "mug", {"id": name})) for name in NAMES]
+def _home(view: PageContext) -> Page:
+    rows = [ListRow(Link(name, "mug", {"id": name})) for name in NAMES]
     return Page("Mugs", listing(view, "home", ("Mug",), rows))
 
 
-def _mug(view: View) -> Page:
+def _mug(view: PageContext) -> Page:
     fields = (
         Field("size", "Size", "choice", "", (Option("s", "Small"), Option("l", "Large"))),
         Field("note", "Note"),
@@ -43,7 +50,9 @@ def _mug(view: View) -> Page:
     )
     order = Form("Order", fields, operation="order", hidden={"mug": view.args["id"]})
     look = Form("Look", (Field("id", "Name"),), page="mug")
-    rows = tuple(Row(name, (), (Form(Word("remove", name), operation="order"),)) for name in "abc")
+    rows = tuple(
+        ListRow(name, (), (Form(Word("remove", name), operation="order"),)) for name in "abc"
+    )
     return Page(view.args["id"], (order, look, ItemList(("Part",), rows)))
 
 
@@ -172,7 +181,7 @@ def test_a_move_without_its_control_is_lost_and_says_where(walk: Walk, move: obj
 
 
 def test_a_list_that_never_ends_is_given_up() -> None:
-    endless = Page("On", (Link(Word("next_page"), "home"), DefinitionList(()), Text("and on")))
+    endless = Page("On", (Link(Word("next_page"), "home"), DefinitionList(()), Paragraph("and on")))
     app = _app()
     site = Site(app, AppState(app.tables), Ui("home", 4, 0, folded=False))
     site.get = lambda *_: endless  # type: ignore[method-assign]

@@ -12,12 +12,12 @@ from trajudge.environments.model.page import (
     Input,
     ItemList,
     Link,
+    ListRow,
     Notice,
     Option,
     Page,
-    Row,
+    Paragraph,
     Section,
-    Text,
     Word,
 )
 
@@ -74,7 +74,7 @@ def forms(draw: st.DrawFn) -> Form:
 def items(draw: st.DrawFn) -> ItemList:
     width = draw(st.integers(0, 3))
     cells = st.lists(TEXT, min_size=width, max_size=width).map(tuple)
-    row = st.builds(Row, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
+    row = st.builds(ListRow, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
     columns = tuple(draw(LABEL) for _ in range(width + 1))
     return ItemList(columns, tuple(draw(st.lists(row, max_size=3))))
 
@@ -84,7 +84,7 @@ CHART = st.builds(
 )
 FACTS = st.builds(DefinitionList, st.lists(st.tuples(LABEL, TEXT), max_size=3).map(tuple))
 LEAF = (
-    st.builds(Text, LABEL)
+    st.builds(Paragraph, LABEL)
     | st.builds(Notice, LABEL, st.booleans())
     | FACTS
     | items()

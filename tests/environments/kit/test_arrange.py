@@ -19,8 +19,8 @@ from trajudge.environments.model.page import (
     ItemList,
     Link,
     Page,
+    Paragraph,
     Section,
-    Text,
 )
 
 THEMES = st.builds(theme, st.integers(0, 11), st.integers(0, 3))
@@ -40,7 +40,7 @@ def test_facts_forms_and_charts_that_stand_together_take_the_theme_s_order() -> 
 def test_what_stands_between_others_stays_there() -> None:
     chosen = look(order=("form", "chart", "facts"))
     items = ItemList((), ())
-    given = (Text("a"), FACTS, items, FORM, Link("next", "a"), CHART)
+    given = (Paragraph("a"), FACTS, items, FORM, Link("next", "a"), CHART)
     assert arranged(given, chosen) == list(given)
 
 

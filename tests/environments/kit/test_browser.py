@@ -18,13 +18,13 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Link,
+    ListRow,
     Notice,
     Option,
     Overlay,
     Page,
-    Row,
+    Paragraph,
     Section,
-    Text,
     Word,
 )
 
@@ -55,7 +55,7 @@ EDIT = Form(
 )
 THINGS = ("Oak Mug", "Wool Throw", "Unbroken" * 9)
 ROWS = tuple(
-    Row(
+    ListRow(
         Link(name, "thing", {"id": name}),
         ("$3.00", "a rather long remark " * 3, XSS),
         tuple(Form(Word(key, name), operation="act") for key in ("alpha", "beta")),
@@ -67,7 +67,7 @@ PAGE = Page(
     "A page with everything",
     (
         Notice("Saved."),
-        Text(XSS),
+        Paragraph(XSS),
         SEARCH,
         DefinitionList((("Status", "open"), ("Where", "5 Station Street, " * 5))),
         ITEMS,

@@ -25,13 +25,13 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Link,
+    ListRow,
     Notice,
     Option,
     Overlay,
     Page,
-    Row,
+    Paragraph,
     Section,
-    Text,
     Word,
 )
 
@@ -186,7 +186,7 @@ def test_everything_that_a_page_says_can_be_read(page: Page, look: Theme) -> Non
 def _texts(given: Iterable[Block]) -> Iterable[str]:
     for block in blocks(tuple(given)):
         match block:
-            case Text(text) | Notice(text):
+            case Paragraph(text) | Notice(text):
                 yield named(text)
             case DefinitionList(rows):
                 for label, value in rows:
@@ -212,7 +212,7 @@ def everywhere(*blocks: Block) -> list[Document]:
 
 def test_a_word_with_an_object_shows_its_wording_and_is_named_in_full() -> None:
     form = Form(Word("alpha", "Oak & Mug"), operation="remove")
-    for document in everywhere(ItemList(("Thing",), (Row("Oak & Mug", (), (form,)),))):
+    for document in everywhere(ItemList(("Thing",), (ListRow("Oak & Mug", (), (form,)),))):
         assert document.forms[0].submit == f"{WORDS['alpha']} Oak & Mug"
         assert WORDS["alpha"] in document.texts
 
@@ -239,7 +239,7 @@ def test_a_long_choice_is_a_list_in_every_theme() -> None:
 
 
 def test_lists_have_named_columns_in_every_layout() -> None:
-    rows = (Row("Mug", ("$3",), (Form("Go", page="list"),)), Row("Jug", ("$4",)))
+    rows = (ListRow("Mug", ("$3",), (Form("Go", page="list"),)), ListRow("Jug", ("$4",)))
     for document in everywhere(ItemList(("Thing", "Price"), rows)):
         assert "Price" in document.texts
         if document.tags["table"]:
@@ -254,7 +254,7 @@ def test_an_empty_list_says_so() -> None:
 
 
 def test_a_row_with_too_few_cells_is_refused() -> None:
-    page = Page("Page", (ItemList(("Thing", "Price"), (Row("Mug"),)),))
+    page = Page("Page", (ItemList(("Thing", "Price"), (ListRow("Mug"),)),))
     with pytest.raises(ValueError, match="zip"):
         render(page, shell(theme(0, 0)))
 
@@ -311,7 +311,7 @@ def test_structures_differ_between_all_themes() -> None:
         (
             DefinitionList((("Name", "Value"),)),
             Form("Go", (field, Field("text", "Say")), page="list"),
-            ItemList(("Thing", "Price"), (Row(Link("Mug", "mug"), ("$3",)),)),
+            ItemList(("Thing", "Price"), (ListRow(Link("Mug", "mug"), ("$3",)),)),
         ),
     )
     structures = set()

@@ -14,15 +14,15 @@ from trajudge.environments.model.page import (
     Form,
     ItemList,
     Link,
+    ListRow,
     Notice,
     Option,
     Page,
-    Row,
+    Paragraph,
     Section,
-    Text,
     Word,
 )
-from trajudge.environments.model.spec import View
+from trajudge.environments.model.spec import PageContext
 from trajudge.environments.model.state import AppState
 
 OPEN, LOOSE = Link("Oak", "mug"), Link(Word("home"), "home")
@@ -31,12 +31,14 @@ ASK = Form(Word("search"), (Field("q", Word("words"), value="oak", options=(Opti
 PAGE = Page(
     "Mugs",
     (
-        Text("Hello"),
+        Paragraph("Hello"),
         LOOSE,
         Section(
             Word("more", "Mugs"),
             (
-                ItemList(("Mug", "Price"), (Row(OPEN, ("$5",), (DROP,)), Row("Slate", ("$6",)))),
+                ItemList(
+                    ("Mug", "Price"), (ListRow(OPEN, ("$5",), (DROP,)), ListRow("Slate", ("$6",)))
+                ),
                 Section("Deeper", (ASK, Chart("Sales", "bars", ("Jan",), (1.0,)))),
             ),
         ),
@@ -68,14 +70,14 @@ def test_texts_are_the_data_without_the_theme_s_words_and_without_a_chart_s_valu
     ]  # fmt: skip
 
 
-def view(part: str | None, size: int = 4) -> View:
+def view(part: str | None, size: int = 4) -> PageContext:
     args = {} if part is None else {PART: part}
-    return View(
+    return PageContext(
         AppState(()), {"kind": "mug", **args}, Ui("home", size, 0, folded=False), lambda *_: ""
     )
 
 
-ROWS = [Row(f"Mug {n}") for n in range(10)]
+ROWS = [ListRow(f"Mug {n}") for n in range(10)]
 
 
 def test_a_long_list_comes_a_page_at_a_time_with_links_to_its_neighbours() -> None:

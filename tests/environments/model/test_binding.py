@@ -23,7 +23,7 @@ from trajudge.environments.model.binding import (
 )
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.schema import table
-from trajudge.environments.model.spec import Choice, Derive, Expect, Number, Pick, Scenario
+from trajudge.environments.model.spec import ChoiceSlot, Derive, Expect, Number, Pick, Scenario
 from trajudge.environments.model.state import AppState
 
 BOUND = {"mug": {"id": "m1", "name": "Oak", "price": 123456}, "count": 2, "way": "express"}
@@ -38,7 +38,7 @@ def state() -> Iterator[AppState]:
     made.close()
 
 
-def scenario(**slots: Pick | Number | Choice | Derive) -> Scenario:
+def scenario(**slots: Pick | Number | ChoiceSlot | Derive) -> Scenario:
     return Scenario("s", ("?",), slots, lambda _: [], ("Done.",))
 
 
@@ -48,7 +48,7 @@ CHEAPEST = Derive("SELECT * FROM mug WHERE maker = :mug_maker ORDER BY price LIM
 
 
 def test_a_place_is_a_share_of_the_candidates(state: AppState) -> None:
-    one = scenario(mug=ANY, count=Number(1, 4), way=Choice(("slow", "fast")))
+    one = scenario(mug=ANY, count=Number(1, 4), way=ChoiceSlot(("slow", "fast")))
     bound = bind(one, {"mug": 0.0, "count": 0.99, "way": 0.5}, state)
     assert (bound["mug"]["name"], bound["count"], bound["way"]) == ("Oak", 4, "fast")
 
@@ -65,7 +65,7 @@ def test_later_slots_may_name_earlier_ones(state: AppState) -> None:
     [
         (Pick("SELECT * FROM mug WHERE price > 900"), "it: no candidate"),
         (Pick("SELECT * FROM mug WHERE price > 600"), "it: a single candidate"),
-        (Choice(("one",)), "it: a single candidate"),
+        (ChoiceSlot(("one",)), "it: a single candidate"),
         (Derive("SELECT * FROM mug WHERE price > 900"), "it: nothing follows"),
         (Derive("SELECT * FROM mug WHERE price = 500"), "it: a tie"),
     ],

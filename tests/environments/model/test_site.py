@@ -10,7 +10,7 @@ from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.kit.reading import forms, links
 from trajudge.environments.model.axes import open_state, ui
 from trajudge.environments.model.config import Config
-from trajudge.environments.model.page import Form, Link, Notice, Page, Text, Word
+from trajudge.environments.model.page import Form, Link, Notice, Page, Paragraph, Word
 from trajudge.environments.model.schema import table
 from trajudge.environments.model.site import CONFIRMED, MENU, Redirect, Site, missing, refused
 from trajudge.environments.model.spec import App, FormSubmission, Operation, Rejected, Success
@@ -42,7 +42,7 @@ APP = App(
     title="Diary",
     tables=(table("log", id="token", note="text"),),
     profile=lambda *_: {"log": [("a", "first")]},
-    pages={"home": lambda _: Page("Diary", (Text("Dear diary"),))},
+    pages={"home": lambda _: Page("Diary", (Paragraph("Dear diary"),))},
     operations={
         "add": Operation(_add),
         "half": Operation(_half),
@@ -97,7 +97,7 @@ def test_a_question_is_asked_first_and_changes_nothing(site: Site) -> None:
     before = site.state.dump()
     question = site.post("burn", {"note": "x"})
     assert isinstance(question, Page)
-    assert question.blocks[0] == Text("Burn x?")
+    assert question.blocks[0] == Paragraph("Burn x?")
     assert site.state.dump() == before
     (form,) = forms(question)
     assert (form.operation, form.hidden) == ("burn", {"note": "x", CONFIRMED: "yes"})
@@ -124,8 +124,8 @@ def test_a_folded_navigation_is_behind_the_menu(site: Site) -> None:
 
 
 def test_a_refusal_is_shown_above_the_page_again() -> None:
-    page = refused(Page("Diary", (Text("Dear diary"),)), Rejected("No."))
-    assert page.blocks == (Notice("No.", error=True), Text("Dear diary"))
+    page = refused(Page("Diary", (Paragraph("Dear diary"),)), Rejected("No."))
+    assert page.blocks == (Notice("No.", error=True), Paragraph("Dear diary"))
 
 
 HOSTILE = ("", "x", "-1", "'; DROP TABLE x; --", "99999999999999999999", "\x00", "é" * 5000, "²")

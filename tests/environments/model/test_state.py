@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.environments.model.schema import Table, table
+from trajudge.environments.model.schema import TableSchema, table
 from trajudge.environments.model.state import AppState, Change, Dump, difference, digest, token
 
 MUG = table("mug", id="token", name="text", price="money", sold="flag")
@@ -25,7 +25,7 @@ def state() -> Iterator[AppState]:
 def test_a_table_is_its_columns_and_the_first_is_its_key() -> None:
     assert MUG.key == "id"
     assert MUG.names == ("id", "name", "price", "sold")
-    assert Table("t", (("id", "token"), ("n", "int"))).sql == (
+    assert TableSchema("t", (("id", "token"), ("n", "int"))).sql == (
         'CREATE TABLE "t" ("id" TEXT NOT NULL, "n" INTEGER NOT NULL, PRIMARY KEY ("id"))'
     )
 

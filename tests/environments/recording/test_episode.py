@@ -16,7 +16,7 @@ from trajudge.environments.recording.episode import Recorded, play, spoken
 from trajudge.environments.recording.recorder import Recorder
 
 if TYPE_CHECKING:
-    from trajudge.environments.chromium import View
+    from trajudge.environments.chromium import AgentObservation
 
 HOSTILE = (
     "goto('javascript:document.title=1')",
@@ -49,7 +49,7 @@ class Playing:
     def telemetry(self) -> Mapping[str, float]:
         return {"n_calls": 7.0}
 
-    def act(self, view: View) -> tuple[str, str]:
+    def act(self, view: AgentObservation) -> tuple[str, str]:
         for action in self._actions:
             return action, ""
         raise GaveUp

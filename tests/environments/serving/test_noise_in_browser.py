@@ -10,7 +10,7 @@ import pytest
 
 from trajudge.environments.model.config import Config
 from trajudge.environments.serving.noise import EVERY
-from trajudge.environments.serving.run import Run
+from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.serving.server import Server, serve
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def browser(chromium: Path) -> Iterator[Browser]:
         yield playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
 
 
-def look_around(tab: Page, home: str, run: Run) -> None:
+def look_around(tab: Page, home: str, run: ServedRun) -> None:
     """Open a product until its promotion came, and close it."""
     product = run.state.value("SELECT id FROM product")
     for _ in range(8):
@@ -48,7 +48,7 @@ def look_around(tab: Page, home: str, run: Run) -> None:
     tab.get_by_role("button", name=run.words["accept_cookies"], exact=True).click()
 
 
-def write_review(tab: Page, run: Run) -> None:
+def write_review(tab: Page, run: ServedRun) -> None:
     tab.get_by_role("textbox", name=run.words["review"], exact=True).fill(TYPED)
     if run.theme.choice == "radio":
         tab.get_by_role("radio", name="4", exact=True).click()

@@ -13,7 +13,7 @@ from tests.environments.cases import sound
 from trajudge.environments.chromium import open_session
 from trajudge.environments.model.config import Config
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.environments.serving.run import Run
+from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.serving.server import BODY, NONCE, Server, serve
 from trajudge.environments.verify import expected
 
@@ -33,7 +33,7 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def run(server: Server) -> Iterator[Run]:
+def run(server: Server) -> Iterator[ServedRun]:
     opened = server.open(Config(app="shop", scenario="price"))
     yield opened
     server.close(opened)
@@ -54,7 +54,7 @@ def ask(
     return response.status, response.read().decode()
 
 
-def product_page(server: Server, run: Run) -> tuple[str, dict[str, str]]:
+def product_page(server: Server, run: ServedRun) -> tuple[str, dict[str, str]]:
     """A product's address and what its first form (into the cart) sends."""
     path = f"/product?id={run.state.value('SELECT id FROM product WHERE stock > 1')}"
     _, page = ask(server, run.id, path)
@@ -63,11 +63,11 @@ def product_page(server: Server, run: Run) -> tuple[str, dict[str, str]]:
     return path, {**hidden, "quantity": "1"}
 
 
-def tampering(run: Run) -> list[str]:
+def tampering(run: ServedRun) -> list[str]:
     return [event.detail for event in run.events if event.kind == "tamper"]
 
 
-def test_a_form_that_was_shown_is_carried_out_once(server: Server, run: Run) -> None:
+def test_a_form_that_was_shown_is_carried_out_once(server: Server, run: ServedRun) -> None:
     _, form = product_page(server, run)
     assert ask(server, run.id, "/do/add-to-cart", form)[0] == 303
     held = run.state.value("SELECT count(*) FROM cart")
@@ -91,7 +91,7 @@ def test_a_form_that_was_shown_is_carried_out_once(server: Server, run: Run) -> 
     ids=["no nonce", "made up", "hidden value", "new field", "fetch", "no document", "other site"],
 )
 def test_anything_else_is_refused_and_noted(
-    server: Server, run: Run, change: dict[str, str], headers: dict[str, str]
+    server: Server, run: ServedRun, change: dict[str, str], headers: dict[str, str]
 ) -> None:
     _, form = product_page(server, run)
     status, _ = ask(server, run.id, "/do/add-to-cart", {**form, **change}, {**BROWSER, **headers})
@@ -100,12 +100,12 @@ def test_anything_else_is_refused_and_noted(
     assert run.state.dump() == run.before
 
 
-def test_a_nonce_is_good_for_its_own_operation(server: Server, run: Run) -> None:
+def test_a_nonce_is_good_for_its_own_operation(server: Server, run: ServedRun) -> None:
     _, form = product_page(server, run)
     assert ask(server, run.id, "/do/wish", form)[0] == 403
 
 
-def test_a_nonce_is_good_for_its_own_run(server: Server, run: Run) -> None:
+def test_a_nonce_is_good_for_its_own_run(server: Server, run: ServedRun) -> None:
     other = server.open(run.config, "other")
     _, form = product_page(server, other)
     assert ask(server, run.id, "/do/add-to-cart", form)[0] == 403
@@ -117,20 +117,20 @@ def test_a_run_that_is_not_open_is_not_found(server: Server) -> None:
     assert ask(server, "rffffffffffff", "/home")[0] == 404
 
 
-def test_a_large_body_is_refused(server: Server, run: Run) -> None:
+def test_a_large_body_is_refused(server: Server, run: ServedRun) -> None:
     _, form = product_page(server, run)
     assert ask(server, run.id, "/do/add-to-cart", {**form, "quantity": "1" * BODY})[0] == 413
     assert run.state.dump() == run.before
 
 
-def test_pages_are_read_only(server: Server, run: Run) -> None:
+def test_pages_are_read_only(server: Server, run: ServedRun) -> None:
     for page in run.app.pages:
         assert ask(server, run.id, f"/{page}")[0] in (200, 404)
     assert ask(server, run.id, "/do/add-to-cart")[0] == 303
     assert run.state.dump() == run.before
 
 
-def test_a_code_is_shown_on_its_row_alone(server: Server, run: Run) -> None:
+def test_a_code_is_shown_on_its_row_alone(server: Server, run: ServedRun) -> None:
     orders = [row["id"] for row in run.state.rows("SELECT id FROM purchase")]
     codes = {order: run.code("purchase", order) for order in orders}
     assert len(set(codes.values())) == len(orders)
@@ -140,7 +140,9 @@ def test_a_code_is_shown_on_its_row_alone(server: Server, run: Run) -> None:
     assert [order for order in orders if codes[order] in page] == orders[:1]
 
 
-def test_a_code_is_another_in_another_run_and_after_a_change(server: Server, run: Run) -> None:
+def test_a_code_is_another_in_another_run_and_after_a_change(
+    server: Server, run: ServedRun
+) -> None:
     other = server.open(run.config, "other")
     key = run.state.value("SELECT id FROM purchase")
     before = run.code("purchase", key)

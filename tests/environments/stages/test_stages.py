@@ -14,18 +14,18 @@ from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
 from trajudge.environments.serving.noise import noise
-from trajudge.environments.stages import Plan, Specification, Valid, plan, produce
+from trajudge.environments.stages import GenerationPlan, SuiteSpecification, Valid, plan, produce
 from trajudge.environments.stages.refine import refine
 from trajudge.judges.adapters.errors import Refused
 from trajudge.judges.model import ModelClient, Reply
 from trajudge.trajectories.util.errors import UserError
 
 SHOP = load_app("shop")
-WANTED = Specification(apps=("shop",), count=24)
+WANTED = SuiteSpecification(apps=("shop",), count=24)
 FURTHER = "Please look up what the {product[name]} costs."
 
 
-def planned(specification: Specification, ask: ModelClient | None = None) -> Plan:
+def planned(specification: SuiteSpecification, ask: ModelClient | None = None) -> GenerationPlan:
     return asyncio.run(plan(specification, generator("plan", specification.seed), ask))
 
 
@@ -134,7 +134,7 @@ def test_only_cases_of_the_wanted_level_are_produced(level: int) -> None:
 
 def test_a_wording_of_the_model_is_used_and_checked_like_every_other() -> None:
     specification = WANTED.model_copy(update={"scenario": "price"})
-    found = Plan((("shop", "price"),), {("shop", "price"): (FURTHER,)})
+    found = GenerationPlan((("shop", "price"),), {("shop", "price"): (FURTHER,)})
     cases, _ = produce(specification, found)
     worded = [case.goal for case in cases if case.goal.startswith("Please look up what the ")]
     assert 0 < len(worded) < len(cases)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trajudge.environments.model.spec import AnswerKind
 from trajudge.environments.verify.answers import answered
-from trajudge.environments.verify.truth import ExpectedAnswer
+from trajudge.environments.verify.truth import ResolvedAnswer
 
 MUGS = ("Oak Mug", "Dark Oak Mug", "Slate Mug", "Wool Throw", "Café Table")
 MONTHS = ("October", "November", "December")
@@ -25,7 +25,7 @@ def right(
     among: tuple[str, ...] = (),
 ) -> bool | None:
     values = (value,) if isinstance(value, str) else value
-    (fact,) = answered([ExpectedAnswer(kind, values, among)], message, goal)
+    (fact,) = answered([ResolvedAnswer(kind, values, among)], message, goal)
     return fact.right
 
 
@@ -141,9 +141,9 @@ def test_an_answer_that_the_goal_states_still_has_to_be_the_only_one() -> None:
 
 def test_answers_of_one_kind_stand_together_and_kinds_are_told_apart() -> None:
     asked = [
-        ExpectedAnswer("text", ("October",), MONTHS),
-        ExpectedAnswer("number", ("3",)),
-        ExpectedAnswer("number", ("7",)),
+        ResolvedAnswer("text", ("October",), MONTHS),
+        ResolvedAnswer("number", ("3",)),
+        ResolvedAnswer("number", ("7",)),
     ]
     facts = answered(asked, "3 in October and 7 later", "")
     assert [(fact.kind, fact.right) for fact in facts] == [("names", True), ("number", True)]
@@ -151,7 +151,7 @@ def test_answers_of_one_kind_stand_together_and_kinds_are_told_apart() -> None:
 
 
 def test_without_a_right_answer_in_the_state_nothing_is_right() -> None:
-    (fact,) = answered([ExpectedAnswer("money", ())], "$45.00", "")
+    (fact,) = answered([ResolvedAnswer("money", ())], "$45.00", "")
     assert (fact.right, fact.reason) == (False, "the state has no right answer")
 
 

@@ -17,7 +17,13 @@ from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import Bound, Scenario
 from trajudge.environments.model.state import AppState, Dump, difference
-from trajudge.environments.verify import Evidence, ExecutedAction, Finding, expected, verify
+from trajudge.environments.verify import (
+    ExecutedAction,
+    RunEvidence,
+    VerificationResult,
+    expected,
+    verify,
+)
 from trajudge.environments.verify.frame import report_changes
 from trajudge.environments.verify.truth import reply
 from trajudge.environments.verify.verifying import right_answers
@@ -40,13 +46,15 @@ class Run(NamedTuple):
         for move in moves:
             self.walk.do(move)
 
-    def found(self, answer: str | None, actions: Sequence[ExecutedAction] = ()) -> Finding:
+    def found(
+        self, answer: str | None, actions: Sequence[ExecutedAction] = ()
+    ) -> VerificationResult:
         goal = filled(self.scenario.goals[0], self.bound)
         return verify(self.evidence(goal=goal, answer=answer, actions=actions, shortest=9))
 
-    def evidence(self, **more: Any) -> Evidence:
+    def evidence(self, **more: Any) -> RunEvidence:
         state = (self.scenario, self.bound, self.before, self.state)
-        return Evidence(*state, self.code, **more)
+        return RunEvidence(*state, self.code, **more)
 
     def reply(self) -> str:
         reading = report_changes(
@@ -151,8 +159,8 @@ def test_a_finding_is_json_and_back() -> None:
     with run("buy") as buy:
         buy.do(buy.scenario.plan(buy.bound))
         finding = buy.found(buy.reply())
-        assert Finding.model_validate_json(finding.model_dump_json()) == finding
-        assert set(finding.facts) == set(Finding.model_fields) - {"labels"}
+        assert VerificationResult.model_validate_json(finding.model_dump_json()) == finding
+        assert set(finding.facts) == set(VerificationResult.model_fields) - {"labels"}
 
 
 def test_what_a_mistaken_run_would_answer_follows_its_own_idea_of_the_task() -> None:
