@@ -1,4 +1,4 @@
-"""``trajudge score RUN…``: what judges are worth, from folders of runs, without a call."""
+"""``trajudge score RUN…``: score judges from the folders of their runs, without a call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ against each other, tables as in the paper, plots, and the cases that a judge go
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's options."""
+    """Make the command's parser."""
     options = Parser(
         prog="trajudge score",
         description=_DESCRIPTION,

@@ -31,10 +31,7 @@ def module_of(name: str) -> ModuleType | None:
 def describe(name: str, module: ModuleType) -> JudgeEntry:
     """Describe a user's judge. Raises UserError if the module holds none."""
     if not callable(getattr(module, "judge", None)):
-        raise UserError(
-            f"--judge {name}: defines no judge: write  async def judge(trajectory, ask)  that "
-            "returns a Verdict"
-        )
+        raise UserError(f"--judge {name}: must define  async def judge(trajectory, ask) -> Verdict")
     return JudgeEntry(
         module=module.__name__,
         judge="judge",

@@ -1,4 +1,4 @@
-"""Labels from facts, with the bands in which experts would differ left open (None).
+"""Derive labels from facts; ambiguous cases are None.
 
 Names and scale as in AgentRewardBench section 3.2: success, side effect, looping (a cycle of
 actions), optimality from 1 (complete failure) to 4 (completely optimal).

@@ -184,7 +184,7 @@ def _reasons(scores: Scores, shown: set[str]) -> list[str]:
 
 
 def _first(lines: list[str], what: str, column: str) -> list[str]:
-    """The first few of many alike; what they say stands in every row of the results too."""
+    """Keep the first few of many alike; every row of the results holds what they say."""
     if len(lines) <= SHOWN + 1:
         return lines
     rest = len(lines) - SHOWN
@@ -192,7 +192,7 @@ def _first(lines: list[str], what: str, column: str) -> list[str]:
 
 
 def _left_out(found: Score, policy: str) -> list[str]:
-    """What one overall row does not count, or counts by policy."""
+    """Say what one overall row does not count, or counts by policy."""
     name, where = found.judge, LABEL_TITLES[found.label]
     if found.baseline:
         what = f"{found.without_reward} trajectories without official reward left out"

@@ -19,7 +19,7 @@ def percent(rate: float | None) -> str:
 
 def precision_cell(found: Score) -> str:
     """Without an accepted trajectory there is neither precision nor interval."""
-    return cell(found, "precision") if found.counts.accepted else UNDEFINED
+    return rate_cell(found, "precision") if found.counts.accepted else UNDEFINED
 
 
 def design_effect_cell(found: Score) -> str:
@@ -28,8 +28,8 @@ def design_effect_cell(found: Score) -> str:
     return UNDEFINED if effect is None else f"{effect:.1f}"
 
 
-def cell(found: Score, rate: Rate | ScoreRate) -> str:
-    """A rate with its interval, where it has one; in percent."""
+def rate_cell(found: Score, rate: Rate | ScoreRate) -> str:
+    """Write a rate with its interval, where it has one, in percent."""
     return with_limits(getattr(found, rate), found.intervals.get(rate))
 
 
@@ -44,7 +44,7 @@ def agent_name(agent: str) -> str:
 
 
 def coefficient_cell(found: Score, rate: Rate | ScoreRate) -> str:
-    """A coefficient, which is no share, with its interval."""
+    """Write a coefficient, which is no share, with its interval."""
     value, limits = getattr(found, rate), found.intervals.get(rate)
     if value is None:
         return UNDEFINED
@@ -52,7 +52,7 @@ def coefficient_cell(found: Score, rate: Rate | ScoreRate) -> str:
 
 
 def signed_cell(value: float | None, low: float | None, high: float | None) -> str:
-    """A difference in percentage points, with its limits."""
+    """Write a difference in percentage points, with its limits."""
     if value is None:
         return UNDEFINED
     shown = f"{100 * value:+.1f}"

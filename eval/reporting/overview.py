@@ -6,9 +6,9 @@ from __future__ import annotations
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
     benchmark_name,
-    cell,
     percent,
     precision_cell,
+    rate_cell,
 )
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Score, Scores
 
@@ -42,7 +42,7 @@ def overview(scores: Scores) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 
 def _whole(score: Score) -> tuple[str, ...]:
-    return precision_cell(score), percent(score.recall), cell(score, "f1"), str(score.n)
+    return precision_cell(score), percent(score.recall), rate_cell(score, "f1"), str(score.n)
 
 
 def _place(score: Score | None) -> str:

@@ -86,7 +86,7 @@ def _by_representation(scores: Scores, representations: Mapping[str, Representat
 
 
 def _agents(scores: Scores) -> Table:
-    """A row an agent (and judge): expert, judge and rule, each benchmark beside the other."""
+    """Make a row per agent and judge: expert, judge and rule, each by benchmark."""
     found = {(r.judge, r.agent, r.benchmark): r for r in scores.success_rates}
     benchmarks = [b for b in _benchmarks(scores) if b != OVERALL]
     pairs = dict.fromkeys((j, a) for j, a, _ in found if a != ALL_AGENTS)
@@ -136,7 +136,7 @@ def _by_benchmark(scores: Scores) -> Table:
 
 
 def _rule_rows(scores: Scores, benchmarks: list[str]) -> list[tuple[str, ...]]:
-    """The baseline on the trajectories of every judge; equal rows are one."""
+    """Make the baseline's rows on the trajectories of every judge, equal ones once."""
     nothing = (UNDEFINED,) * (len(_LABEL_HEAD) - len(_RATES))
     return [
         (RULE_BASED, *_cells(s), *nothing)

@@ -61,7 +61,7 @@ def score_source(source: Source, config: ScoreConfig) -> Scores:
 
 
 def read_sources(config: ScoreConfig) -> Source:
-    """Runs and published judgments as one, cut to the split. Raises UserError."""
+    """Read runs and published judgments as one, cut to the split. Raises UserError."""
     sources = [read_run(run) for run in config.runs]
     if config.judgments is not None:
         sources.append(
@@ -84,7 +84,7 @@ def read_sources(config: ScoreConfig) -> Source:
 
 
 def _policy(config: ScoreConfig, protocols: set[str]) -> Missing:
-    """What the command line says, else what all the runs were made with."""
+    """Return what the command line says, else what all the runs were made with."""
     if config.missing is not None:
         return config.missing
     if config.protocol is None and len(protocols) > 1:
@@ -147,7 +147,7 @@ def _plots(folder: Path, source: Source, scores: Scores) -> None:
 
 
 def _observed(source: Source, missing: Missing) -> dict[str, Observations]:
-    """What each judge said of success."""
+    """Collect what each judge said of success."""
     held_out = without_training(source.judgments, source.training)
     return {
         judge: observe(
@@ -162,7 +162,7 @@ def _observed(source: Source, missing: Missing) -> dict[str, Observations]:
 
 
 def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[Table]:
-    """The reliability tables, where they are asked for; the maps are written."""
+    """Make the reliability tables, where they are asked for, and write the maps."""
     if config.calibration is None:
         if config.calibration_out is not None:
             raise UserError("--calibration-out needs --calibration isotonic or platt")

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from trajudge.eval.reporting.caveats import is_labelled, shown_benchmarks, warnings_of
 from trajudge.eval.reporting.formatting import (
     benchmark_name,
-    cell,
     percent,
     precision_cell,
+    rate_cell,
     signed_cell,
 )
 from trajudge.eval.scoring.records import (
@@ -113,7 +113,7 @@ def _judges(scores: Scores) -> list[str]:
 
 
 def _finding(scores: Scores, label: Label | None) -> list[str]:
-    """What was judged, and the one figure to take away."""
+    """Say what was judged, and the one figure to take away."""
     judges, whole = _judges(scores), [c for c in scores.coverage if c.benchmark == OVERALL]
     benchmarks = {c.benchmark for c in scores.coverage} - {OVERALL}
     named = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
@@ -160,7 +160,7 @@ def _one_judge(scores: Scores, label: Label) -> str:
 
 
 def _ranking(scores: Scores, label: Label) -> list[str]:
-    """The order by precision with its ties, where the judges were compared."""
+    """Write the order by precision with its ties, where the judges were compared."""
     for ranking in scores.comparison.rankings:
         if (ranking.benchmark, ranking.label, ranking.metric) == (OVERALL, label, "precision"):
             ties = "; ".join(" = ".join(tie) for tie in ranking.ties) or "none"
@@ -201,7 +201,7 @@ def _row(found: Score) -> tuple[str, ...]:
 
 
 def _table(scores: Scores, label: Label | None, width: int, room: int) -> list[str]:
-    """The table in at most ``room`` lines: as many benchmarks as fit, the overall rows first."""
+    """Lay out the table in ``room`` lines: the overall rows, then the benchmarks that fit."""
     groups = _groups(scores, label) if label else []
     rows: list[tuple[str, ...]] = []
     room -= 1  # the head
@@ -226,7 +226,7 @@ def _table(scores: Scores, label: Label | None, width: int, room: int) -> list[s
 
 
 def _named(benchmark: str, rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The benchmark stands in its first row alone."""
+    """Name the benchmark in its first row alone."""
     return [("" if at else benchmark_name(benchmark), *row) for at, row in enumerate(rows)]
 
 
@@ -239,7 +239,7 @@ def _other_labels(scores: Scores, label: Label | None, width: int) -> list[str]:
         found = [s for s in _rows(scores, other, OVERALL) if not s.baseline and is_labelled(s)]
         if other != label and found:
             text = f"{LABEL_TITLES[other]}: precision {precision_cell(found[0])}"
-            text += f", recall {percent(found[0].recall)}, F1 {cell(found[0], 'f1')}"
+            text += f", recall {percent(found[0].recall)}, F1 {rate_cell(found[0], 'f1')}"
             lines += folded(f"{text}, n {found[0].n}", width)
     return lines
 
@@ -275,7 +275,7 @@ def _coverage(scores: Scores) -> str:
 
 
 def _cost(scores: Scores, seconds: float | None) -> str:
-    """What the calls cost and how long the run took, in one sentence."""
+    """Say what the calls cost and how long the run took, in one sentence."""
     spent = scores.spending
     calls = sum(s.calls for s in spent)
     if not calls:

@@ -15,11 +15,11 @@ from trajudge.eval.reporting.formatting import (
     UNDEFINED,
     agent_name,
     benchmark_name,
-    cell,
     coefficient_cell,
     design_effect_cell,
     percent,
     precision_cell,
+    rate_cell,
     signed_cell,
 )
 from trajudge.eval.reporting.overview import overview
@@ -66,8 +66,8 @@ _SPENDING_HEAD = (
 
 
 def tables(scores: Scores) -> list[Table]:
-    """The judges, if there are several, and who is told apart from whom; each label that experts
-    gave, and what else is measured; coverage, spending."""
+    """Make all tables: the judges, if there are several, and their significance; each label that
+    experts gave, and its further metrics; coverage; usage and cost."""
     found: list[Table] = []
     shown = shown_benchmarks(scores)
     if len(scores.spending) > 1 and any(map(is_labelled, scores.scores)):
@@ -130,13 +130,13 @@ def _label_table(
 
 
 def _score_row(found: Score) -> tuple[str, ...]:
-    """The baseline's row is indented below its judge's."""
+    """Make one row; the baseline's is indented below its judge's."""
     return (
         benchmark_name(found.benchmark),
         "  rule-based" if found.baseline else found.judge,
         precision_cell(found),
         percent(found.recall),
-        cell(found, "f1"),
+        rate_cell(found, "f1"),
         str(found.n),
         str(found.positives),
     )
@@ -145,7 +145,7 @@ def _score_row(found: Score) -> tuple[str, ...]:
 def _baseline_row(
     found: Score, paired: Mapping[tuple[str, str, Rate], Difference]
 ) -> tuple[str, ...]:
-    """The judge less the baseline, in percentage points, on the same trajectories."""
+    """Subtract the baseline from the judge, in percentage points, on the same trajectories."""
     metrics: tuple[Rate, ...] = ("precision", "recall", "f1")
     precision, recall, f1 = (paired[found.benchmark, found.judge, name] for name in metrics)
     points = UNDEFINED if recall.difference is None else f"{100 * recall.difference:+.1f}"
@@ -161,14 +161,14 @@ def _baseline_row(
 
 
 def _more(title: str, rows: list[Score]) -> list[Table]:
-    """What else was measured, over all shown benchmarks: of verdicts, and of scores."""
+    """Make tables of the other metrics, overall: of verdicts, and of scores."""
     last = rows[-1].benchmark
     whole = [s for s in rows if s.benchmark == last and s.agent == ALL_AGENTS]
     cells = [
         (
             *_score_row(s)[:2],
-            cell(s, "recall"),
-            *(cell(s, rate) for rate in ("accuracy", "npv", "tnr")),
+            rate_cell(s, "recall"),
+            *(rate_cell(s, rate) for rate in ("accuracy", "npv", "tnr")),
             *(coefficient_cell(s, rate) for rate in ("kappa", "mcc")),
             design_effect_cell(s),
         )
@@ -205,7 +205,7 @@ def _endings(found: Coverage) -> list[str]:
 
 
 def _spending_rows(spent: JudgeUsage) -> list[tuple[str, ...]]:
-    """The judge, and below it its stages if there are several."""
+    """Make the judge's row, and below it those of its stages if there are several."""
     stages = spent.stages if len(spent.stages) > 1 else ()
     return [
         _spending_row(spent.judge, spent),

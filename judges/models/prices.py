@@ -82,7 +82,7 @@ def load_prices(path: Path | None = None, *, built_in: bool = True) -> PriceTabl
         line = str(error).splitlines()[0]
         raise UserError(
             f'--prices {path} is not a price table ({line}): write  [models."NAME"]  with  '
-            "input = DOLLARS  and  output = DOLLARS  a million tokens"
+            "input = DOLLARS  and  output = DOLLARS  per million tokens"
         ) from None
     return PriceTable(models, date=f"{date}, with {path.name}")
 

@@ -1,4 +1,4 @@
-"""A local copy of a Hugging Face dataset that grows file by file, as files are asked for.
+"""Lazy local mirror of a Hugging Face dataset.
 
 The revision is resolved once and recorded in the copy, so that what is fetched later belongs to
 what is there already. A file that is there is never asked for again, nor is one that the hub said

@@ -1,4 +1,4 @@
-"""The errors that a user can mend, drawn at the bottom so that every package may raise them."""
+"""Exceptions for user errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be shown on a terminal: names, page text and a server's words are not ours."""
+"""Escape untrusted text for terminal output: names, page text, a server's words."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def test_a_judge_from_an_installed_package(tmp_path: Path, monkeypatch: pytest.M
     ("content", "said"),
     [
         (None, "No such file"),
-        ("x = 1\n", "defines no judge"),
+        ("x = 1\n", "must define"),
         ("def (\n", "cannot be loaded"),
         ("1 / 0\n", "division by zero"),
     ],

@@ -222,7 +222,7 @@ def test_the_published_judges_of_the_benchmark(
     assert judge.verdict == "qualifies"
     assert found.transport is not None
     assert not found.transport.allowed
-    assert "refused" in capsys.readouterr().out
+    assert "Not transferable to another benchmark" in capsys.readouterr().out
 
 
 def test_an_old_spelling_works_with_a_note(
