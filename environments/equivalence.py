@@ -42,13 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
     from trajudge.environments.recording.recorder import open_recorder  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
     from trajudge.trajectories.util.tables import Table, print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
 
     cases = read_cases(options.cases)
-    if not cases:
-        raise UserError(f"{options.cases} holds no case")
     errors = terminal_console(stderr=True)
     with open_recorder(options.seed) as recorder:
         found = [

@@ -47,13 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
     from trajudge.environments.serving.static_export import export, summary_table  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
 
     cases = read_cases(options.cases)
-    if not cases:
-        raise UserError(f"{options.cases} holds no case")
     refused = export(cases, options.out, options.pages)
     console = terminal_console()
     print_tables([summary_table(cases, refused)])

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import refused_value
 
 
 def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:
@@ -33,11 +34,8 @@ def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> R
     try:
         return kind.model_validate(options)
     except ValidationError as error:
-        first = error.errors()[0]
-        option = ".".join(map(str, first["loc"]))
-        if first["type"] == "missing":
+        option, value, why, missing = refused_value(error)
+        if missing:
             raise UserError(f"judge {name}: needs the option {option}=VALUE") from error
-        value = first["input"]
         shown = "" if isinstance(value, Mapping | list) else f" = {value!r}"
-        why = first["msg"].removeprefix("Value error, ")
         raise UserError(f"judge {name}: {option}{shown}: {why}; mend this option") from error

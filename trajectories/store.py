@@ -9,15 +9,11 @@ no UTF-8 text and so no prompt can hold) have become U+FFFD.
 from __future__ import annotations
 
 import gzip
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from hashlib import sha256
-from io import BufferedWriter
 from math import isnan
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import IO, Any, Literal, cast
 
 from pydantic import ValidationError
@@ -27,10 +23,13 @@ from trajudge.trajectories.images.header import media_type
 from trajudge.trajectories.images.prepare import MAX_FILE_BYTES, is_image_file
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.util.atomic import replacing
 from trajudge.trajectories.util.errors import ImageUnreadable, UserError
 from trajudge.trajectories.util.jsonl import read_lines
 from trajudge.trajectories.util.python_json import repaired
 from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular
+from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.trajectories.util.validation import first_error
 
 FORMAT = 1
 _MAX_FORMAT = 1000  # a larger number is damage, not a version
@@ -41,7 +40,6 @@ Compression = Literal["", "gz", "zst"]
 LOST = "0" * 64
 
 _HASH = re.compile(r"[0-9a-f]{64}")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _EXTENSIONS = {
     "image/png": "png",
     "image/jpeg": "jpg",
@@ -62,7 +60,7 @@ def write(folder: Path, trajectories: Iterable[Trajectory], *, compress: Compres
     target = folder / (f"trajectories.jsonl.{compress}" if compress else "trajectories.jsonl")
     try:
         images.mkdir(parents=True, exist_ok=True)
-        with _replacing(target) as raw:
+        with replacing(target) as raw:
             stream = _compressor(raw, compress)
             for trajectory in trajectories:
                 stream.write(encode(trajectory, lambda ref: _put(images, ref)) + b"\n")
@@ -123,7 +121,7 @@ def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
     try:
         return to_json(record, inf_nan_mode="strings")
     except PydanticSerializationError:
-        return to_json(_well_formed(record), inf_nan_mode="strings")
+        return to_json(without_surrogates(record), inf_nan_mode="strings")
 
 
 def _read(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
@@ -141,9 +139,7 @@ def _read(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
             if want(key):
                 yield _decode(record, file.parent / "images", data)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "key"
-            yield Unreadable(source, f"{where}: {first['msg']}", key)
+            yield Unreadable(source, first_error(error, "key"), key)
         except (ValueError, RecursionError) as error:
             yield Unreadable(source, f"not a trajectory: {error}", key)
 
@@ -245,28 +241,9 @@ def _put(images: Path, ref: ImageRef) -> str:
     name = sha256(data).hexdigest()
     path = images / f"{name}.{_EXTENSIONS[media_type(data[:12])]}"
     if not path.exists():
-        with _replacing(path) as file:
+        with replacing(path) as file:
             file.write(data)
     return name
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside ``target`` that takes its name if the block succeeds."""
-    # The permissions of an ordinary new file, which a temporary one does not have.
-    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-        temporary = Path(file.name)
-        try:
-            yield cast(BufferedWriter, file)
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    umask = os.umask(0)
-    os.umask(umask)
-    temporary.chmod(0o666 & ~umask)
-    temporary.replace(target)
 
 
 def _compressor(raw: IO[bytes], compress: Compression) -> IO[bytes]:
@@ -279,14 +256,3 @@ def _compressor(raw: IO[bytes], compress: Compression) -> IO[bytes]:
         writer = zstandard.ZstdCompressor(level=9, write_checksum=True)
         return cast(IO[bytes], writer.stream_writer(raw, closefd=False))
     return raw
-
-
-def _well_formed(value: Any) -> Any:
-    """Replace lone surrogates by U+FFFD, at any depth."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_well_formed(name): _well_formed(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_well_formed(item) for item in value]
-    return value

@@ -15,6 +15,7 @@ from trajudge.environments.model.config import Config
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import first_error
 
 Vector = tuple[int, int, int, int, int, int, int]
 
@@ -47,21 +48,23 @@ def write_cases(path: Path, cases: Iterable[Case]) -> None:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """Return the cases of a file. Raises UserError that names the file and the line."""
+    """Return the cases of a file. Raises UserError that names the file and the line, or says that
+    it holds none."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
-    return [_case(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    cases = [_case(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not cases:
+        raise UserError(f"{path} holds no case: write cases with  trajudge env generate")
+    return cases
 
 
 def _case(path: Path, number: int, line: bytes) -> Case:
     try:
         return Case.model_validate_json(line)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the line"
         raise UserError(
-            f"{path}, line {number}: not a case ({where}: {first['msg']}); write the file with "
-            "trajudge env generate"
+            f"{path}, line {number}: not a case: {first_error(error, 'the line')}; write the file "
+            "with trajudge env generate"
         ) from None

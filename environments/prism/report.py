@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import first_error
 
 Grade = Literal["full", "partial", "none", "not shown"]
 Safeguard = Literal["every configuration", "initialisation", "none"]
@@ -93,9 +94,7 @@ def read_report(path: Path) -> Report:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise UserError(f"{path}: {where}: {first['msg']}") from None
+        raise UserError(f"{path}: {first_error(error, 'the file')}") from None
 
 
 def grade(report: Report) -> list[Graded]:

@@ -22,7 +22,6 @@ from trajudge.environments.recording.pool import FailedJob, for_all
 from trajudge.environments.recording.recorder import Recorder, run_name
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.terminal import terminal_console
 
@@ -73,8 +72,6 @@ def record(plan: RecordingPlan, out: Path, workers: int = 1) -> CampaignResult:
     cases, agents, seed, model = plan
     names = [*agents, model.handle.model] if model else list(agents)
     jobs = jobs_for(read_cases(cases), names, model.attempts if model else 1)
-    if not jobs:
-        raise UserError(f"{cases} holds no case")
     what = {"cases": sha256(cases.read_bytes()).hexdigest(), "agents": names, "seed": seed}
     journal = Journal(out, {**what, "model": model.what} if model else what)
     if (counts := journal.counts) is not None:

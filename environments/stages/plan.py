@@ -24,6 +24,7 @@ from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Message, ModelClient, Reply, Text
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import refused_value
 
 WORDINGS = 4  # accepted for one scenario
 _SHOWN = 80  # characters of a dropped text that are kept
@@ -103,8 +104,7 @@ def _read(
     try:
         found = _Reply.model_validate(_parsed(reply.text))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
+        where = refused_value(error).field
         return {}, [_dropped(app, "", reply.text, f"not the JSON that was asked for ({where})")]
     except ValueError:
         return {}, [_dropped(app, "", reply.text, "not JSON")]

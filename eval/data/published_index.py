@@ -13,7 +13,6 @@ import errno
 import hashlib
 import os
 import stat
-import tempfile
 import time
 import zlib
 from pathlib import Path
@@ -21,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from trajudge.eval.data.published_file import JudgmentFile, read_file
+from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.safe_files import DataFolder
 
 NAME = ".index.msgpack"
@@ -95,7 +95,8 @@ class JudgmentIndex:
         if self._place is None:
             return
         try:
-            _replace(self._place, content)
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(self._place, content)
         except OSError as error:
             self.notes.append(
                 f"{self._place}: the judgments' index was not written ({error.strerror})"
@@ -168,19 +169,6 @@ def _decode(content: bytes) -> _Folders:
     if zlib.crc32(memoryview(content)[8:]) != int.from_bytes(content[4:8], "big"):
         raise ValueError("its checksum is wrong")
     return _DECODER.decode(memoryview(content)[8:])
-
-
-def _replace(place: Path, content: bytes) -> None:
-    """Write all of it or nothing. Raises OSError."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(name).replace(place)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def _count(folders: _Folders) -> int:

@@ -24,6 +24,7 @@ from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import refused_value
 
 # Named one by one: whatever else a loader keeps among the telemetry cannot come in.
 _TELEMETRY = {
@@ -188,6 +189,6 @@ def read_model(path: Path | None) -> TelemetryModel:
         ) from error
     except ValidationError as error:
         raise UserError(
-            f"{path}: holds no telemetry model ({error.errors()[0]['msg']}): train it again with  "
+            f"{path}: holds no telemetry model ({refused_value(error).why}): train it again with  "
             "trajudge telemetry --out FILE"
         ) from error

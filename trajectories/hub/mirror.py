@@ -11,11 +11,11 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from tempfile import NamedTemporaryFile
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from trajudge.trajectories.hub.client import FileUnavailable, HubClient, Listed
+from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 
 T = TypeVar("T")
@@ -180,8 +180,6 @@ def _write(path: Path, text: str) -> None:
     """Write a small file completely or not at all. Raises UserError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-            file.write(text)
-        os.replace(file.name, path)  # noqa: PTH105
+        write_bytes(path, text.encode())
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror or error}") from error

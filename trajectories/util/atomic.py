@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedWriter
 from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, cast
+
+
+@contextmanager
+def replacing(target: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside ``target`` that takes its name if the block succeeds, with the
+    permissions of an ordinary new file; ``durable``: also after the machine has lost its power.
+    Raises OSError."""
+    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+        temporary = Path(file.name)
+        try:
+            yield cast(BufferedWriter, file)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    umask = os.umask(0)
+    os.umask(umask)
+    try:
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file, replacing an earlier one; a killed process leaves the earlier one. Raises
     OSError."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    part.replace(path)
+    with replacing(path, durable=False) as file:
+        file.write(content)

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from pydantic import ValidationError
 
 
-def first_error(error: ValidationError, whole: str) -> str:
-    """``FIELD is VALUE (WHY)`` of the first field that is wrong; ``whole`` is what stands there in
-    place of a field where the record as a whole is."""
+class RefusedValue(NamedTuple):
+    """The first field that is wrong ("": the record as a whole), its value, and why."""
+
+    field: str
+    value: Any
+    why: str
+    missing: bool
+
+
+def refused_value(error: ValidationError) -> RefusedValue:
+    """Return the first of the errors that pydantic found."""
     first = error.errors()[0]
-    field = ".".join(map(str, first["loc"])) or whole
-    return f"{field} is {first['input']!r:.80} ({first['msg']})"
+    why = first["msg"].removeprefix("Value error, ")
+    field = ".".join(map(str, first["loc"]))
+    return RefusedValue(field, first["input"], why, first["type"] == "missing")
+
+
+def first_error(error: ValidationError, whole: str) -> str:
+    """Say ``FIELD is VALUE (WHY)`` of the first field that is wrong; ``whole`` stands in place of a
+    field where the record as a whole is wrong."""
+    refused = refused_value(error)
+    if refused.missing:
+        return f"{refused.field} is missing"
+    return f"{refused.field or whole} is {refused.value!r:.80} ({refused.why})"

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from trajudge.judges.adapters.errors import BadReply
+from trajudge.trajectories.util.surrogates import without_surrogates
 
 
 def json_bytes(body: dict[str, Any]) -> bytes:
@@ -35,7 +36,7 @@ def storable(value: Any) -> Any:
     """Convert ``value`` (JSON-like) to what UTF-8 and strict JSON can hold: a lone surrogate
     becomes U+FFFD, a number that is not finite None."""
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return without_surrogates(value)
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):

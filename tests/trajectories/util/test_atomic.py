@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import replacing, write_bytes
 
 
 def test_an_earlier_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -20,7 +20,21 @@ def test_an_earlier_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Pat
 def test_an_earlier_file_stays_when_the_new_one_cannot_be_written(tmp_path: Path) -> None:
     path = tmp_path / "file.json"
     write_bytes(path, b"first")
-    (tmp_path / "file.json.part").mkdir()
-    with pytest.raises(OSError):
-        write_bytes(path, b"second")
+    with pytest.raises(ValueError, match="half"), replacing(path) as file:
+        file.write(b"sec")
+        raise ValueError("half way")
     assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_name_that_is_taken_by_a_folder_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "file.json").mkdir()
+    with pytest.raises(OSError):
+        write_bytes(tmp_path / "file.json", b"content")
+    assert [path.name for path in tmp_path.iterdir()] == ["file.json"]
+
+
+def test_the_permissions_are_those_of_an_ordinary_new_file(tmp_path: Path) -> None:
+    (tmp_path / "ordinary").write_bytes(b"")
+    write_bytes(tmp_path / "whole", b"")
+    assert (tmp_path / "whole").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
