@@ -106,7 +106,7 @@ def test_a_cascade_asks_the_second_only_where_the_first_is_positive(
     with LlmServer(text=text) as server:
         members = "simplified:cheap,simplified:strong"
         words = ["--judge", "cascade", "--members", members, "--concurrency", "1", "--full"]
-            assert run(server, *words) == 0
+        assert run(server, *words) == 0
         strong = [i for i in server.seen if i.payload["model"] == "strong"]
     asked = [j for j in judgments() if j.scores["second_asked"]]
     assert len(strong) == len(asked)
