@@ -11,10 +11,11 @@ functions that ``eval.score`` calls:
 
 Every fifth of the synthetic designs is measured unless ``--every 1`` asks for all 702.
 
-Metrics of scores (ROC-AUC, average precision, Brier's score) are measured on synthetic designs.
-Beside ours stands what was printed before: Wilson's interval on the raw number of trials. A cell
-counts where the design has at least 20 positives; replicates without an interval are left out of
-its coverage and their share is told.
+Metrics of scores (ROC-AUC, average precision, Brier's score), differences between judges and
+Kendall's tau between two orders of agents (a tenth of the replicates) are measured on synthetic
+designs. Beside ours stands what was printed before: Wilson's interval on the raw number of trials,
+and bootstrap percentiles of tau. A cell counts where the design has at least 20 positives and 100
+replicates have an interval; those without one are left out of its coverage and their share is told.
 """
 
 from __future__ import annotations
@@ -30,6 +31,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.coverage_comparisons import (
+    Counted,
+    coverage_of_differences,
+    coverage_of_tau,
+    pair_designs,
+    ranking_designs,
+)
 from benchmarks.coverage_designs import (
     Design,
     ScoreDesign,
@@ -44,7 +52,7 @@ from trajudge.eval.stats.intervals.verdict_intervals import PARTS, Limited, verd
 from trajudge.eval.stats.judging.confusion import METRICS
 from trajudge.trajectories.util.tables import Table, render
 
-FEW_POSITIVES = 20
+FEW_POSITIVES, FEW_REPLICATES = 20, 100
 _CHUNK_CELLS = 60_000
 _SHOWN = 5
 
@@ -142,7 +150,22 @@ def measure(replicates: int, data: Path | None, every: int = 5) -> list[Coverage
             found += coverage_of_verdicts(design, replicates, np.random.default_rng([0, number]))
     for number, scored in enumerate(score_designs(every)):
         found += coverage_of_scores(scored, replicates, np.random.default_rng([1, number]))
-    return found
+    return [*found, *comparisons(replicates, every)]
+
+
+def comparisons(replicates: int, every: int) -> Iterator[Coverage]:
+    """Measure differences between judges, and Kendall's tau."""
+    counted: list[Counted] = []
+    for number, pair in enumerate(pair_designs(every)):
+        if pair.positives >= FEW_POSITIVES - 1e-9:
+            counted += coverage_of_differences(pair, replicates, np.random.default_rng([3, number]))
+    for number, ranked in enumerate(ranking_designs(every)):
+        few = max(replicates // 10, 1)
+        counted += coverage_of_tau(ranked, few, np.random.default_rng([4, number]))
+    for each in counted:
+        if each.n:
+            share = each.n / each.defined
+            yield Coverage(each.metric, each.design, each.n, each.covered, share)
 
 
 def tables(found: list[Coverage]) -> list[Table]:
@@ -151,6 +174,7 @@ def tables(found: list[Coverage]) -> list[Table]:
     kinds = dict.fromkeys(each.design.split(":")[0] for each in found)
     for kind, metric in product(kinds, dict.fromkeys(each.metric for each in found)):
         cells = [e for e in found if e.metric == metric and e.design.split(":")[0] == kind]
+        cells = [e for e in cells if e.n >= FEW_REPLICATES]
         if not cells:
             continue
         shares = np.array([each.share for each in cells])
@@ -164,7 +188,7 @@ def tables(found: list[Coverage]) -> list[Table]:
                 f"{100 * min(each.with_interval for each in cells):.0f}",
             )
         )
-        if "raw" not in metric:
+        if "raw" not in metric and "percentiles" not in metric:
             worst += sorted(cells, key=lambda each: each.share)[:1]
     worst = sorted(worst, key=lambda each: each.share)[:_SHOWN]
     head = ("designs", "metric", "cells", "mean", "least ± s.e.", "most", "< 91", "least with one")

@@ -6,6 +6,11 @@ from worlds whose truth is known, over a grid of cluster designs, and prints how
 test without its two corrections (the exact binomial and the cluster-robust t, the larger p), on the
 same draws. A third figure is the power of the plain test at the smaller level at which it, too,
 would keep 5.5 % on the whole grid: what the same guarantee costs without the corrections.
+
+Where the plain test errs, no valid test can have its power: a sample in which no task that fails
+throughout was drawn looks the same as one from an independent, better world. Whoever rejects on
+such samples often enough to keep the plain test's power in the better world also rejects in the
+other one, at the target, as often as the plain test does.
 """
 
 from __future__ import annotations

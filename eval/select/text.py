@@ -233,8 +233,9 @@ def _how_to_read(decision: Decision) -> Iterator[str]:
         "Limits are one-sided, each for its candidate alone, tasks as clusters:"
     )
     yield (
-        f"those of the rate under test at {_level(1 - level)} %, as the correction has it, "
-        f"the others at {_level(plan.confidence)} %."
+        f"those of the rate under test at {_level(1 - level)} %, as the correction has it (the "
+        "rates that the test does not reject), "
+        f"the others at {_level(plan.confidence)} % (Wilson's on the effective number of trials)."
     )
     for found in findings:
         if found.untested:

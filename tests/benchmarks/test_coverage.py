@@ -8,6 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks.coverage import Coverage, coverage_of_scores, coverage_of_verdicts, tables
+from benchmarks.coverage_comparisons import (
+    coverage_of_differences,
+    coverage_of_tau,
+    pair_designs,
+    ranking_designs,
+)
 from benchmarks.coverage_designs import Design, real_designs, score_designs, synthetic_designs
 from trajudge.trajectories.util.tables import render
 
@@ -42,6 +48,30 @@ def test_intervals_cover_where_tasks_are_beta_binomial() -> None:
 def test_intervals_of_scores_cover() -> None:
     designs = [design for design in score_designs(every=13) if design.tasks <= 100]
     held([c for d in designs for c in coverage_of_scores(d, REPLICATES, np.random.default_rng(0))])
+
+
+def test_differences_between_judges_cover() -> None:
+    designs = [design for design in pair_designs(every=41) if design.positives >= 20]
+    rng = np.random.default_rng(5)
+    found = [each for d in designs for each in coverage_of_differences(d, REPLICATES, rng)]
+    shares = [each.covered / each.n for each in found]
+    assert np.mean(shares) >= 0.94 - 3 * 0.014 / len(shares) ** 0.5
+    assert min(shares) >= 0.91 - 4 * (0.91 * 0.09 / REPLICATES) ** 0.5
+
+
+def test_kendalls_tau_covers_where_percentiles_do_not() -> None:
+    rng = np.random.default_rng(6)
+    found = [
+        each
+        for design in ranking_designs()
+        if design.agents in (2, 10) and design.tasks == 100 and design.spread in (0.0, 0.2)
+        for each in coverage_of_tau(design, 40, rng)
+    ]
+    shares = {"tau": [1.0], "tau, percentiles": [1.0]}
+    for each in found:
+        shares[each.metric].append(each.covered / each.n)
+    assert min(shares["tau"]) >= 0.95 - 4 * (0.95 * 0.05 / 40) ** 0.5
+    assert min(shares["tau, percentiles"]) < 0.5
 
 
 @pytest.mark.real_data

@@ -24,11 +24,16 @@ from trajudge.eval.select.measures.selection_data import (
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters
+from trajudge.eval.stats.intervals.clustered_rates import clustered_rates
 
 
 @dataclass(frozen=True, eq=False)
 class RateTest:
-    """Rates with their p-values and one-sided limits at ``level``, each (L,)."""
+    """Rates with their p-values and one-sided limits at ``level``, each (L,).
+
+    Limits of a rate under test are the rates that the test does not reject: they never contradict
+    its verdict.
+    """
 
     sums: RateSums
     p: Floats
@@ -67,7 +72,7 @@ class CandidateTests:
 def measure(
     plan: SelectionPlan, evidence: SelectionData, rng: np.random.Generator
 ) -> CandidateTests:
-    """All candidates of the plan; ``rng`` is used by max-T alone."""
+    """Measure and test all candidates of the plan; ``rng`` is used by max-T alone."""
     alpha, limit = 1 - plan.confidence, required_rate(plan.target)
     clusters = evidence.clusters(*hits_and_trials(evidence, plan.target))
     sums = rate_sums(clusters)
@@ -81,15 +86,13 @@ def measure(
         overall = fixed_sequence(target.p, plan.groups, testable, alpha)
     success = evidence.success[:, None]
     kept = evidence.accepted & success
-    recall = rate_sums(evidence.clusters(kept, evidence.judged & success))
     precision = target
     if plan.target.kind != "precision":
-        found = rate_sums(evidence.clusters(kept, evidence.accepted))
-        precision = _limited(found, limit, alpha)
+        precision = _untested(evidence.clusters(kept, evidence.accepted), alpha)
     return CandidateTests(
         target=target,
         precision=precision,
-        recall=_limited(recall, limit, alpha),
+        recall=_untested(evidence.clusters(kept, evidence.judged & success), alpha),
         places=places,
         labelled=labelled,
         overall=overall,
@@ -146,6 +149,15 @@ def _limited(sums: RateSums, limit: float, level: float) -> RateTest:
     return RateTest(sums, p_values(sums, limit), low, high, level)
 
 
+def _untested(clusters: Clusters, level: float) -> RateTest:
+    """Compute rates that no target bounds, with one-sided limits of the intervals that every other
+    table has (``clustered_rates``); no p-values."""
+    hits, trials = np.split(clusters.sums.T, 2)
+    found = clustered_rates(hits, trials, clusters.stratum_sizes, 1 - 2 * level).interval
+    nothing = np.full(len(hits), np.nan)
+    return RateTest(rate_sums(clusters), nothing, found.low, found.high, level)
+
+
 def known(value: float) -> float | None:
-    """None for ``nan``."""
+    """Replace ``nan`` by None."""
     return None if math.isnan(value) else float(value)
