@@ -232,9 +232,9 @@ def _score(cell: _Cell, observations: Observations, missing: Missing) -> Score:
         precision=rates.precision,
         recall=rates.recall,
         f1=rates.f1,
+        kappa=kappa(counts),
+        mcc=mcc(counts),
         accuracy=rates.accuracy,
         npv=rates.npv,
         tnr=rates.tnr,
-        kappa=kappa(counts),
-        mcc=mcc(counts),
     )

@@ -22,7 +22,7 @@ from trajudge.trajectories.actions import last_message_to_user
 from trajudge.trajectories.loaders.agentrewardbench_history import parse_history
 from trajudge.trajectories.loaders.files import Damaged, decode, readable, reason, text
 from trajudge.trajectories.loaders.summary import read_summary
-from trajudge.trajectories.loading import accept_all
+from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
@@ -85,9 +85,7 @@ def is_judgment(file: Path, data: DataFolder) -> bool:
     return any(name in found for name in _NAMES)
 
 
-def load(
-    path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
-) -> Iterator[Trajectory | Unreadable]:
+def load(path: Path, want: Want = accept_all) -> Loaded:
     """Yield every distinct trajectory in the order (benchmark, agent, task id), one file in memory.
 
     Raises UserError if the folder holds no such judgments.

@@ -11,7 +11,6 @@ gets that of another run of its task (``browsergym_goal``); without one it is Un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +37,8 @@ from trajudge.trajectories.loaders.files import (
     text,
 )
 from trajudge.trajectories.loaders.summary import ExperimentSummary, read_summary
-from trajudge.trajectories.loading import accept_all
-from trajudge.trajectories.model import (
-    ImageRef,
-    Observation,
-    Step,
-    Trajectory,
-    TrajectoryKey,
-    Unreadable,
-)
+from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.pickles.objects import BadPickle, mapping, number
 from trajudge.trajectories.pickles.unpickle import read_pickle
 from trajudge.trajectories.util.safe_files import DataFolder
@@ -60,9 +52,7 @@ def detect(path: Path) -> bool:
     return holds_experiment(path)
 
 
-def load(
-    path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
-) -> Iterator[Trajectory | Unreadable]:
+def load(path: Path, want: Want = accept_all) -> Loaded:
     """Yield the experiment, or every one below the folder, in the order of their keys.
 
     Raises UserError if there is none.

@@ -12,7 +12,6 @@ There is no official reward; the experts' labels are read by ``annotations.onlin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from pathlib import Path
 
@@ -30,15 +29,8 @@ from trajudge.trajectories.loaders.files import (
     subfolders,
     text,
 )
-from trajudge.trajectories.loading import accept_all
-from trajudge.trajectories.model import (
-    ImageRef,
-    Observation,
-    Step,
-    Trajectory,
-    TrajectoryKey,
-    Unreadable,
-)
+from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.safe_files import DataFolder
 
 KIND = "online-mind2web"
@@ -64,9 +56,7 @@ def detect(path: Path) -> bool:
     return any_subfolder(path, _is_task)
 
 
-def load(
-    path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
-) -> Iterator[Trajectory | Unreadable]:
+def load(path: Path, want: Want = accept_all) -> Loaded:
     """Yield the task folder, or every one directly inside, in the order of their keys.
 
     Raises UserError if there is none.

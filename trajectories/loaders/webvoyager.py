@@ -10,7 +10,6 @@ of several agents are told apart by it, and the attempt is 0. There is no offici
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,8 @@ from trajudge.trajectories.loaders.files import (
     subfolders,
     text,
 )
-from trajudge.trajectories.loading import accept_all
-from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.safe_files import DataFolder
 
 KIND = "webvoyager"
@@ -51,9 +50,7 @@ def detect(path: Path) -> bool:
     return any_subfolder(path, _is_task)
 
 
-def load(
-    path: Path, want: Callable[[TrajectoryKey], bool] = accept_all
-) -> Iterator[Trajectory | Unreadable]:
+def load(path: Path, want: Want = accept_all) -> Loaded:
     """Yield the task folder, or every one directly inside, in the order of their keys.
 
     Raises UserError if there is none.

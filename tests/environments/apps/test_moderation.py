@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.environments.apps.desk import opened, sent
 from trajudge.environments.apps import load_app
-from trajudge.environments.model.axes import open_state, ui
+from trajudge.environments.model.axes import open_state
 from trajudge.environments.model.config import PROFILES, Config
 from trajudge.environments.model.page import Page
-from trajudge.environments.model.site import CONFIRMED, Redirect, Site
+from trajudge.environments.model.site import CONFIRMED, Redirect
 from trajudge.environments.model.spec import Rejected
 from trajudge.environments.model.state import AppState
 
@@ -19,13 +20,11 @@ APP = load_app("moderation")
 
 @pytest.fixture
 def state() -> Iterator[AppState]:
-    state = open_state(APP, Config(app=APP.id, scenario="", profile=4))
-    yield state
-    state.close()
+    yield from opened(APP, profile=4)
 
 
 def send(state: AppState, operation: str, **form: str) -> Redirect | Rejected | Page:
-    return Site(APP, state, ui(APP, 0, 0)).post(operation, {CONFIRMED: "yes", **form})
+    return sent(APP, state, operation, form)
 
 
 def test_removing_a_post_closes_its_reports_and_is_logged(state: AppState) -> None:
