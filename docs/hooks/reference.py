@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,30 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         return markdown
     import trajudge  # noqa: PLC0415 - only this page needs it
 
-    functions = [name for name in trajudge.__all__ if name.islower()]
-    classes = [name for name in trajudge.__all__ if name not in functions]
-    parts = [*_section("Functions", functions), *_section("Records", classes)]
+    homes = {name: f"trajudge.{home}.{name}" for name, home in trajudge._HOMES.items()}
+    functions = [name for name in homes if name.islower()]
+    records = [name for name in homes if name not in functions]
+    parts = _section("Functions", {name: homes[name] for name in functions})
+    parts += _section("Records", {name: homes[name] for name in records})
+    for name in trajudge.__all__:
+        if name not in homes:
+            module = getattr(trajudge, name)
+            parts += _section(f"trajudge.{name}", _members(name, module), about=module.__doc__)
     return markdown.replace(MARK, "\n".join(parts))
 
 
-def _section(title: str, names: list[str]) -> list[str]:
-    import trajudge  # noqa: PLC0415
+def _members(name: str, module: Any) -> dict[str, str]:
+    """Return the public names of a module, and where each is defined."""
+    found = {member: getattr(module, member) for member in module.__all__}
+    return {
+        f"{name}.{member}": f"{value.__module__}.{value.__qualname__}"
+        for member, value in found.items()
+    }
 
-    lines = [f"## {title}", ""]
-    for name in names:
-        home = f"trajudge.{trajudge._HOMES[name]}.{name}"
+
+def _section(title: str, homes: Mapping[str, str], about: str | None = None) -> list[str]:
+    lines = [f"## {title}", "", *([about.split("\n\n")[0], ""] if about else [])]
+    for name, home in homes.items():
         lines += [f"::: {home}", "    options:", f"      heading: trajudge.{name}"]
         lines += [f"      toc_label: {name}", ""]
     return lines
