@@ -91,8 +91,8 @@ def default_out(config: EvaluateConfig, mode: str) -> Path:
 
 
 def _original(config: EvaluateConfig) -> tuple[list[TaskResult], int]:
-    """The results of a file of original runs, and how many of the tasks have none there. Raises
-    UserError."""
+    """Return the results of a file of original runs, and how many of the tasks have none there.
+    Raises UserError."""
     for name in _VERIFIED_ONLY:
         if getattr(config, name) != getattr(EvaluateConfig, name):
             option = name.replace("_", "-")
@@ -117,7 +117,7 @@ def _original(config: EvaluateConfig) -> tuple[list[TaskResult], int]:
 
 
 def _verified(config: EvaluateConfig, mode: Mode) -> tuple[list[TaskResult], int]:
-    """The results of a folder of Verified's runs, and how many of the tasks have none there.
+    """Return the results of a folder of Verified's runs, and how many of the tasks have none there.
     Raises UserError."""
     batch, missing = _batch(config, mode)
     tell = progress_line()
@@ -126,7 +126,7 @@ def _verified(config: EvaluateConfig, mode: Mode) -> tuple[list[TaskResult], int
 
 
 def _batch(config: EvaluateConfig, mode: Mode) -> tuple[Batch, int]:
-    """What to judge, and how many of the tasks have no run. Raises UserError."""
+    """Return what to judge, and how many of the tasks have no run. Raises UserError."""
     tasks = {str(task.task_id): task for task in load_tasks(config.tasks)}
     found = found_runs(config.runs, tasks)
     ids = _chosen(config, tasks, found)
@@ -146,7 +146,7 @@ def _batch(config: EvaluateConfig, mode: Mode) -> tuple[Batch, int]:
 
 
 def _states(config: EvaluateConfig, tasks: Sequence[Task]) -> dict[str, State]:
-    """What the probes say that the tasks' checks name. Raises UserError."""
+    """Return what the probes say that the tasks' checks name. Raises UserError."""
     if config.probes is None:
         return {}
     named = {check.probe for task in tasks for check in task.backend_checks}
@@ -155,7 +155,8 @@ def _states(config: EvaluateConfig, tasks: Sequence[Task]) -> dict[str, State]:
 
 
 def _wanted(config: EvaluateConfig, tasks: Mapping[str, object]) -> set[str]:
-    """The tasks that were asked for. Raises UserError for one that the file does not hold."""
+    """Return the tasks that were asked for. Raises UserError for one that the file does not
+    hold."""
     named = set(config.task) | (load_subset(config.subset) if config.subset else set())
     for task_id in sorted(named - tasks.keys()):
         raise UserError(f"{config.tasks}: holds no task {task_id!r}: name one that it holds")

@@ -43,7 +43,7 @@ def counts(
     categories: Iterable[str],
     unions: Mapping[str, tuple[str, ...]],
 ) -> tuple[Count, ...]:
-    """One count for each category, also for those without findings, then one for each union.
+    """Return one count for each category, also for those without findings, then one for each union.
 
     A task counts once however many findings it has.
     """

@@ -47,14 +47,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def bounded(text: str, limit: int) -> str:
-    """The text itself. Raises TooLarge beyond ``limit`` characters."""
+    """Return the text itself. Raises TooLarge beyond ``limit`` characters."""
     if len(text) > limit:
         raise TooLarge(f"{len(text):,} characters, more than the {limit:,} allowed")
     return text
 
 
 def unicode_text(text: str) -> str:
-    """Text that can be encoded and normalised: lone surrogates become U+FFFD.
+    """Return text that can be encoded and normalised: lone surrogates become U+FFFD.
 
     Raises TooLarge beyond WIDE_CHARS, and for more than 30 combining marks in a row, whose
     normalisation takes time quadratic in their number.
@@ -72,12 +72,13 @@ def unicode_text(text: str) -> str:
 
 
 def nfkc(text: str) -> str:
-    """The compatibility form of what ``unicode_text`` gave. Raises TooLarge if it explodes."""
+    """Return the compatibility form of what ``unicode_text`` gave. Raises TooLarge if it
+    explodes."""
     return text if text.isascii() else bounded(unicodedata.normalize("NFKC", text), TEXT_CHARS)
 
 
 def bounded_json(value: Any) -> None:
-    """Raises TooLarge if decoded JSON is nested or populated beyond the limits; not recursive."""
+    """Raise TooLarge if decoded JSON is nested or populated beyond the limits; not recursive."""
     levels: list[Iterator[Any]] = [iter((value,))]
     nodes = 0
     while levels:
@@ -98,19 +99,20 @@ def bounded_json(value: Any) -> None:
 
 
 def is_pattern(value: object) -> bool:
-    """Whether a specification's value is a pattern: a text of the form ``^...$``."""
+    """Tell whether a specification's value is a pattern: a text of the form ``^...$``."""
     return isinstance(value, str) and len(value) > 1 and value[0] == "^" and value[-1] == "$"
 
 
 @cache
 def _regex() -> Any:
-    """The package ``regex``, whose matching has a time limit; only tasks with patterns need it."""
+    """Return the package ``regex``, whose matching has a time limit; only tasks with patterns need
+    it."""
     return importlib.import_module("regex")
 
 
 @lru_cache(maxsize=1024)
 def compiled(pattern: str, flags: int) -> Any:
-    """A specification's pattern, whose matching takes a ``timeout``. Raises BadPattern."""
+    """Return a specification's pattern, whose matching takes a ``timeout``. Raises BadPattern."""
     regex = _regex()
     if len(pattern) > PATTERN_CHARS:
         raise BadPattern(
@@ -134,7 +136,7 @@ def compiled(pattern: str, flags: int) -> Any:
 def fullmatch(
     pattern: str, text: str, *, case_matters: bool = False, seconds: float = PATTERN_SECONDS
 ) -> bool:
-    """Whether the whole text matches; ``.`` matches a line break too.
+    """Tell whether the whole text matches; ``.`` matches a line break too.
 
     Raises BadPattern, and TooSlow after ``seconds``. The caller sees to it that the pattern is
     the specification's: in the sound mode an agent's text never gets here as one.
@@ -156,7 +158,7 @@ def slow_patterns_counted() -> Iterator[None]:
 
 
 def timed(match: Callable[..., Any], pattern: str, text: str, seconds: float) -> bool:
-    """Whether a method of a compiled pattern matches. Raises TooSlow, TooLarge."""
+    """Tell whether a method of a compiled pattern matches. Raises TooSlow, TooLarge."""
     slow = _SLOW.get()
     reason = f"the pattern {pattern[:60]!r} took more than {seconds} s"
     if slow is not None and slow[pattern] >= SLOW_TRIES:

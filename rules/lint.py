@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _chosen(wanted: Sequence[str] | None, rules: Suite) -> tuple[str, ...]:
-    """The categories to report; the name of a union stands for its parts."""
+    """Return the categories to report; the name of a union stands for its parts."""
     if not wanted:
         return tuple(rules.categories)
     chosen: set[str] = set()

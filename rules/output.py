@@ -17,7 +17,7 @@ from trajudge.trajectories.util.terminal import terminal_console
 
 
 def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on standard output; numbers stand right and are never cut."""
+    """Print a table on standard output; numbers stand right and are never cut."""
     listed = [list(row) for row in rows]
     numeric = [
         bool(listed) and all(isinstance(row[index], int | float) for row in listed)
@@ -35,29 +35,29 @@ def _cell(value: object) -> str:
 
 
 def first(values: Sequence[object], most: int = 8) -> str:
-    """The first few values and how many more there are."""
+    """Return the first few values and how many more there are."""
     listed = ", ".join(map(str, values[:most]))
     return f"{listed} and {len(values) - most} more" if len(values) > most else listed
 
 
 def text_of(value: object) -> str:
-    """A text as it is, any other value as JSON."""
+    """Return a text as it is, any other value as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def brief(value: object, most: int = 60) -> str:
-    """The text of a value, cut after so many characters."""
+    """Return the text of a value, cut after so many characters."""
     text = text_of(value)
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def write_json(path: Path, value: Any) -> None:
-    """A value as indented JSON. Raises UserError if the file cannot be written."""
+    """Write a value as indented JSON. Raises UserError if the file cannot be written."""
     write_text(path, msgspec.json.format(msgspec.json.encode(value)).decode() + "\n")
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Rows as CSV with a header. Raises UserError if the file cannot be written."""
+    """Write rows as CSV with a header. Raises UserError if the file cannot be written."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -66,7 +66,7 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object
 
 
 def write_text(path: Path, text: str) -> None:
-    """Text in UTF-8, with its folders. Raises UserError if the file cannot be written."""
+    """Write text in UTF-8, with its folders. Raises UserError if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")

@@ -18,7 +18,7 @@ Decoded = TypeVar("Decoded")
 
 
 def read_bytes(path: Path, max_bytes: int = MAX_BYTES, folder: DataFolder | None = None) -> bytes:
-    """The file's bytes without a byte-order mark.
+    """Return the file's bytes without a byte-order mark.
 
     Raises UserError if it is absent, too large, no regular file, or outside of ``folder``.
     """
@@ -44,4 +44,4 @@ def decode(data: bytes, kind: type[Decoded] | Any, source: object) -> Any:
     except RecursionError as error:
         raise UserError(f"{source}: nested too deeply to be read: flatten the file") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{source}: {error}: mend the file (see rules/schema.md)") from error
+        raise UserError(f"{source}: {error}: correct the file (see rules/schema.md)") from error

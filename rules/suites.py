@@ -54,7 +54,8 @@ class Suite:
     mutations: Callable[[Sequence[Any], Path | None, str, Hosts], MutationSuite]
 
     def mode(self, asked: str | None) -> str:
-        """The mode that was asked for, the default for None. Raises UserError for any other."""
+        """Return the mode that was asked for, the default for None. Raises UserError for any
+        other."""
         if asked is None:
             return self.modes[0]
         if asked not in self.modes:
@@ -63,7 +64,7 @@ class Suite:
 
 
 def suite(kind: str) -> Suite:
-    """The suite of a kind. Raises UserError for a kind that there is none of."""
+    """Return the suite of a kind. Raises UserError for a kind that there is none of."""
     if kind not in KINDS:
         raise UserError(f"no kind {kind!r} of task files: use one of {', '.join(KINDS)}")
     found: Suite = importlib.import_module(KINDS[kind]).SUITE
@@ -71,7 +72,8 @@ def suite(kind: str) -> Suite:
 
 
 def detected(path: Path) -> str:
-    """The kind of a task file, of a folder by its first file. Raises UserError if none fits."""
+    """Return the kind of a task file, of a folder by its first file. Raises UserError if none
+    fits."""
     record = _first_record(path)
     for kind in KINDS:
         if suite(kind).detect(record):

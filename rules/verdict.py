@@ -67,7 +67,7 @@ class Evaluator(Protocol[Task_contra, Trace_contra]):
     """
 
     def evaluate(self, task: Task_contra, answer: object, trace: Trace_contra | None) -> Verdict:
-        """The verdict on one run."""
+        """Return the verdict on one run."""
         ...
 
 
@@ -79,8 +79,8 @@ def decided(held: bool | None) -> Outcome:
 
 
 def checked(name: str, held: bool | None, reason: str, expected: Any, found: Any) -> Assertion:
-    """An assertion that holds or does not, or None: it is open; the reason is kept only if it does
-    not hold."""
+    """Return an assertion that holds or does not, or None: it is open; the reason is kept only if
+    it does not hold."""
     return Assertion(
         name=name,
         outcome=decided(held),
@@ -91,7 +91,7 @@ def checked(name: str, held: bool | None, reason: str, expected: Any, found: Any
 
 
 def conjunction(outcomes: Iterable[Outcome]) -> Outcome:
-    """All must pass: one fail decides, then one unknown (Kleene's three-valued *and*)."""
+    """Return all must pass: one fail decides, then one unknown (Kleene's three-valued *and*)."""
     seen = set(outcomes)
     for outcome in (Outcome.FAIL, Outcome.UNKNOWN):
         if outcome in seen:
@@ -100,7 +100,8 @@ def conjunction(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 def disjunction(outcomes: Iterable[Outcome]) -> Outcome:
-    """One must pass: one pass decides, then one unknown; nothing to choose from is a fail."""
+    """Return one must pass: one pass decides, then one unknown; nothing to choose from is a
+    fail."""
     seen = set(outcomes)
     for outcome in (Outcome.PASS, Outcome.UNKNOWN):
         if outcome in seen:
@@ -109,7 +110,7 @@ def disjunction(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 def verdict_of(assertions: Iterable[Assertion], notes: tuple[str, ...] = ()) -> Verdict:
-    """The verdict in which every assertion must hold, with the reasons of those that do not.
+    """Return the verdict in which every assertion must hold, with the reasons of those that do not.
 
     The reasons are those of the outcome: a failed run lists its failures, not what was unknown
     beside them. No assertion at all gives ``unknown``: nothing was checked.
@@ -127,12 +128,12 @@ def verdict_of(assertions: Iterable[Assertion], notes: tuple[str, ...] = ()) -> 
 
 
 def unknown(reason: str) -> Verdict:
-    """The verdict on a run that could not be judged at all."""
+    """Return the verdict on a run that could not be judged at all."""
     return Verdict(outcome=Outcome.UNKNOWN, reasons=(reason,))
 
 
 def shown(value: object) -> Any:
-    """A value fit for a result file: text is cut at ``MAX_SHOWN`` characters, and says so.
+    """Return a value fit for a result file: text is cut at ``MAX_SHOWN`` characters, and says so.
 
     Half characters (lone surrogates), which no file in UTF-8 can hold, become question marks.
     """

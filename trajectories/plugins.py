@@ -74,7 +74,7 @@ class Door(NamedTuple):
             except _BROKEN as error:
                 del sys.modules[name]
                 raise UserError(
-                    f"{self.option} {path}: cannot be loaded ({error}): mend the file"
+                    f"{self.option} {path}: cannot be loaded ({error}): correct the file"
                 ) from error
             module.__dict__["__digest__"] = digest
         return sys.modules[name]

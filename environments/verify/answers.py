@@ -14,7 +14,7 @@ from trajudge.environments.verify.candidates import (
 from trajudge.environments.verify.model import AnswerFact
 from trajudge.environments.verify.truth import ResolvedAnswer
 from trajudge.rules.values import normalise
-from trajudge.rules.values.texts.text import plain
+from trajudge.rules.values.texts.text import normal_text
 
 LEFT_OPEN = 3  # so many doubtful candidates beside the right answer; more are a list of guesses
 _SHOWN = 20  # candidates kept in the facts
@@ -78,7 +78,7 @@ def _wrong(family: Family, expected: tuple[str, ...], reason: str) -> AnswerFact
 def _form(family: Family, value: str) -> str:
     """Return the normal form that a candidate has to have."""
     if family == "names":
-        return plain(value)
+        return normal_text(value)
     if family == "code":
         return value.replace("-", "").upper()
     return str(normalise(_VALUES[family], value))

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from trajudge.environments.verify import readers
 from trajudge.environments.verify.readers import Candidate, Piece
 from trajudge.rules.errors import InvalidValue
-from trajudge.rules.values.texts.text import tidy
+from trajudge.rules.values.texts.text import strip_invisible
 
 MESSAGE_CHARS = 10_000  # beyond it a message is no answer
 _FENCE = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
@@ -47,7 +47,7 @@ def pieces(message: str) -> list[Piece]:
     found = _answer_object(fenced[1] if fenced else message)
     try:
         return [
-            tidy(piece) if isinstance(piece, str) else piece
+            strip_invisible(piece) if isinstance(piece, str) else piece
             for piece in ([message] if found is None else found)
         ]
     except InvalidValue as error:

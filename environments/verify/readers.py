@@ -15,7 +15,7 @@ from trajudge.rules.errors import InvalidValue
 from trajudge.rules.values import normalise
 from trajudge.rules.values.quantities.date import MONTHS
 from trajudge.rules.values.quantities.number import SCALES, SMALL, TENS
-from trajudge.rules.values.texts.text import plain
+from trajudge.rules.values.texts.text import normal_text
 
 Piece = str | int | float
 
@@ -139,14 +139,14 @@ BY_KIND: Mapping[str, Callable[[Piece], Iterator[Candidate]]] = {
 def names(piece: Piece, among: tuple[str, ...]) -> Iterator[Candidate]:
     """Yield the names of ``among`` that the text mentions, the longest at each place; a text that
     mentions none is itself a candidate."""
-    text = plain(str(piece))
+    text = normal_text(str(piece))
     found = [match[0] for match in _any_of(among).finditer(text)] if among else []
     yield from (Candidate(name, True) for name in found or [text])
 
 
 @lru_cache(maxsize=512)
 def _any_of(among: tuple[str, ...]) -> re.Pattern[str]:
-    forms = sorted({plain(name) for name in among}, key=lambda form: (-len(form), form))
+    forms = sorted({normal_text(name) for name in among}, key=lambda form: (-len(form), form))
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, forms))})(?!\w)")
 
 

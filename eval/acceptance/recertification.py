@@ -71,17 +71,17 @@ def accepted_keys(path: Path, decision: str) -> list[TrajectoryKey]:
     """The runs in ``accepted.jsonl``. Raises UserError if it cannot be read, is something else, or
     comes from another decision (``decision`` is the hash of its plan)."""
     names = ("benchmark", "agent", "task_id", "attempt")
-    mend = "name the folder of  trajudge accept --decision"
+    hint = "name the folder of  trajudge accept --decision"
     try:
         with path.open("rb") as file:
             places = [orjson.loads(line)["provenance"] for line in file]
         keys = [TrajectoryKey(**{name: place[name] for name in names}) for place in places]
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}): {mend}") from error
+        raise UserError(f"{path}: cannot be read ({error.strerror}): {hint}") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: is no accepted.jsonl ({error}): {mend}") from error
+        raise UserError(f"{path}: is no accepted.jsonl ({error}): {hint}") from error
     if any(place.get("decision") != decision for place in places):
-        raise UserError(f"{path}: was not accepted by this decision: {mend}")
+        raise UserError(f"{path}: was not accepted by this decision: {hint}")
     return keys
 
 
@@ -150,8 +150,8 @@ def write_sample(folder: Path, made: Recertification) -> None:
 
 def read_sample(folder: Path) -> Recertification:
     """What ``write_sample`` wrote. Raises UserError."""
-    mend = "name the folder that  trajudge run recertify --out  wrote"
-    return read_record(folder / RECORD, Recertification, mend)
+    hint = "name the folder that  trajudge run recertify --out  wrote"
+    return read_record(folder / RECORD, Recertification, hint)
 
 
 def check(made: Recertification, labels: Labels) -> RecertificationResult:

@@ -15,14 +15,14 @@ from trajudge.trajectories.util.validation import first_error
 R = TypeVar("R", bound=Record)
 
 
-def read_record(path: Path, record: type[R], mend: str) -> R:
-    """A JSON file as a record. Raises UserError naming file, field and value, and the ``mend``."""
+def read_record(path: Path, record: type[R], hint: str) -> R:
+    """A JSON file as a record. Raises UserError naming file, field and value, and the ``hint``."""
     try:
         return record.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}): {mend}") from error
+        raise UserError(f"{path}: cannot be read ({error.strerror}): {hint}") from error
     except ValidationError as error:
-        raise UserError(f"{path}: {first_error(error, 'the file')}: {mend}") from error
+        raise UserError(f"{path}: {first_error(error, 'the file')}: {hint}") from error
 
 
 def write_whole(path: Path, content: bytes) -> None:

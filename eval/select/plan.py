@@ -124,7 +124,7 @@ class SelectionPlan(Record):
 
 def read_plan(path: Path) -> SelectionPlan:
     """A frozen plan. Raises UserError naming file, field and value."""
-    return read_record(path, SelectionPlan, "name a plan that --freeze wrote, or mend it")
+    return read_record(path, SelectionPlan, "name a plan that --freeze wrote, or correct it")
 
 
 def freeze(path: Path, plan: SelectionPlan) -> None:

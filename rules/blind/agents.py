@@ -48,17 +48,18 @@ class BlindAgent(msgspec.Struct, frozen=True):
 
 
 def constant(name: str, answer: object) -> BlindAgent:
-    """An agent that always says the same."""
+    """Return an agent that always says the same."""
     return BlindAgent(name, lambda task: answer)
 
 
 def knowledge(name: str, answer: Callable[[str], object]) -> BlindAgent:
-    """An agent that answers from the intent alone, such as a model without a browser."""
+    """Return an agent that answers from the intent alone, such as a model without a browser."""
     return BlindAgent(name, lambda task: answer(task.intent))
 
 
 def recorded(name: str, answers: Mapping[str, object]) -> BlindAgent:
-    """An agent whose answers were recorded, by task id. Raises UserError for a task without one."""
+    """Return an agent whose answers were recorded, by task id. Raises UserError for a task without
+    one."""
 
     def answer(task: AuditedTask) -> object:
         if str(task.task_id) not in answers:
@@ -71,17 +72,19 @@ def recorded(name: str, answers: Mapping[str, object]) -> BlindAgent:
 
 
 def numbers_of(intent: str) -> list[str]:
-    """Every run of digits in the intent, or "0" where there is none."""
+    """Return every run of digits in the intent, or "0" where there is none."""
     return re.findall(r"\d+", intent) or ["0"]
 
 
 def quoted(intent: str) -> list[str]:
-    """What the intent puts in double quotes, such as the keys of the objects that it asks for."""
+    """Return what the intent puts in double quotes, such as the keys of the objects that it asks
+    for."""
     return list(dict.fromkeys(re.findall(r'"([^"\n]{1,60})"', intent)))
 
 
 def _everything(intent: str) -> str:
-    """One answer that holds as much as fits: yes, no, the intent, and the numbers up to 1,000."""
+    """Return one answer that holds as much as fits: yes, no, the intent, and the numbers up to
+    1,000."""
     numbers = ", ".join(map(str, range(_LONGEST + 1)))
     return f"Yes, no, N/A, none, true, false, {intent}, {numbers}"
 
@@ -107,7 +110,7 @@ TEXT_AGENTS = (
 
 
 def response(task_type: str, status: str, data: object) -> dict[str, Any]:
-    """A response object of WebArena Verified's protocol."""
+    """Return a response object of WebArena Verified's protocol."""
     return {"task_type": task_type, "status": status, "retrieved_data": data, "error_details": None}
 
 

@@ -46,7 +46,7 @@ FOREIGN = "zzz-not-in-any-answer"
 
 
 def _leaves(value: Any, change: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
-    """The value with one leaf changed, for every leaf and every change to it."""
+    """Yield the value with one leaf changed, for every leaf and every change to it."""
     if isinstance(value, dict):
         for key, inner in value.items():
             for changed in _leaves(inner, change):
@@ -60,7 +60,7 @@ def _leaves(value: Any, change: Callable[[Any], Iterator[Any]]) -> Iterator[Any]
 
 
 def _containers(value: Any, change: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
-    """The value with one list or object in it changed."""
+    """Yield the value with one list or object in it changed."""
     if isinstance(value, dict | list):
         yield from change(value)
         items = value.items() if isinstance(value, dict) else enumerate(value)
@@ -75,7 +75,7 @@ def _on_data(
     walk: Callable[[Any, Callable[[Any], Iterator[Any]]], Iterator[Any]],
     change: Callable[[Any], Iterator[Any]],
 ) -> Mutator:
-    """A mutator that changes the data of a response object, or else the whole answer."""
+    """Return a mutator that changes the data of a response object, or else the whole answer."""
 
     def mutate(case: Case) -> Iterator[Variant]:
         answer = case.answer
@@ -90,12 +90,13 @@ def _on_data(
 
 
 def _numeric(value: Any) -> bool:
-    """A number that can be written with digits: neither a boolean, infinite, nor monstrous."""
+    """Return a number that can be written with digits: neither a boolean, infinite, nor
+    monstrous."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
 
 
 def _in_numbers(value: Any, change: Callable[[str], str]) -> Iterator[Any]:
-    """The value with the first number in it rewritten."""
+    """Yield the value with the first number in it rewritten."""
     if _numeric(value):
         changed = change(repr(abs(value)))
         number: float = float(changed) if isinstance(value, float) else int(changed)
@@ -116,7 +117,7 @@ def _sign(value: Any) -> Iterator[Any]:
 
 
 def _next_digit(number: str) -> str:
-    """The first digit one up, the most significant change; a 9 becomes an 8."""
+    """Return the first digit one up, the most significant change; a 9 becomes an 8."""
     return ("8" if number[0] == "9" else str(int(number[0]) + 1)) + number[1:]
 
 
@@ -159,7 +160,7 @@ def _extra(value: Any) -> Iterator[Any]:
 
 
 def _repeated(value: Any) -> Iterator[Any]:
-    """The first item in place of the last: the length is right, an item is not."""
+    """Yield the first item in place of the last: the length is right, an item is not."""
     if isinstance(value, list) and len(value) > 1 and value[0] != value[-1]:
         yield [*value[:-1], value[0]]
 
@@ -203,7 +204,7 @@ def _other(field: str, values: tuple[str, ...]) -> Mutator:
 
 
 def _as_text(form: str) -> Mutator:
-    """A response object as an agent would print it."""
+    """Return a response object as an agent would print it."""
 
     def mutate(case: Case) -> Iterator[Variant]:
         if isinstance(case.answer, dict):

@@ -50,7 +50,7 @@ class Mutator(Protocol):
     """Changes one thing: yields nothing where it does not apply."""
 
     def __call__(self, case: Case) -> Iterator[Variant]:
-        """The variants of a run."""
+        """Yield the variants of a run."""
         ...
 
 

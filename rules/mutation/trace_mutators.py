@@ -50,7 +50,7 @@ def _events(case: Case) -> list[Entry] | None:
 
 
 def _changed_event(change: Callable[[Entry], Entry]) -> Mutator:
-    """A mutator that changes a decisive event."""
+    """Return a mutator that changes a decisive event."""
 
     def mutate(case: Case) -> Iterator[Variant]:
         for at in case.decisive:
@@ -85,7 +85,8 @@ def _wrong_host(case: Case) -> Iterator[Variant]:
 
 
 def _stale(case: Case) -> Iterator[Variant]:
-    """The right page was seen earlier, and the run went on from it to the site's first page."""
+    """Yield the right page was seen earlier, and the run went on from it to the site's first
+    page."""
     if not case.ends_there:
         return
     if isinstance(case.trace, Trace) and case.trace.url is not None:
@@ -109,7 +110,7 @@ def _dropped(case: Case) -> Iterator[Variant]:
 
 
 def _before_change(case: Case) -> Iterator[Variant]:
-    """Stored pages as if the run had changed nothing: blank."""
+    """Show stored pages as if the run had changed nothing: blank."""
     if isinstance(case.trace, Trace) and case.trace.pages:
         blank = tuple(
             msgspec.structs.replace(

@@ -70,7 +70,7 @@ def _kind(name: str) -> Kind[Any]:
 
 
 def _read(name: str, raw: JsonValue) -> Any:
-    """What a value's kind reads in it; None for nothing. Raises InvalidValue."""
+    """Return what a value's kind reads in it; None for nothing. Raises InvalidValue."""
     kind = _kind(name)
     if raw is None and kind.nothing:
         return None
@@ -92,7 +92,7 @@ def _remembered(name: str, raw: str | float | None) -> tuple[Any, InvalidValue |
 
 
 def _parsed(name: str, raw: JsonValue) -> tuple[Any, InvalidValue | None]:
-    """What was read and no error, or nothing and the error. Short values are read once."""
+    """Return what was read and no error, or nothing and the error. Short values are read once."""
     if not isinstance(raw, list | dict) and (not isinstance(raw, str) or len(raw) <= _CACHED_CHARS):
         return _remembered(name, raw)
     try:
@@ -106,7 +106,7 @@ def _shown(kind: Kind[Any], value: Any) -> JsonValue:
 
 
 def normalise(kind: str, raw: JsonValue, *, mode: Mode = Mode.SOUND) -> JsonValue:
-    """The normal form of one value; None for nothing (None, blank text).
+    """Return the normal form of one value; None for nothing (None, blank text).
 
     Raises InvalidValue, and nothing else whatever ``raw`` is. In the release's mode a list of
     several values is a list of alternatives, whosever value it is.
@@ -122,8 +122,8 @@ def normalise(kind: str, raw: JsonValue, *, mode: Mode = Mode.SOUND) -> JsonValu
 
 
 def equal(kind: str, expected: JsonValue, actual: JsonValue, *, mode: Mode = Mode.SOUND) -> Match:
-    """Whether an agent's value is the specification's, or None if its mistake hides that; never
-    raises.
+    """Tell whether an agent's value is the specification's, or None if its mistake hides that;
+    never raises.
 
     Only ``expected`` may be a list of alternatives, one of which has to be met, and, for string,
     location-name, base64 and url, a pattern ``^...$`` that has to match the whole value (in any
@@ -159,8 +159,8 @@ def _same(name: str, kind: Kind[Any], expected: JsonValue, actual: JsonValue) ->
 
 
 def _any_of(name: str, expected: list[JsonValue], actual: JsonValue) -> Match:
-    """The first alternative that is met, or the verdicts' normal forms with one reason: the first
-    alternative's that cannot be decided, if there is one."""
+    """Return the first alternative that is met, or the verdicts' normal forms with one reason: the
+    first alternative's that cannot be decided, if there is one."""
     if not expected or len(expected) > MAX_ALTERNATIVES:
         reason = f"the specification gives {len(expected)} alternatives"
         return Match(None, None, None, f"{reason}: 1 to {MAX_ALTERNATIVES} are allowed")

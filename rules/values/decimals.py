@@ -12,7 +12,8 @@ LARGEST_EXPONENT = 308
 
 
 def bounded_decimal(value: Decimal) -> Decimal:
-    """The number itself. Raises InvalidValue if it is infinite, or beyond 1e308 or 1e-308."""
+    """Return the number itself. Raises InvalidValue if it is infinite, or beyond 1e308 or
+    1e-308."""
     if not value.is_finite():
         raise InvalidValue("not a finite number")
     if value and abs(value.adjusted()) > LARGEST_EXPONENT:
@@ -21,7 +22,7 @@ def bounded_decimal(value: Decimal) -> Decimal:
 
 
 def from_json(raw: float) -> Decimal:
-    """The exact decimal of a JSON number; binary fractions are rounded to 15 digits."""
+    """Return the exact decimal of a JSON number; binary fractions are rounded to 15 digits."""
     if isinstance(raw, int):
         if raw.bit_length() > 1024:
             raise TooLarge(f"a number beyond 1e{LARGEST_EXPONENT}")

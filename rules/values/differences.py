@@ -113,7 +113,7 @@ def _cell(value: JsonValue) -> str:
 
 
 def table() -> Iterator[str]:
-    """The lines of a Markdown table: both modes' verdicts on every example, computed now."""
+    """Yield the lines of a Markdown table: both modes' verdicts on every example, computed now."""
     yield "| kind | specification | agent | release-1.2.3 | sound | why |"
     yield "|---|---|---|---|---|---|"
     for kind, expected, actual, why in EXAMPLES:

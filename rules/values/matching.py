@@ -66,7 +66,7 @@ def _check_size(expected: Sequence[E], actual: Sequence[A]) -> None:
 def _remembered(
     expected: Sequence[E], actual: Sequence[A], same: Callable[[E, A], bool | None]
 ) -> Callable[[int, int], bool | None]:
-    """``same`` by positions, asked at most once for two items."""
+    """Call ``same`` by positions, asked at most once for two items."""
     known: dict[tuple[int, int], bool | None] = {}
 
     def fits(wanted: int, found: int) -> bool | None:
@@ -116,7 +116,7 @@ def _augment(
     fits: Callable[[int, int], bool | None],
     allowed: tuple[bool | None, ...],
 ) -> None:
-    """Finds a partner for one expected item over pairs whose ``fits`` is ``allowed``, re-pairing
+    """Find a partner for one expected item over pairs whose ``fits`` is ``allowed``, re-pairing
     others along the way if need be."""
     reached_by: dict[int, int] = {}
     queue = deque([start])

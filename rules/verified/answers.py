@@ -32,7 +32,7 @@ class Difference(Exception):
 
 
 def kind_of(schema: Schema) -> str:
-    """The kind of one value: its ``format``, else its ``type``."""
+    """Return the kind of one value: its ``format``, else its ``type``."""
     name = str(schema.get("format") or schema.get("type") or "string")
     return name if name in KINDS else "string"
 
@@ -62,7 +62,7 @@ def _array(schema: Schema) -> Schema:
 
 
 def _compare(schema: Schema, expected: Any, found: Any, place: str, *, ordered: bool) -> None:
-    """Raises Difference."""
+    """Raise Difference if they differ."""
     if schema.get("type") == "array":
         _compare_lists(schema.get("items") or {}, expected, found, place, ordered=ordered)
     elif schema.get("type") == "object" and not schema.get("format"):
@@ -106,7 +106,7 @@ def _is_point(value: list[Any]) -> bool:
 def _explain(
     items: Schema, wanted: list[Any], given: list[Any], matching: Matching, place: str
 ) -> None:
-    """Raises the Difference between lists: between the two items that have no partner, if so."""
+    """Raise the Difference between lists: between the two items that have no partner, if so."""
     if len(matching.missing) == len(matching.surplus) == 1:
         one, other = matching.missing[0], matching.surplus[0]
         try:
@@ -139,7 +139,7 @@ def _compare_objects(schema: Schema, expected: Any, found: Any, place: str) -> N
 
 
 def _opened(value: Any) -> Any:
-    """An object that was given as JSON text."""
+    """Return an object that was given as JSON text."""
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:
@@ -173,7 +173,7 @@ def _compare_fields(schema: Schema, expected: Any, found: dict[str, Any], place:
 
 
 def normal_data(schema: Schema, data: Any, mode: Mode, *, alternatives: bool = False) -> Any:
-    """The data in normal form, invalid values as they are; for people to read.
+    """Return the data in normal form, invalid values as they are; for people to read.
 
     With ``alternatives`` a list where the schema has one value is shown as such.
     """
@@ -206,7 +206,7 @@ def _normal(schema: Schema, value: Any, mode: Mode, *, alternatives: bool) -> An
 
 
 def bound_data(binding: Binding | None, data: Any) -> Any:
-    """The data with every address of a site in its texts under the site's placeholder."""
+    """Return the data with every address of a site in its texts under the site's placeholder."""
     if binding is None:
         return data
     if isinstance(data, str):

@@ -60,7 +60,8 @@ class Unanswered(Exception):
 
 
 def ask(probe: RestProbe | SqlProbe) -> Any:
-    """The probe's reply. Raises Unanswered; UserError for a probe that would not only read."""
+    """Return the probe's reply. Raises Unanswered; UserError for a probe that would not only
+    read."""
     if isinstance(probe, RestProbe):
         return _ask_rest(probe)
     return _ask_sql(probe)
@@ -69,7 +70,7 @@ def ask(probe: RestProbe | SqlProbe) -> Any:
 def captured(
     probes: Mapping[str, RestProbe | SqlProbe], before: Mapping[str, Any] | None = None
 ) -> dict[str, State]:
-    """What every probe says now, beside what it said before the run."""
+    """Return what every probe says now, beside what it said before the run."""
     states = {}
     for name, probe in probes.items():
         earlier = (before or {}).get(name)
@@ -111,7 +112,7 @@ def _ask_rest(probe: RestProbe) -> Any:
 
 
 def _chunks(reply: Any, deadline: float) -> Iterator[bytes]:
-    """The body, as long as it is neither too long nor too slow."""
+    """Yield the body, as long as it is neither too long nor too slow."""
     size = 0
     while chunk := reply.read1(65_536):
         size += len(chunk)
@@ -134,7 +135,7 @@ def _ask_sql(probe: SqlProbe) -> Any:
 
 
 def backend_assertions(task: Task, states: Mapping[str, State] | None) -> Iterator[Assertion]:
-    """What the task's checks say of the probes' replies; unknown where there is none."""
+    """Yield what the task's checks say of the probes' replies; unknown where there is none."""
     for index, check in enumerate(task.backend_checks):
         name = f"backend.{index + 1}"
         state = (states or {}).get(check.probe)

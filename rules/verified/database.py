@@ -41,7 +41,7 @@ class NoRows(Exception):
 
 
 def check_reads_only(query: str) -> None:
-    """Raises UserError for a query that is no plain SELECT."""
+    """Raise UserError for a query that is no plain SELECT."""
     shown = query.strip()[:60]
     if not _SELECT.match(query):
         raise UserError(f"the probe's query {shown!r} is no SELECT: probes only read")
@@ -66,7 +66,7 @@ def select(url: str, query: str, parameters: Parameters, seconds: float) -> Rows
 
 
 def _opened(path: Path | str, seconds: float = 5.0) -> sqlite3.Connection:
-    """The file, which is neither changed nor made."""
+    """Return the file, which is neither changed nor made."""
     return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=seconds)
 
 

@@ -163,12 +163,13 @@ def placeholder(site: str) -> str:
 
 
 def placeholders(text: str) -> set[str]:
-    """The sites' placeholders in a text of a specification."""
+    """Return the sites' placeholders in a text of a specification."""
     return {match[0] for match in _PLACEHOLDER.finditer(text)}
 
 
 def load_tasks(path: Path) -> tuple[Task, ...]:
-    """The tasks of a JSON file, in order. Raises UserError that names file, place and mistake."""
+    """Return the tasks of a JSON file, in order. Raises UserError that names file, place and
+    mistake."""
     tasks: list[Task] = decode(read_bytes(path), list[Task], path)
     if not tasks:
         raise UserError(f"{path}: holds no task: name a file of tasks (see rules/schema.md)")
@@ -179,7 +180,7 @@ def load_tasks(path: Path) -> tuple[Task, ...]:
 
 
 def _check(task: Task, seen: Counter[str], path: Path) -> None:
-    """What the types cannot say. Raises UserError."""
+    """Check what the types cannot say. Raises UserError."""
     if seen[str(task.task_id)] > 1:
         raise UserError(f"{path}: two tasks have the task_id {task.task_id}: give each its own")
     if not _FOLDER_NAME.fullmatch(str(task.task_id)):
@@ -200,12 +201,12 @@ class _Subset(Struct):
 
 
 def load_subset(path: Path) -> frozenset[str]:
-    """The task ids of a subset file (``task_ids``), as texts. Raises UserError."""
+    """Return the task ids of a subset file (``task_ids``), as texts. Raises UserError."""
     subset: _Subset = decode(read_bytes(path), _Subset, path)
     return frozenset(str(task_id) for task_id in subset.task_ids)
 
 
-def plain(task: Task) -> dict[str, Any]:
-    """The task as a JSON object, defaults included."""
+def task_record(task: Task) -> dict[str, Any]:
+    """Return the task as a JSON object, defaults included."""
     record: dict[str, Any] = msgspec.to_builtins(task)
     return record

@@ -36,7 +36,7 @@ _RUNS = "\n## Runs\n"
 
 
 def document() -> str:
-    """The whole file."""
+    """Return the whole file."""
     ports = ", ".join(f"{named(site)} {port}" for site, port in DEFAULT_PORTS.items())
     sites = _SITES.format(ports=ports)
     return "\n".join([_HEAD, *values.table(), _RUNS, *verified.table(), sites])

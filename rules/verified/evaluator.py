@@ -53,7 +53,7 @@ class VerifiedEvaluator:
         trace: Trace | None,
         state: Mapping[str, State] | None = None,
     ) -> Verdict:
-        """The verdict on one run; ``state`` are the probes' replies. Raises nothing."""
+        """Return the verdict on one run; ``state`` are the probes' replies. Raises nothing."""
         with slow_patterns_counted():
             if self.mode is Mode.RELEASE:
                 return verdict_of(self._release(task, answer, trace))
@@ -91,12 +91,12 @@ class VerifiedEvaluator:
     def _release(self, task: Task, answer: object, trace: Trace | None) -> list[Assertion]:
         try:
             if trace is None or not trace.events:
-                raise release.Broken("the trace holds no event")
+                raise release.ReleaseError("the trace holds no event")
             binding = binding_of(task, trace, self.hosts)
             check = task.answer_check
             made = release_answer(check, answer, binding) if check else []
             return made + release_network(task, trace, binding)
-        except (release.Broken, InvalidValue) as error:
+        except (release.ReleaseError, InvalidValue) as error:
             reason = f"the released package ends with an error: {error}"
             return [Assertion(name="error", outcome=Outcome.FAIL, reason=reason)]
 
@@ -123,7 +123,7 @@ def _response_assertions(
 
 
 def _located(check: AnswerCheck, made: Assertion, binding: Binding) -> Assertion:
-    """Data with the address of a site that nobody told are not known to be wrong."""
+    """Call data unknown instead of wrong where they hold the address of a site nobody told."""
     if made.outcome is not Outcome.FAIL:
         return made
     reason = unlocated(binding, check.expected)
@@ -160,7 +160,7 @@ _MOST_SHOWN = 100
 
 
 def _bounded(value: Any) -> Any:
-    """A value fit for a result file."""
+    """Return a value fit for a result file."""
     if isinstance(value, list):
         return [_bounded(item) for item in value[:_MOST_SHOWN]]
     if isinstance(value, dict):

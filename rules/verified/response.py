@@ -60,7 +60,7 @@ _ANY_STATUS = [*STATUSES, *ALIASES]
 
 
 def _form(task_type: str, results: str) -> dict[str, Any]:
-    """The schema under one set of names."""
+    """Return the schema under one set of names."""
     return {
         "type": "object",
         "required": [task_type, "status"],
@@ -126,7 +126,8 @@ class Response(Struct, frozen=True, kw_only=True):
 
 
 def read_response(answer: object) -> Response | ParseFailure:
-    """The response in an answer: text (JSON, alone, in fences, or in prose), bytes, or an object.
+    """Return the response in an answer: text (JSON, alone, in fences, or in prose), bytes, or an
+    object.
 
     Of several objects in a text the last that is a response counts. Never raises.
     """
@@ -154,7 +155,8 @@ def _too_large(size: int, unit: str) -> ParseFailure:
 
 
 def _last(text: str) -> Response | ParseFailure:
-    """The last object of the text that is a response, else what is wrong with the last one."""
+    """Return the last object of the text that is a response, else what is wrong with the last
+    one."""
     failure = ParseFailure(Failure.NO_OBJECT, "the answer holds no JSON object")
     for found in reversed(list(_objects(text))):
         response = _response(found)
@@ -170,7 +172,7 @@ def _looks_meant(record: dict[str, Any]) -> bool:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects of a text, in order, in time linear in its length."""
+    """Yield the outermost JSON objects of a text, in order, in time linear in its length."""
     for span in _spans(text):
         try:
             value = msgspec.json.decode(span)
@@ -182,8 +184,8 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _spans(text: str) -> list[str]:
-    """The outermost texts in balanced braces. A brace that nothing closes is prose: the search
-    starts again behind it, a bounded number of times."""
+    """Return the outermost texts in balanced braces. A brace that nothing closes is prose: the
+    search starts again behind it, a bounded number of times."""
     spans: list[str] = []
     start = text.find("{")
     restarts = 0
@@ -202,7 +204,7 @@ _MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}]|"', re.DOTALL)
 
 
 def _closing(text: str, start: int) -> int:
-    """The position of the brace that closes the one at ``start``; -1 if none does."""
+    """Return the position of the brace that closes the one at ``start``; -1 if none does."""
     depth = 0
     for mark in _MARKS.finditer(text, start):
         if mark[0] == "{":
@@ -249,7 +251,7 @@ def _response(record: dict[str, Any]) -> Response | ParseFailure:
 
 
 def _departures(record: dict[str, Any], task_type: str, status: str) -> Iterator[str]:
-    """Where a readable response leaves the schema."""
+    """Yield where a readable response leaves the schema."""
     data = _value(record, "retrieved_data")
     details = _value(record, "error_details")
     spelling = _value(record, "task_type")

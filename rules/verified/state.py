@@ -45,8 +45,8 @@ def load_probes(path: Path) -> dict[str, RestProbe | SqlProbe]:
 
 
 def run_states(file: Path | None, now: Mapping[str, State]) -> dict[str, State]:
-    """The states of one run: what ``file`` recorded, else what the probes say ``now``. Raises
-    UserError for a file that cannot be read."""
+    """Return the states of one run: what ``file`` recorded, else what the probes say ``now``.
+    Raises UserError for a file that cannot be read."""
     recorded = _read(file) if file else {}
     names = sorted(recorded.keys() | now.keys())
     return {name: _state(recorded.get(name, _Recorded()), now.get(name)) for name in names}

@@ -1,8 +1,8 @@
-"""What is weak in the specifications of original WebArena tasks.
+"""Find what is weak in the specifications of original WebArena tasks.
 
-``published`` holds the categories of WebArena Verified's audit (section 3.2, Table 14), ``traps``
-our own: markers and fields that are never read, patterns taken literally, references that more
-answers satisfy than their authors meant.
+``published`` holds the categories of WebArena Verified's audit (section 3.2, Table 14),
+``pitfalls`` our own: markers and fields that are never read, patterns taken literally, references
+that more answers satisfy than their authors meant.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from trajudge.rules.findings import Finding
+from trajudge.rules.weaknesses.pitfalls import PITFALLS
 from trajudge.rules.weaknesses.published import PUBLISHED, UNIONS
-from trajudge.rules.weaknesses.traps import TRAPS
 from trajudge.rules.webarena.model import Task
 
-CATEGORIES = tuple(PUBLISHED) + tuple(TRAPS)
+CATEGORIES = tuple(PUBLISHED) + tuple(PITFALLS)
 
 __all__ = ["CATEGORIES", "UNIONS", "weaknesses"]
 
 
 def weaknesses(tasks: Iterable[Task]) -> Iterator[Finding]:
-    """Every finding, task by task and category by category."""
+    """Yield every finding, task by task and category by category."""
     for task in tasks:
-        for detectors in (PUBLISHED, TRAPS):
+        for detectors in (PUBLISHED, PITFALLS):
             for detect in detectors.values():
                 yield from detect(task)

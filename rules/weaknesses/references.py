@@ -30,7 +30,7 @@ class Reference(NamedTuple):
 
 
 def references(task: Task) -> Iterator[Reference]:
-    """All references to answers and to pages, in the order of the specification."""
+    """Yield all references to answers and to pages, in the order of the specification."""
     answers = task.eval.reference_answers
     if answers is not None:
         place = "eval.reference_answers"
@@ -49,7 +49,7 @@ def references(task: Task) -> Iterator[Reference]:
 
 
 def page_checks(task: Task) -> Iterator[tuple[str, PageCheck]]:
-    """The page checks with their places."""
+    """Yield the page checks with their places."""
     for index, check in enumerate(task.eval.program_html):
         yield f"eval.program_html[{index}]", check
 

@@ -40,8 +40,8 @@ _SITES = {
 def mutation_suite(
     tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Mapping[str, tuple[str, ...]]
 ) -> MutationSuite:
-    """The runs in a file, which are taken to be correct, or for None one built for every task.
-    Raises UserError for a file that cannot be read."""
+    """Return the runs in a file, which are taken to be correct, or for None one built for every
+    task. Raises UserError for a file that cannot be read."""
     given = {name: urls[0] for name, urls in hosts.items() if urls}
     sites = _SITES | given if runs is None else given
     return MutationSuite(
@@ -68,7 +68,7 @@ def _recorded(tasks: Iterable[Task], path: Path) -> Iterator[Case]:
     by_id = {str(task.task_id): task for task in tasks}
     for run in load_runs(path):
         if str(run.task_id) not in by_id:
-            raise UserError(f"{path}: task id {run.task_id!r} is in no task file: mend it")
+            raise UserError(f"{path}: task id {run.task_id!r} is in no task file: correct it")
         yield _case(by_id[str(run.task_id)], run.answer, run.trace)
 
 
@@ -113,7 +113,7 @@ def _trace(task: Task, sites: Mapping[str, str]) -> Trace:
 
 
 def _address(check: PageCheck, last: str, results: dict[str, str]) -> str:
-    """The page that a check reads; a helper that finds it is made to find one."""
+    """Return the page that a check reads; a helper that finds it is made to find one."""
     if check.url == LAST:
         return last
     if check.url.startswith("func"):

@@ -51,7 +51,7 @@ class WebArenaEvaluator:
     sites: Mapping[str, str] = field(default_factory=dict)
 
     def evaluate(self, task: Task, answer: object, trace: Trace | None) -> Verdict:
-        """The verdict on one run; ``answer`` is text, None for none, else read as JSON."""
+        """Return the verdict on one run; ``answer`` is text, None for none, else read as JSON."""
         return verdict_of(self._assertions(task, as_text(answer), trace or Trace()))
 
     def _assertions(self, task: Task, answer: str, trace: Trace) -> Iterator[Assertion]:
@@ -130,7 +130,7 @@ class WebArenaEvaluator:
 
 
 def _text(name: str, passed: bool, reference: str, answer: str) -> Assertion:
-    """A comparison with the cleaned answer."""
+    """Return a comparison with the cleaned answer."""
     outcome = Outcome.PASS if passed else Outcome.FAIL
     seen = shown(answer)
     reason = "" if passed else f"{seen[:200]!r} does not match {reference[:200]!r}"
@@ -145,7 +145,8 @@ def _text(name: str, passed: bool, reference: str, answer: str) -> Assertion:
 
 
 def as_text(answer: object) -> str:
-    """An answer as the harness would have been given it: text as it is, nothing as empty text.
+    """Return an answer as the harness would have been given it: text as it is, nothing as empty
+    text.
 
     A value that JSON cannot hold (half characters, integers of thousands of digits) is no answer.
     """
@@ -162,10 +163,13 @@ def as_text(answer: object) -> str:
 def evaluate_runs(
     tasks: Iterable[Task], runs: Iterable[Run], evaluator: WebArenaEvaluator
 ) -> Iterator[tuple[TaskId, Verdict]]:
-    """The verdict on each run, in the runs' order. Raises UserError for a task id without task."""
+    """Yield the verdict on each run, in the runs' order. Raises UserError for a task id without
+    task."""
     by_id = {str(task.task_id): task for task in tasks}
     for run in runs:
         task = by_id.get(str(run.task_id))
         if task is None:
-            raise UserError(f"task id {run.task_id!r} is in no task file: mend the run's task_id")
+            raise UserError(
+                f"task id {run.task_id!r} is in no task file: correct the run's task_id"
+            )
         yield task.task_id, evaluator.evaluate(task, run.answer, run.trace)

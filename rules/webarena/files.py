@@ -15,7 +15,8 @@ from trajudge.trajectories.util.safe_files import DataFolder
 
 
 def load_tasks(path: Path) -> tuple[Task, ...]:
-    """The tasks of a JSON list, of one JSON object, or of a folder of such files, in file order.
+    """Return the tasks of a JSON list, of one JSON object, or of a folder of such files, in file
+    order.
 
     Raises UserError for a file that cannot be read, holds no task, or holds a task id twice.
     """
@@ -41,7 +42,7 @@ def _tasks_in(file: Path, folder: DataFolder | None) -> Iterable[Task]:
 
 
 def load_runs(path: Path) -> tuple[Run, ...]:
-    """Runs from a JSON list, from JSON Lines, or from an object of answers by task id.
+    """Read runs from a JSON list, from JSON Lines, or from an object of answers by task id.
 
     Raises UserError for a file that cannot be read or holds no run.
     """

@@ -37,7 +37,7 @@ _SCRIPTS = ("document.", "[...document.")
 
 
 def read_locators(context: BrowserContext, checks: Iterable[PageCheck], trace: Trace) -> Trace:
-    """The trace with the value of each check's locator in each of its stored pages.
+    """Return the trace with the value of each check's locator in each of its stored pages.
 
     As in the harness, a locator that fails (no such element, a loop) has the value "".
     """
@@ -87,7 +87,7 @@ def _evaluated(session: CDPSession, script: str) -> Mapping[str, Any]:
 
 @contextmanager
 def quiet_browser() -> Iterator[BrowserContext]:
-    """A browser without network and without the pages' scripts.
+    """Open a browser without network and without the pages' scripts.
 
     Raises MissingExtra without Playwright, UserError without a chromium that starts.
     """
@@ -122,7 +122,7 @@ def _read_runs(tasks: Iterable[Task], runs: Sequence[Run]) -> Iterator[Run]:
     with quiet_browser() as context:
         for done, run in enumerate(runs, start=1):
             if str(run.task_id) not in checks:
-                raise UserError(f"task id {run.task_id!r} is in no task file: mend the run")
+                raise UserError(f"task id {run.task_id!r} is in no task file: correct the run")
             if run.trace is None:
                 yield run
             else:

@@ -31,7 +31,7 @@ class Missing(NamedTuple):
 def page_assertions(
     checks: Iterable[PageCheck], trace: Trace, sites: Mapping[str, str]
 ) -> Iterator[Assertion]:
-    """One assertion for each required content of each check, or one unknown for the check."""
+    """Yield one assertion for each required content of each check, or one unknown for the check."""
     current = trace.url
     for index, check in enumerate(checks):
         name = f"page.{index}"
@@ -48,7 +48,7 @@ def page_assertions(
 def _address(
     url: str, current: str | None, trace: Trace, sites: Mapping[str, str]
 ) -> str | Missing:
-    """The address of the page that a check reads."""
+    """Return the address of the page that a check reads."""
     if url == LAST or "__last_url__" in url:
         if current is None:
             return Missing("the run's last url was not recorded")
@@ -64,7 +64,8 @@ def _address(
 
 
 def _found(check: PageCheck, address: str, trace: Trace, sites: Mapping[str, str]) -> str | Missing:
-    """The text that a check reads: a helper's result, a page's html, or a locator's value."""
+    """Return the text that a check reads: a helper's result, a page's html, or a locator's
+    value."""
     locator = check.locator.strip()
     if locator.startswith("func:"):
         result = trace.results.get(locator.removeprefix("func:"))

@@ -28,12 +28,13 @@ def clean(text: str) -> str:
 
 
 def exact_match(reference: str, cleaned: str) -> bool:
-    """The cleaned reference equals the text, which the caller has cleaned (once for all checks)."""
+    """Return the cleaned reference equals the text, which the caller has cleaned (once for all
+    checks)."""
     return clean(reference) == cleaned
 
 
 def must_include(reference: str, cleaned: str, *, tokens: bool = False) -> bool:
-    """The cleaned reference is part of the cleaned text.
+    """Return the cleaned reference is part of the cleaned text.
 
     With ``tokens`` a reference of one character must be a token of its own, so that "2" is not
     found in "12"; the harness asks for it only where the reference is the answer's only one.
@@ -45,7 +46,7 @@ def must_include(reference: str, cleaned: str, *, tokens: bool = False) -> bool:
 
 
 def is_token(character: str, text: str) -> bool:
-    """Whether the character stands alone in the text, by the conventions of the Penn Treebank.
+    """Tell whether the character stands alone in the text, by the conventions of the Penn Treebank.
 
     Brackets, quotes, ``$%&?!;@#*`` and final periods are parted from words; ``1,2``, ``2/3``,
     ``2-3`` and ``2.5`` are single tokens. A period before white space ends a token. Linear in

@@ -12,12 +12,14 @@ _PLACEHOLDER = re.compile(r"__[A-Z][A-Z_]*__")
 
 
 def render(text: str, sites: Mapping[str, str]) -> str:
-    """The text with each placeholder such as ``__REDDIT__`` replaced by that site's address."""
+    """Return the text with each placeholder such as ``__REDDIT__`` replaced by that site's
+    address."""
     return _PLACEHOLDER.sub(lambda found: sites.get(found[0], found[0]), text)
 
 
 def unresolved(reference: str, found: str) -> str | None:
-    """A placeholder that makes the two incomparable: in the reference, and no part of the other."""
+    """Return a placeholder that makes the two incomparable: in the reference, and no part of the
+    other."""
     for placeholder in _PLACEHOLDER.findall(reference):
         if placeholder not in found:
             return str(placeholder)
@@ -39,12 +41,13 @@ def base_and_query(url: str) -> tuple[str, dict[str, list[str]]]:
 
 
 def alternatives(reference_url: str) -> list[str]:
-    """The reference urls that " |OR| " joins."""
+    """Return the reference urls that " |OR| " joins."""
     return reference_url.split(OR)
 
 
 def url_match(references: Iterable[str], found: str) -> tuple[bool, str]:
-    """Whether one reference's base is part of the url's, and every query name has a wanted value.
+    """Tell whether one reference's base is part of the url's, and every query name has a wanted
+    value.
 
     The references' queries are pooled: a name asks for any value that any reference gives it.
     Returns the result and, if it is False, what differs.
@@ -64,7 +67,7 @@ def url_match(references: Iterable[str], found: str) -> tuple[bool, str]:
 
 
 def post_address(url: str) -> str:
-    """The address of the Reddit post that a url such as ``/f/forum/12/title`` belongs to.
+    """Return the address of the Reddit post that a url such as ``/f/forum/12/title`` belongs to.
 
     A url of another form is returned as it is (the harness's helper ``reddit_get_post_url``).
     """

@@ -13,7 +13,7 @@ from tests.llm_server import LlmServer, at
 from tests.rules.verified.tasks import task
 from trajudge.eval.blind_model import main
 from trajudge.rules.blind.__main__ import main as score
-from trajudge.rules.verified.dataset import plain
+from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
 
 TEXT_TASKS = [
@@ -160,7 +160,7 @@ def test_a_dear_run_that_nobody_can_confirm_is_refused(capsys: pytest.CaptureFix
 
 
 def test_tasks_of_verified_are_answered_with_a_response_object() -> None:
-    Path("tasks.json").write_text(json.dumps([plain(task(["yes"], intent="Is tea green?"))]))
+    Path("tasks.json").write_text(json.dumps([task_record(task(["yes"], intent="Is tea green?"))]))
     reply = '{"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": ["yes"]}'
     with LlmServer(text=f"```json\n{reply}\n```") as server:
         assert ask(server) == OK

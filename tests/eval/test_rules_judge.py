@@ -14,7 +14,7 @@ from tests.rules.verified.tasks import answer, page, task
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.judges.model import Judgment, Status
-from trajudge.rules.verified.dataset import plain
+from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write
 from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
@@ -28,7 +28,7 @@ def _run(task_id: str, said: str | None, *, agent: str = "a", url: str | None = 
 
 def _verified(folder: Path, *ids: int) -> list[str]:
     """Tasks whose answer is ["a"], and the judge's options for them."""
-    tasks = [plain(task(["a"], task_id=n)) for n in ids]
+    tasks = [task_record(task(["a"], task_id=n)) for n in ids]
     (folder / "tasks.json").write_text(json.dumps(tasks))
     traces = folder / "traces"
     traces.mkdir()
@@ -168,7 +168,7 @@ def test_another_task_file_under_the_same_name_is_another_run(tmp_path: Path) ->
     ]
     _trace(tmp_path, "1")
     assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == OK
-    (tmp_path / "tasks.json").write_text(json.dumps([plain(task(["b"], task_id=1))]))
+    (tmp_path / "tasks.json").write_text(json.dumps([task_record(task(["b"], task_id=1))]))
     (tmp_path / "data2").mkdir()
     assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == USAGE_ERROR
 

@@ -82,9 +82,9 @@ def test_a_tasks_text_does_not_move_the_cursor(
     [
         (["--category", "typo"], RECORDS, "--category typo: webarena tasks have page_content"),
         ([], [{"task_id": 1, "eval": [{"evaluator": "X"}]}], "of no known kind"),
-        (["--kind", "webarena"], [{"task_id": 1, "eval": []}], "mend the file"),
+        (["--kind", "webarena"], [{"task_id": 1, "eval": []}], "correct the file"),
         ([], [], "holds no task"),
-        ([], [3], "mend the file"),
+        ([], [3], "correct the file"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(

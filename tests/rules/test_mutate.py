@@ -11,7 +11,7 @@ import pytest
 
 from tests.rules.verified.tasks import SHOP, answer, mutation, page, request, task
 from trajudge.rules.mutate import main
-from trajudge.rules.verified.dataset import plain
+from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories.util.exits import OK, USAGE_ERROR
 
 CART = {"expected": {"url": "__SHOPPING__/cart", "http_method": "POST", "post_data": {"n": "2"}}}
@@ -23,7 +23,7 @@ STRICT = [task([12], NUMBERS, task_id=1), mutation(CART, NEVER, task_id=2)]
 
 def _tasks(folder: Path, *tasks: Any) -> Path:
     path = folder / "tasks.json"
-    path.write_text(json.dumps([plain(one) for one in tasks]))
+    path.write_text(json.dumps([task_record(one) for one in tasks]))
     return path
 
 

@@ -168,8 +168,8 @@ class HubClient:
             "--data agentrewardbench:PATH"
         )
         if status in (401, 403):
-            mend = "set HF_TOKEN to a token that may read it"
-            return UserError(f"{start}: it answered {status}; {mend}")
+            hint = "set HF_TOKEN to a token that may read it"
+            return UserError(f"{start}: it answered {status}; {hint}")
         if status is not None:
             kind = UserError if status == 429 else FileUnavailable
             return kind(f"{start}: it answered {status}; try again later, {elsewhere}")

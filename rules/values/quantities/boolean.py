@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import SCALAR_CHARS
 from trajudge.rules.values.model import Kind
-from trajudge.rules.values.texts.text import plain, raw_text
+from trajudge.rules.values.texts.text import normal_text, raw_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -22,17 +22,17 @@ _WORDS = dict.fromkeys(("true", "t", "yes", "y", "on"), True) | dict.fromkeys(
 
 
 def parse(raw: JsonValue) -> bool:
-    """The truth value that a JSON truth value or a word states."""
+    """Return the truth value that a JSON truth value or a word states."""
     if isinstance(raw, bool):
         return raw
-    value = _WORDS.get(plain(raw_text(raw, SCALAR_CHARS)))
+    value = _WORDS.get(normal_text(raw_text(raw, SCALAR_CHARS)))
     if value is None:
         raise InvalidValue("neither yes nor no")
     return value
 
 
 def show(value: bool) -> str:
-    """``true`` or ``false``."""
+    """Show ``true`` or ``false``."""
     return "true" if value else "false"
 
 

@@ -18,7 +18,7 @@ from trajudge.rules.limits import SCALAR_CHARS
 from trajudge.rules.values import decimals
 from trajudge.rules.values.model import Kind
 from trajudge.rules.values.quantities import number
-from trajudge.rules.values.texts.text import folded
+from trajudge.rules.values.texts.text import casefold_unaccented
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -59,7 +59,7 @@ def _angle(
 
 
 def _from_text(text: str) -> Point:
-    found = _PAIR.fullmatch(folded(text))
+    found = _PAIR.fullmatch(casefold_unaccented(text))
     if not found:
         raise InvalidValue("not coordinates")
     groups = found.groups("")
@@ -80,7 +80,7 @@ def _member(raw: dict[str, JsonValue], names: tuple[str, ...]) -> Decimal:
 
 
 def parse(raw: JsonValue) -> Point:
-    """The point that a list, an object or a text states."""
+    """Return the point that a list, an object or a text states."""
     if isinstance(raw, list) and len(raw) == 2:
         return _checked(number.parse(raw[0]), number.parse(raw[1]))
     if isinstance(raw, dict) and len(raw) <= 100:
@@ -111,7 +111,7 @@ def show(point: Point) -> str:
 
 
 def is_point(raw: JsonValue) -> bool:
-    """Whether a list is one point rather than alternatives."""
+    """Tell whether a list is one point rather than alternatives."""
     return (
         isinstance(raw, list) and len(raw) == 2 and not any(isinstance(x, list | dict) for x in raw)
     )

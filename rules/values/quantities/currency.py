@@ -17,7 +17,7 @@ from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import SCALAR_CHARS
 from trajudge.rules.values.decimals import bounded_decimal, from_json
 from trajudge.rules.values.model import Kind
-from trajudge.rules.values.texts.text import raw_text, tidy
+from trajudge.rules.values.texts.text import raw_text, strip_invisible
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -106,12 +106,12 @@ def _parse_text(text: str) -> Money:
 
 
 def parse(raw: JsonValue) -> Money:
-    """The amount that a JSON number (US dollars) or a text states."""
+    """Return the amount that a JSON number (US dollars) or a text states."""
     if isinstance(raw, bool):
         raise InvalidValue("a truth value where an amount of money is expected")
     if isinstance(raw, int | float):
         return Money("USD", _cents(from_json(raw)))
-    return _parse_text(tidy(raw_text(raw, SCALAR_CHARS)))
+    return _parse_text(strip_invisible(raw_text(raw, SCALAR_CHARS)))
 
 
 def show(money: Money) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import SCALAR_CHARS
 from trajudge.rules.values.model import Kind
-from trajudge.rules.values.texts.text import folded
+from trajudge.rules.values.texts.text import casefold_unaccented
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -101,10 +101,10 @@ def _from_match(parts: dict[str, str | None]) -> Date:
 
 
 def parse(raw: JsonValue) -> Date:
-    """The date that a text states. Raises InvalidValue for numbers: an epoch is no date."""
+    """Return the date that a text states. Raises InvalidValue for numbers: an epoch is no date."""
     if not isinstance(raw, str) or len(raw) > SCALAR_CHARS:
         raise InvalidValue("not a date")
-    text = folded(raw).removesuffix(".")
+    text = casefold_unaccented(raw).removesuffix(".")
     if text[:1].isalpha():
         text = _WEEKDAY.sub("", text, count=1) if _WEEKDAY.match(text) else text
     if ":" in text or text.endswith(("m", "m.")):

@@ -19,7 +19,7 @@ from trajudge.rules.values.model import Kind
 from trajudge.rules.values.quantities import quantity
 from trajudge.rules.values.quantities.duration import HEDGE
 from trajudge.rules.values.quantities.quantity import Quantity, checked, resolution_of
-from trajudge.rules.values.texts.text import folded
+from trajudge.rules.values.texts.text import casefold_unaccented
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -50,7 +50,7 @@ def parse(raw: JsonValue) -> Quantity:
     """Metres."""
     if not isinstance(raw, str) or len(raw) > SCALAR_CHARS:
         raise InvalidValue("not a distance with its unit")
-    text = folded(raw).removesuffix(".")
+    text = casefold_unaccented(raw).removesuffix(".")
     text = HEDGE.sub("", text, count=1) if text[:1] not in "0123456789" else text
     total, finest, last, position = Decimal(0), Decimal(1), Decimal(10**9), 0
     while found := _PART.match(text, position):

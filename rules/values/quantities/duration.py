@@ -18,7 +18,7 @@ from trajudge.rules.values.decimals import show as show_number
 from trajudge.rules.values.model import Kind
 from trajudge.rules.values.quantities import quantity
 from trajudge.rules.values.quantities.quantity import Quantity, checked, resolution_of
-from trajudge.rules.values.texts.text import folded
+from trajudge.rules.values.texts.text import casefold_unaccented
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -68,7 +68,11 @@ def parse(raw: JsonValue) -> Quantity:
     """Seconds."""
     if not isinstance(raw, str) or len(raw) > SCALAR_CHARS:
         raise InvalidValue("not a duration with its unit")
-    text = HEDGE.sub("", folded(raw), count=1) if raw[:1] not in "0123456789" else folded(raw)
+    text = (
+        HEDGE.sub("", casefold_unaccented(raw), count=1)
+        if raw[:1] not in "0123456789"
+        else casefold_unaccented(raw)
+    )
     text = text.removesuffix(".")
     if clock := _CLOCK.fullmatch(text):
         hours, minutes, seconds = clock.groups()

@@ -15,7 +15,7 @@ from trajudge.rules.limits import SCALAR_CHARS
 from trajudge.rules.values.model import Kind
 from trajudge.rules.values.quantities import date
 from trajudge.rules.values.quantities.date import MONTHS, Date
-from trajudge.rules.values.texts.text import folded
+from trajudge.rules.values.texts.text import casefold_unaccented
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -24,11 +24,11 @@ _NUMBER = re.compile(r"(?:--)?([0-9]{1,2})(?:\.0+)?")
 
 
 def parse(raw: JsonValue) -> Date:
-    """The month, as a date without a day."""
+    """Return the month, as a date without a day."""
     if isinstance(raw, int | float) and not isinstance(raw, bool):
         number = int(raw) if 1 <= raw <= 12 and raw == int(raw) else 0
     elif isinstance(raw, str) and len(raw) <= SCALAR_CHARS:
-        text = folded(raw).removesuffix(".")
+        text = casefold_unaccented(raw).removesuffix(".")
         found = _NUMBER.fullmatch(text)
         number = int(found[1]) if found else MONTHS.get(text, 0)
         if not found and not number:
@@ -44,7 +44,7 @@ def parse(raw: JsonValue) -> Date:
 
 
 def same(one: Date, other: Date) -> bool:
-    """The same month, and not of two different years."""
+    """Return the same month, and not of two different years."""
     return one.month == other.month and (
         one.year is None or other.year is None or one.year == other.year
     )

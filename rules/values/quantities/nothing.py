@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import SCALAR_CHARS
 from trajudge.rules.values.model import Kind
-from trajudge.rules.values.texts.text import plain
+from trajudge.rules.values.texts.text import normal_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -23,7 +23,7 @@ def parse(raw: JsonValue) -> None:
     """None, or InvalidValue for a value."""
     if raw is None or raw in ([], {}):
         return
-    if isinstance(raw, str) and len(raw) <= SCALAR_CHARS and plain(raw) in WORDS:
+    if isinstance(raw, str) and len(raw) <= SCALAR_CHARS and normal_text(raw) in WORDS:
         return
     raise InvalidValue("a value where none is expected")
 

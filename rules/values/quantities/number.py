@@ -16,7 +16,7 @@ from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import SCALAR_CHARS, bounded
 from trajudge.rules.values.decimals import bounded_decimal, from_json, show
 from trajudge.rules.values.model import Kind
-from trajudge.rules.values.texts.text import raw_text, tidy
+from trajudge.rules.values.texts.text import raw_text, strip_invisible
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -64,7 +64,7 @@ SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
 
 
 def _group(words: list[str]) -> int:
-    """The value of words below a thousand: ``two hundred and thirty five``."""
+    """Return the value of words below a thousand: ``two hundred and thirty five``."""
     total = 0
     if len(words) > 1 and words[1] == "hundred":
         if words[0] != "a" and not 0 < SMALL.get(words[0], 0) < 10:
@@ -83,7 +83,7 @@ def _group(words: list[str]) -> int:
 
 
 def _in_words(text: str) -> Decimal:
-    """The value of a text that is a number in words from its first word to its last."""
+    """Return the value of a text that is a number in words from its first word to its last."""
     words = text.replace("-", " ").removesuffix(".").split()
     negative = words[:1] in (["minus"], ["negative"])
     words = words[negative:]
@@ -103,7 +103,7 @@ def _in_words(text: str) -> Decimal:
 
 
 def parse_text(text: str) -> Decimal:
-    """The number that a tidy text states."""
+    """Return the number that a tidy text states."""
     if found := _DIGITS.fullmatch(text):
         sign, digits, exponent = found.groups()
         return bounded_decimal(
@@ -115,16 +115,16 @@ def parse_text(text: str) -> Decimal:
 
 
 def parse(raw: JsonValue) -> Decimal:
-    """The number that a JSON number or a text states."""
+    """Return the number that a JSON number or a text states."""
     if isinstance(raw, bool):
         raise InvalidValue("a truth value where a number is expected")
     if isinstance(raw, int | float):
         return from_json(raw)
-    return parse_text(tidy(bounded(raw_text(raw), SCALAR_CHARS)))
+    return parse_text(strip_invisible(bounded(raw_text(raw), SCALAR_CHARS)))
 
 
 def parse_integer(raw: JsonValue) -> Decimal:
-    """A number without a fraction."""
+    """Return a number without a fraction."""
     value = parse(raw)
     if value != value.to_integral_value():
         raise InvalidValue("not a whole number")

@@ -25,20 +25,20 @@ class Quantity(NamedTuple):
 
 
 def resolution_of(digits: str, unit: Decimal) -> Decimal:
-    """The size of the last decimal of a number written in a unit."""
+    """Return the size of the last decimal of a number written in a unit."""
     decimals = len(digits.partition(".")[2])
     return unit.scaleb(-decimals)
 
 
 def checked(value: Decimal, resolution: Decimal) -> Quantity:
-    """A quantity. Raises InvalidValue beyond 1e15 base units."""
+    """Return a quantity. Raises InvalidValue beyond 1e15 base units."""
     if value > _LARGEST:
         raise InvalidValue("larger than anything that can be travelled")
     return Quantity(value, resolution)
 
 
 def same(one: Quantity, other: Quantity) -> bool:
-    """Whether rounding alone explains the difference."""
+    """Tell whether rounding alone explains the difference."""
     difference = abs(one.value - other.value)
     if not difference:
         return True

@@ -46,7 +46,8 @@ _FIRST_ONLY = frozenset({"currency", "coordinates"})
 
 
 def _read(name: str, raw: JsonValue) -> list[Any]:
-    """The alternatives that a value holds: the items of a list of at least two, else itself."""
+    """Return the alternatives that a value holds: the items of a list of at least two, else
+    itself."""
     kind = KINDS.get(name)
     if kind is None:
         raise InvalidValue(f"no kind of value is called {name[:60]!r}")
@@ -67,12 +68,13 @@ def _shown(name: str, values: list[Any]) -> JsonValue:
 
 
 def normalise(name: str, raw: JsonValue) -> JsonValue:
-    """The normal form, or the list of the alternatives' normal forms. Raises InvalidValue."""
+    """Return the normal form, or the list of the alternatives' normal forms. Raises
+    InvalidValue."""
     return _shown(name, _read(name, raw))
 
 
 def equal(name: str, expected: JsonValue, actual: JsonValue) -> Match:
-    """Whether any alternative of one side equals any of the other; never raises."""
+    """Tell whether any alternative of one side equals any of the other; never raises."""
     wanted = found = None
     try:
         wanted = _read(name, expected)

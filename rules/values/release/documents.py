@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def string_list(raw: JsonValue) -> tuple[str, ...]:
-    """The sorted items between commas."""
+    """Return the sorted items between commas."""
     if raw is None or raw == "":
         raise InvalidValue("not a list")
     text = str(as_text(scalar_text(raw), TEXT_CHARS))
@@ -61,7 +61,7 @@ def markdown(raw: JsonValue) -> str:
 
 
 def base64_text(raw: JsonValue) -> str:
-    """The decoded text, or a pattern as it is."""
+    """Return the decoded text, or a pattern as it is."""
     if not isinstance(raw, str) or not raw.strip():
         raise InvalidValue("not base64")
     text = bounded(raw, TEXT_CHARS).strip()

@@ -30,7 +30,7 @@ def _whole(words: list[str]) -> int:
 
 
 def _in_words(text: str) -> float:
-    """The value of the number words anywhere in a text; all other words are ignored."""
+    """Return the value of the number words anywhere in a text; all other words are ignored."""
     known = {*_WORDS, *SCALES, "hundred", "point"}
     words = [word for word in text.replace("-", " ").split() if word in known]
     if not words or words.count("point") > 1:
@@ -60,7 +60,7 @@ def number(raw: JsonValue) -> float:
 
 
 def currency(raw: JsonValue) -> float:
-    """The first price of a text; only a minus before everything else makes it negative."""
+    """Return the first price of a text; only a minus before everything else makes it negative."""
     if raw is None or isinstance(raw, bool | list | dict):
         raise InvalidValue("not a price")
     text = treated(bounded(scalar_text(raw), SCALAR_CHARS))
@@ -102,7 +102,7 @@ _PAIR = re.compile(r"([+-]?\d+(?:\.\d+)?)[,; ]+([+-]?\d+(?:\.\d+)?)(?:[,;] ?\d+(
 
 
 def is_point(raw: JsonValue) -> bool:
-    """Whether a list is one point rather than alternatives."""
+    """Tell whether a list is one point rather than alternatives."""
     return isinstance(raw, list) and len(raw) == 2 and all(map(_is_component, raw))
 
 

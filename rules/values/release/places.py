@@ -67,7 +67,8 @@ def _matches(pattern: str, text: str) -> bool:
 
 
 def same_url(one: Url, other: Url) -> bool:
-    """The same base, or either's pattern matches; the expected parameters, patterns honoured."""
+    """Return the same base, or either's pattern matches; the expected parameters, patterns
+    honoured."""
     alike = one.base.casefold() == other.base.casefold()
     if not (alike or _matches(one.base, other.base) or _matches(other.base, one.base)):
         return False

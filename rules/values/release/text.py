@@ -49,7 +49,7 @@ def _latin(text: str) -> str:
 
 
 def treated(text: str) -> str:
-    """Text after the release's common treatment; a pattern as it is."""
+    """Return text after the release's common treatment; a pattern as it is."""
     if is_pattern(text):
         return text
     text = nfkc(unicode_text(text).translate(_SIGNS))
@@ -58,12 +58,12 @@ def treated(text: str) -> str:
 
 
 def as_text(raw: JsonValue, limit: int = SCALAR_CHARS) -> JsonValue:
-    """A text after the common treatment; anything else as it is."""
+    """Return a text after the common treatment; anything else as it is."""
     return treated(bounded(raw, limit)) if isinstance(raw, str) else raw
 
 
 def scalar_text(raw: JsonValue) -> str:
-    """The text of any value as Python would print it, bounded."""
+    """Return the text of any value as Python would print it, bounded."""
     try:
         return bounded(str(raw), TEXT_CHARS)
     except (ValueError, RecursionError) as error:
@@ -71,7 +71,7 @@ def scalar_text(raw: JsonValue) -> str:
 
 
 def parse(raw: JsonValue) -> str:
-    """string: whatever is falsy is the empty text."""
+    """Read a string: whatever is falsy is the empty text."""
     return treated(bounded(scalar_text(raw), TEXT_CHARS)) if raw else ""
 
 
@@ -117,5 +117,5 @@ def likeness(one: str, other: str) -> int:
 
 
 def same_name(one: str, other: str) -> bool:
-    """The same string, or 80 % alike."""
+    """Return the same string, or 80 % alike."""
     return same(one, other) or likeness(one, other) >= 80

@@ -25,7 +25,7 @@ def _read(text: str, default: datetime.datetime | None) -> datetime.datetime:
 
 
 def date(raw: JsonValue) -> str:
-    """The ISO date; parts that are missing are filled in from the day of the evaluation."""
+    """Return the ISO date; parts that are missing are filled in from the day of the evaluation."""
     text = as_text(raw)
     if not isinstance(text, str) or not text:
         raise InvalidValue("not a date")
@@ -33,7 +33,7 @@ def date(raw: JsonValue) -> str:
 
 
 def month(raw: JsonValue) -> str:
-    """The English name of the month; a year or day beside it is ignored."""
+    """Return the English name of the month; a year or day beside it is ignored."""
     if isinstance(raw, bool | int | float):
         number = float(raw) if abs(raw) < 100 else 0.0
     else:

@@ -25,7 +25,7 @@ _ALPHABET = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 
 def parse(raw: JsonValue) -> str:
-    """The decoded text."""
+    """Return the decoded text."""
     if not isinstance(raw, str):
         raise InvalidValue("not base64")
     text = _SPACE.sub("", bounded(raw, TEXT_CHARS)).replace("-", "+").replace("_", "/")
@@ -41,12 +41,12 @@ def parse(raw: JsonValue) -> str:
 
 
 def show(text: str) -> str:
-    """Standard base64 with padding."""
+    """Write standard base64 with padding."""
     return base64.b64encode(text.encode()).decode()
 
 
 def texts(raw: JsonValue) -> tuple[str]:
-    """The decoded text."""
+    """Return the decoded text."""
     return (parse(raw),)
 
 

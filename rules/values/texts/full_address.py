@@ -17,7 +17,7 @@ from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import SCALAR_CHARS
 from trajudge.rules.values.model import Kind
 from trajudge.rules.values.texts.postal import DIRECTIONS, STATES, STREETS
-from trajudge.rules.values.texts.text import folded, plain, raw_text
+from trajudge.rules.values.texts.text import casefold_unaccented, normal_text, raw_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -33,28 +33,28 @@ _COUNTRIES = frozenset(
 
 
 def _street(text: str) -> str:
-    words = re.findall(r"[^\s.,]+", folded(text))
+    words = re.findall(r"[^\s.,]+", casefold_unaccented(text))
     short = [STREETS.get(word, word) for word in words]
     return " ".join(DIRECTIONS.get(word, word) if len(words) > 2 else word for word in short)
 
 
 def _state(text: str) -> str:
-    name = plain(text).replace(".", "")
+    name = normal_text(text).replace(".", "")
     if (code := STATES.get(name, name).upper()) not in STATES.values():
         raise InvalidValue("no state of the United States")
     return code
 
 
 def _postcode(text: str) -> str:
-    found = _ZIP.fullmatch(plain(text))
+    found = _ZIP.fullmatch(normal_text(text))
     if not found:
         raise InvalidValue("not a ZIP code")
     return found[1]
 
 
 def _country(text: str) -> str:
-    name = folded(text)
-    return "US" if name in _COUNTRIES else plain(text)
+    name = casefold_unaccented(text)
+    return "US" if name in _COUNTRIES else normal_text(text)
 
 
 _READ = {"street": _street, "state": _state, "postcode": _postcode, "country": _country}
@@ -69,13 +69,13 @@ def _from_object(raw: dict[str, JsonValue]) -> dict[str, str]:
         if raw.get(part) is not None:
             text = raw_text(raw[part], SCALAR_CHARS)
             if text.strip():
-                address[part] = _READ.get(part, plain)(text)
+                address[part] = _READ.get(part, normal_text)(text)
     return address
 
 
 def _from_line(text: str) -> dict[str, str]:
     """``[name,] house street, city, state zip [, country]``."""
-    parts = [part.strip() for part in folded(text).removesuffix(".").split(",")]
+    parts = [part.strip() for part in casefold_unaccented(text).removesuffix(".").split(",")]
     found: dict[str, JsonValue] = {}
     if parts[-1] in _COUNTRIES:
         found["country"] = parts.pop()
@@ -95,7 +95,7 @@ def _from_line(text: str) -> dict[str, str]:
 
 
 def parse(raw: JsonValue) -> dict[str, str]:
-    """The stated parts in normal form."""
+    """Return the stated parts in normal form."""
     if isinstance(raw, dict):
         address = _from_object(raw)
     elif isinstance(raw, str) and len(raw) <= SCALAR_CHARS:
@@ -108,7 +108,7 @@ def parse(raw: JsonValue) -> dict[str, str]:
 
 
 def same(one: dict[str, str], other: dict[str, str]) -> bool:
-    """The same parts with the same values."""
+    """Return the same parts with the same values."""
     return all(
         one.get(part) == other.get(part)
         or (part in _OPTIONAL and (part not in one or part not in other))
@@ -117,7 +117,7 @@ def same(one: dict[str, str], other: dict[str, str]) -> bool:
 
 
 def show(address: dict[str, str]) -> JsonValue:
-    """The parts in their usual order."""
+    """Return the parts in their usual order."""
     return dict(address)
 
 

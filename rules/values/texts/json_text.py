@@ -37,7 +37,7 @@ def _number(digits: str) -> Decimal:
 
 
 def decoded(text: str) -> Any:
-    """The document of a JSON text, with exact numbers."""
+    """Return the document of a JSON text, with exact numbers."""
     try:
         return json.loads(
             bounded(text, TEXT_CHARS).removeprefix("\ufeff"),
@@ -70,7 +70,7 @@ def _canonical(value: Any) -> str:
 
 
 def parse(raw: JsonValue) -> str:
-    """The canonical text of a JSON text, list or object."""
+    """Return the canonical text of a JSON text, list or object."""
     value = decoded(raw) if isinstance(raw, str) else raw
     bounded_json(value)
     return _canonical(value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import SCALAR_CHARS
 from trajudge.rules.values.model import Kind
-from trajudge.rules.values.texts.text import plain, raw_text, texts
+from trajudge.rules.values.texts.text import normal_text, raw_text, texts
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -39,8 +39,8 @@ _WORD = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
 
 
 def parse(raw: JsonValue) -> tuple[str, ...]:
-    """The words that matter, sorted."""
-    text = plain(raw_text(raw, SCALAR_CHARS)).replace("'", "")
+    """Return the words that matter, sorted."""
+    text = normal_text(raw_text(raw, SCALAR_CHARS)).replace("'", "")
     words = [_WRITTEN_OUT.get(word, word) for word in _WORD.findall(text)]
     kept = [word for word in words if word not in _SMALL_WORDS] or words
     if not kept:
@@ -49,7 +49,7 @@ def parse(raw: JsonValue) -> tuple[str, ...]:
 
 
 def show(words: tuple[str, ...]) -> str:
-    """The sorted words."""
+    """Return the sorted words."""
     return " ".join(words)
 
 

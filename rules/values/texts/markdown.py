@@ -29,7 +29,7 @@ def _width(indent: str) -> int:
 
 
 def _bullet(found: re.Match[str], levels: list[int]) -> str:
-    """The line of a list item; ``levels`` are the indents of the lists that are open."""
+    """Return the line of a list item; ``levels`` are the indents of the lists that are open."""
     width = _width(found[1])
     while levels and width <= levels[-1] - 1:
         levels.pop()
@@ -39,7 +39,7 @@ def _bullet(found: re.Match[str], levels: list[int]) -> str:
 
 
 def _line(line: str, previous: str, levels: list[int]) -> str:
-    """One line outside of a fence, in normal form."""
+    """Return one line outside of a fence, in normal form."""
     if line.startswith("-") and line.strip("-") == "" and previous:
         return line  # the underline of a heading
     if _RULE.fullmatch(line):
@@ -58,12 +58,12 @@ def _line(line: str, previous: str, levels: list[int]) -> str:
 
 
 def _separate(done: list[str], line: str) -> bool:
-    """Whether a blank line stays between what is done and a line."""
+    """Tell whether a blank line stays between what is done and a line."""
     return bool(done) and not _HEADING.fullmatch(done[-1]) and not _HEADING.fullmatch(line)
 
 
 def parse(raw: JsonValue) -> str:
-    """The normal form itself."""
+    """Return the normal form itself."""
     if not isinstance(raw, str):
         raise InvalidValue("not a text")
     text = unicode_text(bounded(raw, TEXT_CHARS)).replace("\r\n", "\n").replace("\r", "\n")

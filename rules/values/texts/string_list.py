@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trajudge.rules.errors import TooLarge
 from trajudge.rules.limits import TEXT_CHARS
 from trajudge.rules.values.model import Kind
-from trajudge.rules.values.texts.text import plain, raw_text
+from trajudge.rules.values.texts.text import normal_text, raw_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -21,16 +21,16 @@ MAX_ITEMS = 10_000
 
 
 def parse(raw: JsonValue) -> tuple[str, ...]:
-    """The items' normal forms, sorted."""
+    """Return the items' normal forms, sorted."""
     parts = raw_text(raw).split(",") if not isinstance(raw, list) else raw
     if len(parts) > MAX_ITEMS:
         raise TooLarge(f"a list of more than {MAX_ITEMS:,} items")
     items = [raw_text(part, TEXT_CHARS // 10) for part in parts]
-    return tuple(sorted(filter(None, map(plain, items))))
+    return tuple(sorted(filter(None, map(normal_text, items))))
 
 
 def show(items: tuple[str, ...]) -> JsonValue:
-    """The sorted list."""
+    """Return the sorted list."""
     return list(items)
 
 

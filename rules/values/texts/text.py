@@ -41,8 +41,8 @@ _ENDING = frozenset(" .,;:!?")
 _QUOTES = frozenset("'\"")
 
 
-def tidy(text: str) -> str:
-    """The text with its case and accents, without what a reader does not see."""
+def strip_invisible(text: str) -> str:
+    """Return the text with its case and accents, without what a reader does not see."""
     if text.isascii() and text.isprintable():
         return " ".join(text.replace("`", "'").split())
     text = unicode_text(text).translate(_TYPOGRAPHY)
@@ -58,10 +58,10 @@ def unaccented(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def folded(text: str) -> str:
+def casefold_unaccented(text: str) -> str:
     """Tidy text without accents and case. Folding twice changes nothing."""
-    text = unaccented(tidy(text)).casefold()
-    while not text.isascii() and (again := unaccented(tidy(text)).casefold()) != text:
+    text = unaccented(strip_invisible(text)).casefold()
+    while not text.isascii() and (again := unaccented(strip_invisible(text)).casefold()) != text:
         text = again
     return text
 
@@ -82,16 +82,16 @@ def _bare(text: str) -> str:
         start, end = inner_start, inner_end
 
 
-def plain(text: str) -> str:
-    """The normal form of free text."""
-    text = folded(text)
+def normal_text(text: str) -> str:
+    """Return the normal form of free text."""
+    text = casefold_unaccented(text)
     if "-" in text:
         text = _JOINING_HYPHEN.sub(" ", text)
     return _bare(text)
 
 
 def raw_text(raw: JsonValue, limit: int = TEXT_CHARS) -> str:
-    """The text of a text or a number. Raises InvalidValue for lists and objects."""
+    """Return the text of a text or a number. Raises InvalidValue for lists and objects."""
     if isinstance(raw, str):
         return bounded(raw, limit)
     if isinstance(raw, bool):
@@ -103,14 +103,15 @@ def raw_text(raw: JsonValue, limit: int = TEXT_CHARS) -> str:
 
 
 def parse(raw: JsonValue) -> str:
-    """The normal form itself."""
-    return plain(raw_text(raw))
+    """Return the normal form itself."""
+    return normal_text(raw_text(raw))
 
 
 def texts(raw: JsonValue) -> tuple[str, str]:
-    """What a specification's pattern is matched against: the tidy text, and the normal form."""
+    """Return what a specification's pattern is matched against: the tidy text, and the normal
+    form."""
     text = raw_text(raw)
-    return tidy(text), plain(text)
+    return strip_invisible(text), normal_text(text)
 
 
 KIND = Kind(parse=parse, show=str, texts=texts)

@@ -52,7 +52,7 @@ class Url(NamedTuple):
 
 
 def parse_query(text: str) -> tuple[tuple[str, str], ...]:
-    """Decoded, sorted (name, value) pairs, repeated names kept, empty values (``a=``) dropped."""
+    """List decoded, sorted (name, value) pairs: repeated names kept, empty values dropped."""
     pairs = []
     for part in text.split("&"):
         name, equals, value = part.partition("=")
@@ -90,7 +90,7 @@ def _origin(text: str) -> tuple[str, str]:
 
 
 def parse(raw: JsonValue) -> Url:
-    """The address that a text states."""
+    """Return the address that a text states."""
     if not isinstance(raw, str):
         raise InvalidValue("not an address")
     text = _CONTROL.sub("", bounded(raw, URL_CHARS)).strip().strip("<>")
@@ -105,7 +105,7 @@ def parse(raw: JsonValue) -> Url:
 
 
 def show(url: Url) -> str:
-    """One line, percent-encoded."""
+    """Return one line, percent-encoded."""
     pairs = (
         quote(name, safe="") + (f"={quote(value, safe='')}" if value else "")
         for name, value in url.query
@@ -115,7 +115,8 @@ def show(url: Url) -> str:
 
 
 def same(expected: Url, actual: Url) -> bool:
-    """The same address; the specification's placeholder for SSH hosts stands for any host."""
+    """Return the same address; the specification's placeholder for SSH hosts stands for any
+    host."""
     if expected.origin.endswith(f"@{ANY_SSH_HOST}:"):
         user = expected.origin.removesuffix(f"{ANY_SSH_HOST}:")
         alike = actual.origin.startswith(user) and actual.origin.endswith(":")
@@ -124,7 +125,7 @@ def same(expected: Url, actual: Url) -> bool:
 
 
 def texts(raw: JsonValue) -> tuple[str, str]:
-    """The address without its query, percent-encoded and decoded."""
+    """Return the address without its query, percent-encoded and decoded."""
     base = parse(raw_text(raw, URL_CHARS)).base
     return base, unquote(base)
 

@@ -45,7 +45,7 @@ class VerifiedCase(Case, frozen=True, kw_only=True):
 
 
 def evaluator_of(mode: str, hosts: Hosts) -> VerifiedEvaluator:
-    """The evaluator of a mode; ``sound-activity`` asks for a visit to the site besides."""
+    """Return the evaluator of a mode; ``sound-activity`` asks for a visit to the site besides."""
     if mode == SOUND_WITH_ACTIVITY:
         return VerifiedEvaluator(hosts=hosts, activity=True)
     return VerifiedEvaluator(mode=Mode(mode), hosts=hosts)
@@ -54,8 +54,8 @@ def evaluator_of(mode: str, hosts: Hosts) -> VerifiedEvaluator:
 def mutation_suite(
     tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Hosts
 ) -> MutationSuite:
-    """The runs in a folder, which are taken to be correct, or for None one built for every task.
-    Raises UserError for a folder or a run that cannot be read."""
+    """Return the runs in a folder, which are taken to be correct, or for None one built for every
+    task. Raises UserError for a folder or a run that cannot be read."""
     states: dict[str, Mapping[str, State]] = {}
     if runs is None:
         where = dict(chain.from_iterable(hosts_for(task).items() for task in tasks))
@@ -115,7 +115,7 @@ def _recorded(
 
 
 def _answered(said: object) -> object:
-    """A response as an object, so that its parts can be changed; anything else as it is."""
+    """Return a response as an object, so that its parts can be changed; anything else as it is."""
     response = read_response(said)
     if not isinstance(response, Response):
         return said
@@ -125,7 +125,7 @@ def _answered(said: object) -> object:
 
 
 def _plain(event: Event) -> Entry:
-    """An entry as JSON, with the body that a Playwright trace keeps beside it."""
+    """Return an entry as JSON, with the body that a Playwright trace keeps beside it."""
     entry: Entry = msgspec.json.decode(msgspec.json.encode(event.entry))
     if event.resources:
         for part, body in (("request", "postData"), ("response", "content")):
@@ -156,7 +156,7 @@ def _case(task: Task, answer: object, entries: list[Entry] | None, hosts: Hosts)
 
 
 def _specified(case: Case) -> Iterator[Variant]:
-    """Every part of a decisive request that its check names, changed."""
+    """Yield every part of a decisive request that its check names, changed."""
     if isinstance(case, VerifiedCase):
         for check, at in case.checks:
             for part, entry in changed_entries(check, case.trace[at]):
@@ -166,7 +166,7 @@ def _specified(case: Case) -> Iterator[Variant]:
 
 
 def _forbidden(case: Case) -> Iterator[Variant]:
-    """What must not be sent, sent first."""
+    """Yield what must not be sent, sent first."""
     if isinstance(case, VerifiedCase) and case.trace:
         for check in case.task.network_checks:
             if (entry := forbidden_entry(check, case.hosts)) is not None:

@@ -150,7 +150,7 @@ EXAMPLES = (
 
 
 def verdicts(example: Difference) -> tuple[str, str]:
-    """What the release and the sound mode say of an example."""
+    """Return what the release and the sound mode say of an example."""
     task = msgspec.convert(example.task, Task)
     trace = trace_of_list(example.entries)
     release, sound = (
@@ -161,7 +161,7 @@ def verdicts(example: Difference) -> tuple[str, str]:
 
 
 def table() -> Iterator[str]:
-    """The table's lines, verdicts computed."""
+    """Yield the table's lines, verdicts computed."""
     yield "| part | specification | run | release-1.2.3 | sound | why |"
     yield "|---|---|---|---|---|---|"
     for example in EXAMPLES:

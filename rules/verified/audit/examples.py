@@ -26,7 +26,7 @@ _CATEGORIES = {
 
 
 def example(pattern: str, filler: str = "") -> str | None:
-    """A text that the whole pattern matches; None if none of a few attempts does.
+    """Return a text that the whole pattern matches; None if none of a few attempts does.
 
     ``filler`` stands where the pattern allows any text. Look-aheads are met by writing what they
     ask for in their place.
@@ -51,7 +51,7 @@ def _walk(parsed: Any, filler: str) -> Iterator[str]:
 
 
 def _part(code: str, value: Any, filler: str) -> str:
-    """What one part of a pattern stands for."""
+    """Return what one part of a pattern stands for."""
     if code in _ONE_CHARACTER:
         return str(_ONE_CHARACTER[code](value))
     if code == "BRANCH":
@@ -73,7 +73,7 @@ def _repeated(value: Any, filler: str) -> str:
 
 
 def _one_of(members: Any) -> str:
-    """A character of a set."""
+    """Return a character of a set."""
     code, value = members[0]
     if str(code) == "NEGATE":
         banned = {chr(member) for kind, member in members[1:] if str(kind) == "LITERAL"}

@@ -43,13 +43,13 @@ _ONE_SIDED = re.compile(r"\.\*\(\?![^()]*\)\.\*\$?\Z")
 
 
 def lint(tasks: Sequence[Task]) -> Iterator[Finding]:
-    """The findings on all tasks, in the order of the tasks."""
+    """Yield the findings on all tasks, in the order of the tasks."""
     for task in tasks:
         yield from findings(task)
 
 
 def findings(task: Task) -> Iterator[Finding]:
-    """The findings on one task."""
+    """Yield the findings on one task."""
     sound = synthesise(task)
     if sound.satisfiable:
         yield from _survivors(task, sound)
@@ -84,7 +84,7 @@ def _finding(
 
 
 def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:
-    """The failing assertion of the best run there is."""
+    """Return the failing assertion of the best run there is."""
     whose = "no run" if category == "unsatisfiable" else "no honest run"
     reason = synthesis.reason[:500]
     return _finding(
@@ -149,7 +149,7 @@ def _survivors(task: Task, synthesis: Synthesis) -> Iterator[Finding]:
 
 
 def _specified(task: Task, change: str) -> Any:
-    """The specification's value that a change was about, where it is easy to find."""
+    """Return the specification's value that a change was about, where it is easy to find."""
     key = change.rsplit(" ", maxsplit=1)[-1]
     for check in task.network_checks:
         for fields in (check.expected.post_data, check.expected.headers):
@@ -162,7 +162,7 @@ def _specified(task: Task, change: str) -> Any:
 
 
 def _texts(task: Task) -> Iterator[Finding]:
-    """What the specification's texts show without running anything."""
+    """Yield what the specification's texts show without running anything."""
     for index, check in enumerate(task.network_checks):
         field = f"eval network {index + 1}"
         for text in _strings(msgspec.to_builtins(check)):
@@ -201,7 +201,7 @@ def _unbound(task: Task, check: NetworkCheck, field: str) -> Iterator[Finding]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Every text in a specification, keys included."""
+    """Yield every text in a specification, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

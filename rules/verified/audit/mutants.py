@@ -29,7 +29,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(task: Task, run: SyntheticRun) -> Iterator[Mutant]:
-    """Every run that differs from a correct one in one field that the task's checks name."""
+    """Yield every run that differs from a correct one in one field that the task's checks name."""
     yield from _answers(task, run)
     offset = len(task.sites)
     wanted = [check for check in task.network_checks if not check.should_not_exist]
@@ -43,7 +43,8 @@ def mutants(task: Task, run: SyntheticRun) -> Iterator[Mutant]:
 
 
 def forbidden_entry(check: NetworkCheck, hosts: Hosts) -> Entry | None:
-    """The request that must not be there; None for a check that forbids nothing, or a pattern."""
+    """Return the request that must not be there; None for a check that forbids nothing, or a
+    pattern."""
     url = check.expected.urls[0]
     if not check.should_not_exist or is_pattern(url):
         return None
@@ -77,7 +78,7 @@ def _answered(run: SyntheticRun, fields: dict[str, Any]) -> SyntheticRun:
 
 
 def _changed_data(data: Any, *, keys: bool) -> Iterator[tuple[str, Any]]:
-    """An item too many, one too few, and every value changed in its turn."""
+    """Yield an item too many, one too few, and every value changed in its turn."""
     if not isinstance(data, list):
         yield "given", [_WRONG]
         return
@@ -116,7 +117,7 @@ def _other(value: Any) -> Any:
 
 
 def _events(check: NetworkCheck, run: SyntheticRun, at: int) -> Iterator[Mutant]:
-    """The request left out, and each of its parts changed."""
+    """Yield the request left out, and each of its parts changed."""
     name = f"request {at}"
     entries = run.entries
     yield Mutant(
@@ -129,7 +130,7 @@ def _events(check: NetworkCheck, run: SyntheticRun, at: int) -> Iterator[Mutant]
 
 
 def changed_entries(check: NetworkCheck, entry: Entry) -> Iterator[tuple[str, Entry]]:
-    """A request with one part changed that the check names, and which part that is."""
+    """Yield a request with one part changed that the check names, and which part that is."""
     for part, change in _changes(check):
         changed = copy.deepcopy(entry)
         if change(changed):
@@ -137,7 +138,7 @@ def changed_entries(check: NetworkCheck, entry: Entry) -> Iterator[tuple[str, En
 
 
 def _changes(check: NetworkCheck) -> Iterator[tuple[str, Callable[[Entry], bool]]]:
-    """Changes of an entry in place; each says whether there was something to change."""
+    """List changes of an entry in place; each says whether there was something to change."""
     yield "method", _set_method
     yield "status", _set_status
     yield "host", _set_host

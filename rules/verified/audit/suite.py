@@ -32,7 +32,7 @@ def _detect(record: Mapping[str, Any]) -> bool:
 
 
 def _idle_trace(task: Task) -> Trace:
-    """A browser that was opened on a blank page of another host and never used."""
+    """Return a browser that was opened on a blank page of another host and never used."""
     page = {
         "request": {"method": "GET", "url": "http://idle.invalid/", "headers": []},
         "response": {"status": 200},

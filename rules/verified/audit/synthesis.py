@@ -67,7 +67,7 @@ class Synthesis(Struct, frozen=True, kw_only=True):
 
 
 def hosts_for(task: Task) -> dict[str, tuple[str, ...]]:
-    """An address for every site that the task names."""
+    """Return an address for every site that the task names."""
     names = {placeholder(site) for site in task.sites}
     for check in task.network_checks:
         names |= placeholders(msgspec.json.encode(check).decode())
@@ -81,7 +81,8 @@ def hosts_for(task: Task) -> dict[str, tuple[str, ...]]:
 
 
 def synthesise(task: Task, mode: Mode = Mode.SOUND) -> Synthesis:
-    """A run that passes in a mode, or the reason why none does. Backend checks are left out."""
+    """Return a run that passes in a mode, or the reason why none does. Backend checks are left
+    out."""
     hosts = hosts_for(task)
     try:
         run = SyntheticRun(answer=_answer(task, hosts), entries=_entries(task, hosts), hosts=hosts)
@@ -92,14 +93,14 @@ def synthesise(task: Task, mode: Mode = Mode.SOUND) -> Synthesis:
 
 
 def _rendered(text: str, hosts: Mapping[str, tuple[str, ...]]) -> str:
-    """The text with the sites' addresses for their placeholders."""
+    """Return the text with the sites' addresses for their placeholders."""
     for name, bases in hosts.items():
         text = text.replace(name, bases[0])
     return text
 
 
 def _text(value: str, filler: str = "") -> str:
-    """The text itself, or one that matches it. Raises Unsatisfiable."""
+    """Return the text itself, or one that matches it. Raises Unsatisfiable."""
     if not is_pattern(value):
         return value
     found = example(value, filler)
@@ -123,7 +124,7 @@ def _answer(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
 
 
 def _data(schema: Mapping[str, Any], value: Any, hosts: Mapping[str, tuple[str, ...]]) -> Any:
-    """Expected data with the first of alternatives and a text for every pattern."""
+    """Return expected data with the first of alternatives and a text for every pattern."""
     if isinstance(value, str):
         return _rendered(_text(value), hosts)
     if schema.get("type") == "array" and isinstance(value, list):
@@ -139,7 +140,8 @@ def _data(schema: Mapping[str, Any], value: Any, hosts: Mapping[str, tuple[str, 
 
 
 def _entries(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> tuple[Entry, ...]:
-    """A visit to every site of the task, then what the checks ask for, the last page last."""
+    """Return a visit to every site of the task, then what the checks ask for, the last page
+    last."""
     made = [
         _entry(hosts[placeholder(site)][0] + "/", "GET", 200, dict(_PAGE)) for site in task.sites
     ]
@@ -162,7 +164,7 @@ def _entry(
 
 
 def _event(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
-    """One request that has everything that a check asks for. Raises Unsatisfiable."""
+    """Return one request that has everything that a check asks for. Raises Unsatisfiable."""
     expected = check.expected
     headers = dict(_PAGE if expected.http_method == "GET" else _SCRIPT)
     for name, value in (expected.headers or {}).items():
@@ -187,7 +189,7 @@ def _event(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
 
 
 def _url(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> str:
-    """The first of the addresses, with its query."""
+    """Return the first of the addresses, with its query."""
     url = check.expected.urls[0]
     query = expected_query(url, check)
     if is_pattern(url):
@@ -202,7 +204,7 @@ def _url(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> str:
 
 
 def _on_a_site(pattern: str, base: str, hosts: Mapping[str, tuple[str, ...]]) -> str:
-    """A text that matches a pattern without a host, moved to the task's first site."""
+    """Return a text that matches a pattern without a host, moved to the task's first site."""
     name = next(iter(hosts))
     moved = f"{name}/{base.lstrip('/')}"
     if not fullmatch(pattern, moved):
@@ -215,7 +217,7 @@ def _encoded(value: Any) -> str:
 
 
 def _body(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
-    """A form where all fields are texts at the top, else a JSON document."""
+    """Return a form where all fields are texts at the top, else a JSON document."""
     fields = check.expected.post_data or {}
     nested = any(key.startswith("$") and not key.startswith("$.^") for key in fields)
     typed = any(not isinstance(value, str | None) for value in fields.values())
@@ -231,7 +233,8 @@ def _body(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
 def _document(
     fields: Mapping[str, Any], check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Any]:
-    """An object that has every field, where its path says. Fields that must be absent are."""
+    """Return an object that has every field, where its path says. Fields that must be absent
+    are."""
     schema = ((check.post_data_schema or {}).get("properties")) or {}
     made: dict[str, Any] = {}
     for key, expected in fields.items():
@@ -252,7 +255,7 @@ def _document(
 
 
 def _place(made: Any, steps: list[Any], value: Any) -> None:
-    """Writes a value where the steps lead, making objects and lists on the way."""
+    """Write a value where the steps lead, making objects and lists on the way."""
     step, rest = steps[0], steps[1:]
     if isinstance(step, Filter) or step == EVERY:
         row = {step.field: step.value} if isinstance(step, Filter) else {}

@@ -41,7 +41,7 @@ class Address(NamedTuple):
 
 
 def address(url: str, binding: Binding, *, base64_path: bool = False) -> Address:
-    """The parts of an address. Raises TooLarge for one of more than 100,000 characters."""
+    """Return the parts of an address. Raises TooLarge for one of more than 100,000 characters."""
     text = unicode_text(bounded(url.strip(), MAX_URL))
     text = binding.bind(text).partition("#")[0]
     path, _, query = text.partition("?")
@@ -58,7 +58,7 @@ def _tidy(path: str) -> str:
 
 
 def _unpacked(path: str) -> tuple[str, list[tuple[str, str]]]:
-    """The path without the segments that hold a query, and what they hold."""
+    """Return the path without the segments that hold a query, and what they hold."""
     kept = []
     pairs = []
     for segment in path.split("/"):
@@ -99,7 +99,7 @@ def grouped(pairs: Iterable[tuple[str, Any]]) -> dict[str, tuple[Any, ...]]:
 
 
 def same_base(expected: str, actual: Address) -> bool:
-    """Whether an address's base is the specification's: a text, a pattern, a text with holes.
+    """Tell whether an address's base is the specification's: a text, a pattern, a text with holes.
 
     Raises Undecided.
     """
@@ -118,7 +118,8 @@ def _expected_base(url: str) -> str:
 
 
 def expected_query(url: str, check: NetworkCheck) -> Query:
-    """The parameters that the specification asks for: its own list, else those of its address."""
+    """Return the parameters that the specification asks for: its own list, else those of its
+    address."""
     if check.expected.query_params is not None:
         listed = check.expected.query_params.items()
         return {
@@ -134,14 +135,14 @@ def expected_query(url: str, check: NetworkCheck) -> Query:
 
 
 def ignored(name: str, check: NetworkCheck) -> bool:
-    """Whether a parameter is not compared. Raises BadPattern, TooSlow."""
+    """Tell whether a parameter is not compared. Raises BadPattern, TooSlow."""
     if name in check.ignored_query_params:
         return True
     return any(searches(pattern, name) for pattern in check.ignored_query_params_patterns)
 
 
 def differing(expected: Query, actual: Query, check: NetworkCheck) -> list[str]:
-    """The names of the parameters that differ, in order; none if the queries are the same.
+    """Return the names of the parameters that differ, in order; none if the queries are the same.
 
     Repeated parameters are compared as a whole, in any order. Raises Undecided if none differs for
     certain and one cannot be told, or it cannot be told which are compared.
@@ -161,7 +162,7 @@ def differing(expected: Query, actual: Query, check: NetworkCheck) -> list[str]:
 
 
 def kind_of(schema: Schema | None, name: str) -> str:
-    """The kind of a field: the ``format`` or ``type`` of its property, or of its items."""
+    """Return the kind of a field: the ``format`` or ``type`` of its property, or of its items."""
     declared = ((schema or {}).get("properties") or {}).get(name) or {}
     if declared.get("type") == "array":
         declared = declared.get("items") or {}

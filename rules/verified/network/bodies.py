@@ -19,8 +19,8 @@ _NAME = re.compile(r"[;\s]name=\"([^\"]*)\"", re.IGNORECASE)
 
 
 def document(body: Body | None, mode: Mode = Mode.SOUND) -> Any:
-    """The body as data: an object of fields for a form, the value of a JSON document; None where
-    there is nothing that can be read as data.
+    """Return the body as data: an object of fields for a form, the value of a JSON document; None
+    where there is nothing that can be read as data.
 
     A repeated field of a form has its last value, as servers of the PHP and Rails families read
     it, and a list of all if its name ends in ``[]``; the first value in the release's mode. Bodies
@@ -88,7 +88,7 @@ def _multipart(text: str, boundary: str) -> list[tuple[str, str]]:
 
 
 def unpacked(value: Any) -> Any:
-    """The data with every text that is a JSON document in its place read as one."""
+    """Return the data with every text that is a JSON document in its place read as one."""
     if isinstance(value, dict):
         return {name: _opened(item) for name, item in value.items()}
     if isinstance(value, list):

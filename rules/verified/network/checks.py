@@ -28,7 +28,7 @@ _SHOWN_EVENTS = 5
 def network_assertions(
     task: Task, trace: Trace | None, hosts: Hosts, *, activity: bool = False
 ) -> list[Assertion]:
-    """What the task's checks say of the trace, in the order of the checks.
+    """Return what the task's checks say of the trace, in the order of the checks.
 
     Without a trace every check is unknown. With ``activity`` the run must have reached at least one
     page of the task's sites. Raises nothing.
@@ -57,7 +57,7 @@ def _unknown(name: str, reason: str) -> Assertion:
 
 
 def _activity(run: Run) -> Assertion:
-    """The paper's section 4.3: at least one request that the task's own site answered."""
+    """Return the paper's section 4.3: at least one request that the task's own site answered."""
     sites = {placeholder(site) for site in run.task.sites}
     for event in run.trace.relevant:
         place = run.address(event, base64_path=False)
@@ -75,7 +75,7 @@ def _activity(run: Run) -> Assertion:
 
 
 def elsewhere(run: Run) -> str:
-    """One clause on where the requests of a trace went."""
+    """Return one clause on where the requests of a trace went."""
     hosts = dict.fromkeys(origin(event.url) for event in run.trace.relevant)
     named = [host for host in hosts if host][:_SHOWN_EVENTS]
     if not named:
@@ -105,7 +105,7 @@ def _groups(task: Task, checks: Sequence[NetworkCheck]) -> list[list[int]]:
 def _of_group(
     run: Run, positions: list[int], checks: Sequence[NetworkCheck]
 ) -> dict[int, list[Assertion]]:
-    """The assertions of each check of a group, by position."""
+    """Return the assertions of each check of a group, by position."""
     first = checks[positions[0]]
     names = {index: f"network.{index + 1}" for index in positions}
     try:
@@ -129,7 +129,7 @@ class Decisive(NamedTuple):
 
 
 def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, ...]:
-    """The requests without which a check would not hold, in the order of the trace.
+    """Return the requests without which a check would not hold, in the order of the trace.
 
     Left out are checks that more requests would meet than they ask for, checks of what must not be
     sent, and those that cannot be told.
@@ -153,7 +153,7 @@ def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, .
 def _meeting(
     run: Run, checks: Mapping[int, NetworkCheck], events: Sequence[Event]
 ) -> list[tuple[int, Event]]:
-    """Every request that meets a check of a group, with that check."""
+    """Return every request that meets a check of a group, with that check."""
     return [
         (index, event)
         for event in events
@@ -165,7 +165,7 @@ def _meeting(
 def _paired(
     run: Run, checks: dict[int, NetworkCheck], events: list[Event]
 ) -> dict[int, list[Assertion]]:
-    """Checks paired with events; a check without a partner shows the event that fits it best."""
+    """Pair checks with events; a check without a partner shows the event that fits it best."""
     known: dict[tuple[int, int], list[Assertion]] = {}
     positions = list(checks)
 
@@ -196,7 +196,7 @@ def _failures(assertions: list[Assertion]) -> int:
 
 
 def _candidates(run: Run, check: NetworkCheck) -> Iterator[Event]:
-    """The requests that a check is about, first to last. Raises Undecided."""
+    """Yield the requests that a check is about, first to last. Raises Undecided."""
     if is_final_page(run.task, check):
         yield from run.trace.documents
         return
@@ -207,7 +207,7 @@ def _candidates(run: Run, check: NetworkCheck) -> Iterator[Event]:
 
 
 def is_final_page(task: Task, check: NetworkCheck) -> bool:
-    """Whether a check is about the page that the tab showed last."""
+    """Tell whether a check is about the page that the tab showed last."""
     answer = task.answer_check
     navigates = answer is not None and answer.expected.task_type == "navigate"
     return navigates and check.expected.http_method.upper() == "GET" and not check.should_not_exist

@@ -39,7 +39,7 @@ _URL_HEADERS = frozenset({"referer", "redirect_url", "location", "origin"})
 
 
 def compared(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
-    """The assertions on one event, named ``NAME.part``; unknown where the specification's own
+    """Yield the assertions on one event, named ``NAME.part``; unknown where the specification's own
     mistake hides the answer."""
     place = run.address(event, base64_path=check.decode_base64_query)
     yield from _url(check, event, place, name)
@@ -65,7 +65,7 @@ def _or_unknown(name: str, make: Callable[[], Assertion]) -> Assertion:
 
 
 def _value(name: str, kind: str, expected: Any, found: Any) -> Assertion:
-    """One value against the specification's, with both normal forms."""
+    """Return one value against the specification's, with both normal forms."""
     wanted = list(expected) if isinstance(expected, tuple) else expected
     match = equal(kind, wanted, found)
     return Assertion(
@@ -91,7 +91,7 @@ class _Fit(NamedTuple):
 def _url(
     check: NetworkCheck, event: Event, place: Address | None, name: str
 ) -> Iterator[Assertion]:
-    """The base address, then the query of the alternative that fits best."""
+    """Yield the base address, then the query of the alternative that fits best."""
     urls = check.expected.urls
     fitting, mistakes = [], []
     for url in urls:
@@ -126,7 +126,7 @@ def _fit(url: str, place: Address, check: NetworkCheck) -> _Fit:
 
 
 def _badness(fit: _Fit) -> tuple[bool, bool, int]:
-    """One that holds before one that is open before those that differ."""
+    """Return one that holds before one that is open before those that differ."""
     return (bool(fit.differ), bool(fit.mistake), len(fit.differ))
 
 
@@ -184,7 +184,7 @@ def _post_data(run: Run, check: NetworkCheck, event: Event, name: str) -> Iterat
 
 
 def _without_ignored(sent: Any, patterns: Sequence[str]) -> Any:
-    """Raises Undecided."""
+    """Raise Undecided."""
     if not isinstance(sent, dict) or not patterns:
         return sent
     return {
@@ -199,7 +199,7 @@ def _bound(run: Run, value: Any) -> Any:
 
 
 def _field(label: str, schema: Any, key: str, expected: Any, found: list[Any]) -> Assertion:
-    """One field of a form: None must be absent, a declared list is a list in any order."""
+    """Return one field of a form: None must be absent, a declared list is a list in any order."""
     if expected is None:
         there = [value for value in found if value not in (None, "")]
         return checked(label, not there, "a field that must be absent", None, there or None)
@@ -216,7 +216,7 @@ def _field(label: str, schema: Any, key: str, expected: Any, found: list[Any]) -
 
 
 def _list(label: str, kind: str, expected: list[Any], found: list[Any]) -> Assertion:
-    """A list in any order; a field or place that holds one list is that list."""
+    """Return a list in any order; a field or place that holds one list is that list."""
     items = found[0] if len(found) == 1 and isinstance(found[0], list) else found
     flat = [part for item in items for part in (item if isinstance(item, list) else [item])]
     held = match_unordered(expected, flat, lambda one, other: equal(kind, one, other).equal).equal
@@ -225,7 +225,8 @@ def _list(label: str, kind: str, expected: list[Any], found: list[Any]) -> Asser
 
 
 def _at(key: str, data: Any) -> list[Any]:
-    """The values of a key: a name, a pattern of names (``$.^...$``, ``^...$``), a JSONPath."""
+    """Return the values of a key: a name, a pattern of names (``$.^...$``, ``^...$``), a
+    JSONPath."""
     pattern = key[2:] if key.startswith("$.^") else key
     if not is_pattern(pattern):
         pattern = with_holes(key) or ""
@@ -246,7 +247,7 @@ def _followed(path: str, data: Any) -> list[Any]:
 
 
 def _content(check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion]:
-    """The reply, where the trace holds it; without it the verdict is unknown."""
+    """Yield the reply, where the trace holds it; without it the verdict is unknown."""
     body = event.content
     if body is None or body.text is None:
         yield Assertion(
@@ -263,7 +264,7 @@ def _content(check: NetworkCheck, event: Event, name: str) -> Iterator[Assertion
 
 
 def _part(label: str, key: str, expected: Any, data: Any) -> Assertion:
-    """One place of the reply. Raises Undecided."""
+    """Return one place of the reply. Raises Undecided."""
     found = _at(key, data)
     if not found:
         return checked(label, False, "the reply does not hold it", expected, None)
@@ -271,12 +272,12 @@ def _part(label: str, key: str, expected: Any, data: Any) -> Assertion:
 
 
 def _json_kind(expected: Any) -> str:
-    """The kind of a value that JSON itself types."""
+    """Return the kind of a value that JSON itself types."""
     if isinstance(expected, bool):
         return "boolean"
     return "number" if isinstance(expected, int | float) else "string"
 
 
 def holes(texts: Iterable[str]) -> list[str]:
-    """The unfilled places in texts of a specification."""
+    """Return the unfilled places in texts of a specification."""
     return [match[0] for text in texts for match in HOLE.finditer(text)]

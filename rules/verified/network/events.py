@@ -67,7 +67,7 @@ class Entry(Struct, frozen=True, rename={"resource_type": "_resourceType"}):
 
 
 def _pairs(raw: Raw) -> tuple[Pair, ...]:
-    """A list of pairs; nothing from anything else: agents' browsers write these files."""
+    """Return a list of pairs; nothing from anything else: agents' browsers write these files."""
     try:
         return msgspec.json.decode(raw, type=tuple[Pair, ...] | None) or ()
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
@@ -171,7 +171,7 @@ class Event(Struct, dict=True):
         return _body(self.entry.response.content, self.resources)
 
     def is_document(self) -> bool:
-        """Whether a page was loaded into the tab: not a frame, not a script's request.
+        """Tell whether a page was loaded into the tab: not a frame, not a script's request.
 
         Browsers that say so are believed (``Sec-Fetch-Dest``, the recorder's resource type); of
         others, what is asked for as HTML and not by a script.
@@ -187,7 +187,7 @@ class Event(Struct, dict=True):
         return asked and headers.get("x-requested-with", "").lower() != "xmlhttprequest"
 
     def is_release_navigation(self) -> bool:
-        """What the released package takes for the load of a page."""
+        """Return what the released package takes for the load of a page."""
         if self.entry.request.method != "GET":
             return False
         headers = {name: value.lower() for name, value in self.headers.items()}

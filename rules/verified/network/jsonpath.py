@@ -55,7 +55,7 @@ class Path(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def compiled(path: str) -> Path:
-    """The steps of a path that begins with ``$``. Raises BadPattern for any other text."""
+    """Return the steps of a path that begins with ``$``. Raises BadPattern for any other text."""
     if not path.startswith("$"):
         raise BadPattern(f"the path {path[:60]!r} does not begin with $")
     steps: list[Step] = []
@@ -89,7 +89,7 @@ def _literal(text: str) -> Any:
 
 
 def find(path: str, data: Any) -> list[Any]:
-    """The values at a path, in order; none where it leads nowhere. Raises BadPattern."""
+    """Return the values at a path, in order; none where it leads nowhere. Raises BadPattern."""
     found = [data]
     for step in compiled(path).steps:
         found = [value for item in found for value in _follow(step, item)][:MAX_FOUND]

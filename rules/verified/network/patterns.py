@@ -15,17 +15,18 @@ __all__ = ["HOLE", "found_at_start", "fullmatch", "is_pattern", "searches", "wit
 
 @lru_cache(maxsize=65_536)
 def searches(pattern: str, text: str) -> bool:
-    """Whether the pattern occurs anywhere, whatever the case. Raises BadPattern, TooSlow."""
+    """Tell whether the pattern occurs anywhere, whatever the case. Raises BadPattern, TooSlow."""
     return timed(compiled(pattern, int(re.IGNORECASE)).search, pattern, text, PATTERN_SECONDS)
 
 
 def found_at_start(pattern: str, text: str, *, flags: int = 0) -> bool:
-    """Whether the pattern matches from the start (``re.match``). Raises BadPattern, TooSlow."""
+    """Tell whether the pattern matches from the start (``re.match``). Raises BadPattern,
+    TooSlow."""
     return timed(compiled(pattern, flags).match, pattern, text, PATTERN_SECONDS)
 
 
 def with_holes(text: str) -> str | None:
-    """A pattern for a text with unfilled places; None for a text without any."""
+    """Return a pattern for a text with unfilled places; None for a text without any."""
     if not HOLE.search(text):
         return None
     parts = HOLE.split(text)

@@ -45,7 +45,7 @@ _LIST = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def load_trace(path: Path) -> Trace:
-    """The trace in a HAR file (.har, .json), a Playwright trace (.zip, its folder, its
+    """Return the trace in a HAR file (.har, .json), a Playwright trace (.zip, its folder, its
     ``trace.network``) or a JSON list of either's entries.
 
     Raises UserError, one sentence, for a file that is absent, cut off, malformed or none of these.
@@ -86,12 +86,12 @@ def _malformed(path: Path, error: Exception, size: int) -> UserError:
 def trace_of(
     entries: Iterable[Entry], source: str = "trace", resources: Resources | None = None
 ) -> Trace:
-    """The trace of decoded entries."""
+    """Return the trace of decoded entries."""
     return Trace(tuple(Event(entry, resources) for entry in entries), source)
 
 
 def trace_of_list(items: Iterable[dict[str, Any]], source: str = "trace") -> Trace:
-    """The trace of a plain list of HAR entries or of Playwright's resource snapshots.
+    """Return the trace of a plain list of HAR entries or of Playwright's resource snapshots.
 
     Raises UserError for an item that is neither.
     """

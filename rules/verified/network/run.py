@@ -21,7 +21,7 @@ class Run(NamedTuple):
     binding: Binding
 
     def address(self, event: Event, *, base64_path: bool) -> Address | None:
-        """The address of an event; None for one that cannot be read. Remembered."""
+        """Return the address of an event; None for one that cannot be read. Remembered."""
         key = (id(event), self.binding, base64_path)
         memory = self.trace.memory
         if key not in memory:
@@ -34,7 +34,7 @@ class Run(NamedTuple):
 
 
 def sites_of(task: Task, trace: Trace | None, hosts: Hosts) -> Binding:
-    """The addresses of the task's sites: as given, else as the trace's pages tell them."""
+    """Return the addresses of the task's sites: as given, else as the trace's pages tell them."""
     if trace is None:
         return bound(_names(task), hosts, ())
     key = ("binding", _names(task), tuple(hosts.items()))
@@ -47,8 +47,8 @@ def sites_of(task: Task, trace: Trace | None, hosts: Hosts) -> Binding:
 
 
 def unlocated(binding: Binding, part: object) -> str:
-    """Why a part of a specification cannot be held against a run: it names a site whose address
-    nobody told; "" if it names none."""
+    """Tell why a part of a specification cannot be held against a run: it names a site whose
+    address nobody told; "" if it names none."""
     if not binding.unknown:
         return ""
     named_there = placeholders(msgspec.json.encode(part).decode())

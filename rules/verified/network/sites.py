@@ -54,7 +54,8 @@ class Binding(NamedTuple):
         )
 
     def bind(self, url: str) -> str:
-        """The address with the site's placeholder for the site's part, where it is a site's."""
+        """Return the address with the site's placeholder for the site's part, where it is a
+        site's."""
         plain = canonical(url)
         lower = plain.lower()
         for base, name in self.bases:
@@ -63,7 +64,7 @@ class Binding(NamedTuple):
         return plain
 
     def bind_text(self, text: str) -> str:
-        """Every address of a site within a text, likewise."""
+        """Return every address of a site within a text, likewise."""
         if "://" not in text:
             return text
         for base, name in self.bases:
@@ -91,7 +92,7 @@ def origin(url: str) -> str:
 
 
 def canonical(url: str) -> str:
-    """The address with its origin in normal form; anything else unchanged."""
+    """Return the address with its origin in normal form; anything else unchanged."""
     end = _origin_end(url)
     if end < 0:
         return url
@@ -113,7 +114,7 @@ def _origin_end(url: str) -> int:
 
 
 def bound(names: Iterable[str], hosts: Hosts, loaded: Sequence[str]) -> Binding:
-    """The binding of the named sites (placeholders): configured, else inferred from a trace.
+    """Return the binding of the named sites (placeholders): configured, else inferred from a trace.
 
     ``loaded`` are the origins of the pages that the run loaded. A site that is not configured is
     the one origin among them on the benchmark's own port for it. Where there is none, or several,
@@ -146,7 +147,7 @@ def _on_usual_port(name: str, origins: Sequence[str]) -> list[str]:
 
 
 def start_of(url: str) -> str:
-    """Where an address lies: its origin, or the placeholder that it begins with; else ""."""
+    """Return where an address lies: its origin, or the placeholder that it begins with; else ""."""
     if url.startswith("__"):
         return url.partition("/")[0]
     return origin(url)
@@ -166,8 +167,8 @@ class _Configuration(Struct):
 
 
 def load_hosts(path: Path) -> dict[str, tuple[str, ...]]:
-    """The sites' addresses of a configuration file (``environments`` → ``urls``), as the released
-    package reads it. Raises UserError."""
+    """Return the sites' addresses of a configuration file (``environments`` → ``urls``), as the
+    released package reads it. Raises UserError."""
     configuration: _Configuration = decode(read_bytes(path), _Configuration, path)
     return {
         _named(name, path): tuple(_address(url, path) for url in environment.urls)

@@ -16,7 +16,7 @@ from trajudge.rules.verified.network.addresses import ignored, kind_of
 from trajudge.rules.verified.network.events import Trace
 from trajudge.rules.verified.network.patterns import found_at_start, is_pattern
 from trajudge.rules.verified.network.sites import FOLDERS, Binding, Hosts, canonical, origin
-from trajudge.rules.verified.release import Broken
+from trajudge.rules.verified.release import ReleaseError
 
 _BASE64 = re.compile(r"[A-Za-z0-9_-]{4,}={0,2}")
 
@@ -29,11 +29,11 @@ class Address(NamedTuple):
 
 
 def binding_of(task: Task, trace: Trace, hosts: Hosts) -> Binding:
-    """A site that is not configured takes the origin of the event at its own position."""
+    """Return a site that is not configured takes the origin of the event at its own position."""
     names = [placeholder(site) for site in task.sites]
     events = trace.relevant
     if not events:
-        raise Broken("no event of the trace counts")
+        raise ReleaseError("no event of the trace counts")
     pairs = []
     for index, name in enumerate(names):
         bases = hosts.get(name) or ()
@@ -45,7 +45,7 @@ def binding_of(task: Task, trace: Trace, hosts: Hosts) -> Binding:
 
 
 def bind(url: str, binding: Binding) -> str:
-    """A site's address anywhere in the text gives way to the placeholder."""
+    """Return a site's address anywhere in the text gives way to the placeholder."""
     for base, name in binding.bases:
         if base in url:
             return url.replace(base, name)
@@ -53,7 +53,7 @@ def bind(url: str, binding: Binding) -> str:
 
 
 def render(base: str, binding: Binding) -> str:
-    """A leading placeholder as the address of its site."""
+    """Return a leading placeholder as the address of its site."""
     for address, name in binding.bases:
         if base.startswith(name):
             return address + base[len(name) :]
@@ -63,7 +63,7 @@ def render(base: str, binding: Binding) -> str:
 def address(
     url: str, check: NetworkCheck, binding: Binding, query: Mapping[str, Any] | None = None
 ) -> Address:
-    """The address in the package's normal form. Raises Broken."""
+    """Return the address in the package's normal form. Raises ReleaseError."""
     if is_pattern(url):
         return Address(url, _query(query or {}, check))
     text = bind(canonical(url.strip().rstrip("/")), binding)
@@ -77,14 +77,14 @@ def address(
         try:
             values = parse_qs("&".join(parts), keep_blank_values=True, max_num_fields=1000)
         except ValueError as error:
-            raise Broken(f"a query of too many parameters: {error}") from error
+            raise ReleaseError(f"a query of too many parameters: {error}") from error
         query = {unquote(name): tuple(map(unquote, found)) for name, found in values.items()}
     base = quote(unquote(path), safe="/:@!$&'()*,;=~+%[]{}") + (f"#{fragment}" if fragment else "")
     return Address(base.rstrip("/"), _query(query, check))
 
 
 def _unpacked(path: str) -> tuple[str, list[str]]:
-    """The path without the segments that are a query in base64, and these queries."""
+    """Return the path without the segments that are a query in base64, and these queries."""
     head, slashes, rest = path.partition("://")
     kept, found = [], []
     for segment in (rest if slashes else path).split("/"):
@@ -128,7 +128,7 @@ def same_base(expected: Address, actual: Address, binding: Binding) -> bool:
 
 
 def same_query(expected: Address, actual: Address, check: NetworkCheck) -> bool:
-    """The first value of every parameter of either side; missing is empty."""
+    """Return the first value of every parameter of either side; missing is empty."""
     for name in expected.query.keys() | actual.query.keys():
         wanted = next(iter(expected.query.get(name, ())), "") or ""
         found = next(iter(actual.query.get(name, ())), "") or ""
@@ -146,8 +146,8 @@ def same_query(expected: Address, actual: Address, check: NetworkCheck) -> bool:
 
 
 def matches(expected: Address, actual: Address, check: NetworkCheck, binding: Binding) -> bool:
-    """Base and query. Raises Broken for a pattern that is none."""
+    """Split into base and query. Raises ReleaseError for a pattern that is none."""
     try:
         return same_base(expected, actual, binding) and same_query(expected, actual, check)
     except InvalidValue as error:
-        raise Broken(str(error)) from error
+        raise ReleaseError(str(error)) from error

@@ -15,22 +15,23 @@ from trajudge.rules.verdict import Assertion, Outcome, checked
 from trajudge.rules.verified.answers import bound_data, kind_of, normal_data
 from trajudge.rules.verified.dataset import AnswerCheck, Schema
 from trajudge.rules.verified.network.sites import Binding
-from trajudge.rules.verified.release import Broken
+from trajudge.rules.verified.release import ReleaseError
 from trajudge.rules.verified.response import MAX_ANSWER, Oversized
 
 _FENCE = re.compile(r"```(?:json)?\s*\n?(.*?)\n?```", re.DOTALL)
 
 
 def read(answer: object) -> Any:
-    """What the package takes for the response: the first fence, or all of the text, as JSON."""
+    """Return what the package takes for the response: the first fence, or all of the text, as
+    JSON."""
     value = answer
     if isinstance(answer, Oversized):
-        raise Broken(f"an answer of {answer.size:,} bytes")
+        raise ReleaseError(f"an answer of {answer.size:,} bytes")
     if isinstance(answer, bytes):
         answer = value = answer.decode("utf-8", "replace")
     if isinstance(answer, str):
         if len(answer) > MAX_ANSWER:
-            raise Broken(f"an answer of {len(answer):,} characters")
+            raise ReleaseError(f"an answer of {len(answer):,} characters")
         fence = _FENCE.search(answer)
         value = fence[1].strip() if fence else answer.strip()
         try:
@@ -39,14 +40,14 @@ def read(answer: object) -> Any:
         except (ValueError, RecursionError):
             pass
         except InvalidValue as error:
-            raise Broken(str(error)) from error
+            raise ReleaseError(str(error)) from error
     return value or None
 
 
 def answer_assertions(
     check: AnswerCheck, answer: object, binding: Binding | None
 ) -> list[Assertion]:
-    """The comparisons of the response, in the package's order. Raises Broken."""
+    """Return the comparisons of the response, in the package's order. Raises ReleaseError."""
     response = read(answer)
     if not isinstance(response, dict):
         reason = "the answer is no JSON object"
@@ -72,7 +73,7 @@ def _word(check: AnswerCheck, response: dict[str, Any], field: str, expected: st
         return checked(name, False, f"no {field}", expected, None)
     value = response[key]
     if not isinstance(value, str):
-        raise Broken(f"{field} is no text")
+        raise ReleaseError(f"{field} is no text")
     match = equal("string", expected, value.strip(), mode=Mode.RELEASE)
     held = match.equal and bool(value.strip())
     return checked(name, held, f"{field} is {value[:60]!r}", expected, value)
@@ -89,7 +90,7 @@ def _data(check: AnswerCheck, expected: Any, found: Any) -> Assertion:
         return checked(name, held, "data on one side alone", expected, found)
     schema = check.results_schema
     if schema.get("type") != "array":
-        raise Broken("the specification's schema is no array")
+        raise ReleaseError("the specification's schema is no array")
     items = schema.get("items") or {}
     wanted = expected if isinstance(expected, list) else [expected]
     given = found if isinstance(found, list) else [found]
@@ -130,7 +131,7 @@ def _same(schema: Schema, expected: Any, found: Any, ordered: bool) -> bool:
         return expected is found
     match = equal(kind_of(schema), expected, found, mode=Mode.RELEASE)
     if not match.equal and match.reason.startswith("the specification's"):
-        raise Broken(match.reason)
+        raise ReleaseError(match.reason)
     return match.equal is True
 
 
@@ -141,7 +142,7 @@ def _same_objects(schema: Schema, expected: Any, found: Any, ordered: bool) -> b
         except (ValueError, RecursionError):
             return False
     if not isinstance(expected, dict):
-        raise Broken("the specification gives no object")
+        raise ReleaseError("the specification gives no object")
     if not isinstance(found, dict) or found.keys() != expected.keys():
         return False
     properties = schema.get("properties") or {}

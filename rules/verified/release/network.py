@@ -15,7 +15,7 @@ from trajudge.rules.verified.network.events import Event, Trace
 from trajudge.rules.verified.network.jsonpath import compiled, find
 from trajudge.rules.verified.network.patterns import found_at_start, is_pattern, searches
 from trajudge.rules.verified.network.sites import Binding
-from trajudge.rules.verified.release import Broken
+from trajudge.rules.verified.release import ReleaseError
 from trajudge.rules.verified.release.addresses import Address, address, matches, same_base
 
 _UNBOUND = frozenset({"base64", "markdown"})
@@ -23,14 +23,14 @@ _UNBOUND = frozenset({"base64", "markdown"})
 
 
 def network_assertions(task: Task, trace: Trace, binding: Binding) -> list[Assertion]:
-    """One assertion a check. Raises Broken."""
+    """Return one assertion a check. Raises ReleaseError."""
     try:
         return [
             _checked(task, check, trace, binding, f"network.{index + 1}")
             for index, check in enumerate(task.network_checks)
         ]
     except InvalidValue as error:
-        raise Broken(str(error)) from error
+        raise ReleaseError(str(error)) from error
 
 
 def _checked(
@@ -89,7 +89,7 @@ def _fits(check: NetworkCheck, event: Event, wanted: list[Address], binding: Bin
 
 
 def _failures(check: NetworkCheck, event: Event, binding: Binding) -> Iterator[str]:
-    """The parts in which an event differs."""
+    """Yield the parts in which an event differs."""
     expected = check.expected
     found = address(event.url, check, binding)
     if not any(matches(one, found, check, binding) for one in _expected(check, binding)):
@@ -115,7 +115,7 @@ def _same(kind: str, expected: Any, found: Any) -> bool:
     wanted = list(expected) if isinstance(expected, tuple) else expected
     match = equal(kind, wanted, found, mode=Mode.RELEASE)
     if not match.equal and match.reason.startswith("the specification's"):
-        raise Broken(match.reason)
+        raise ReleaseError(match.reason)
     return match.equal is True
 
 
@@ -169,7 +169,7 @@ def _same_field(check: NetworkCheck, key: str, expected: Any, found: Any, bindin
 
 
 def _at(key: str, data: dict[str, Any]) -> Any:
-    """One value; several for a filter, or where a pattern of names meets several."""
+    """Return one value; several for a filter, or where a pattern of names meets several."""
     pattern = key[2:] if key.startswith("$.^") else key
     if is_pattern(pattern):
         values = [value for name, value in data.items() if found_at_start(pattern, name)]

@@ -44,7 +44,8 @@ class Batch(Struct, frozen=True, kw_only=True):
 
 
 def judged(batch: Batch, task_id: str) -> TaskResult:
-    """The result of one run; a file that cannot be read makes it unknown, with the reason."""
+    """Return the result of one run; a file that cannot be read makes it unknown, with the
+    reason."""
     start = time.perf_counter()
     task = batch.tasks[task_id]
     pages = None
@@ -61,7 +62,7 @@ def judged(batch: Batch, task_id: str) -> TaskResult:
 
 
 def judge_all(batch: Batch, workers: int, tell: Callable[[int, int], None]) -> list[TaskResult]:
-    """The results of all runs, in the order of ``ids``. ``tell`` hears how many are done."""
+    """Return the results of all runs, in the order of ``ids``. ``tell`` hears how many are done."""
     results: dict[str, TaskResult] = {}
     for task_id, result in _results(batch, max(1, min(workers, len(batch.ids)))):
         results[task_id] = result
@@ -96,7 +97,7 @@ class _Worker:
 
 
 def _work(batch: Batch, pipe: Connection) -> None:
-    """A worker's life: an id in, a result out, until the pipe closes."""
+    """Run a worker: an id in, a result out, until the pipe closes."""
     try:
         while True:
             pipe.send_bytes(msgspec.msgpack.encode(judged(batch, pipe.recv())))
@@ -121,7 +122,8 @@ def _results(batch: Batch, count: int) -> Iterator[tuple[str, TaskResult]]:
 def _collected(
     batch: Batch, workers: list[_Worker], left: list[str]
 ) -> Iterator[tuple[str, TaskResult]]:
-    """What the workers finished since, and what was taken from them; idle ones get more work."""
+    """Yield what the workers finished since, and what was taken from them; idle ones get more
+    work."""
     busy = [worker for worker in workers if worker.task_id is not None]
     now = time.monotonic()
     patience = min(batch.seconds - (now - worker.since) for worker in busy)
@@ -144,7 +146,7 @@ def _collected(
 
 
 def _received(worker: _Worker) -> TaskResult | None:
-    """What a worker sent; None if it died instead."""
+    """Return what a worker sent; None if it died instead."""
     try:
         return _RESULT.decode(worker.pipe.recv_bytes())
     except (EOFError, OSError):

@@ -32,7 +32,7 @@ class RunFiles(NamedTuple):
 
 
 def run_files(folder: Path, task_id: TaskId) -> RunFiles:
-    """The files of a task's run, by their names. Nothing is read.
+    """Return the files of a task's run, by their names. Nothing is read.
 
     Raises UserError for one that is no file or leads out of the folder: it is neither an answer
     nor the lack of one.
@@ -58,7 +58,7 @@ def _present(data: DataFolder, path: Path, *, or_folder: bool = False) -> Path |
 
 
 def found_runs(folder: Path, tasks: Mapping[str, Task]) -> list[str]:
-    """The ids of the tasks that the folder holds runs of, in the order of the tasks.
+    """Return the ids of the tasks that the folder holds runs of, in the order of the tasks.
 
     Raises UserError for a folder that is absent, holds no run, or holds a run of no known task.
     """
@@ -87,7 +87,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def read_answer(path: Path | None) -> bytes | Oversized | None:
-    """What the agent answered; of a file that is far too large only its beginning.
+    """Return what the agent answered; of a file that is far too large only its beginning.
 
     Raises UserError for a file that cannot be read.
     """
@@ -107,11 +107,11 @@ def read_answer(path: Path | None) -> bytes | Oversized | None:
 
 
 def read_trace(path: Path | None) -> Trace | None:
-    """The trace, None if there is no file. Raises UserError."""
+    """Return the trace, None if there is no file. Raises UserError."""
     return None if path is None else load_trace(path)
 
 
 def load_steps(path: Path) -> dict[str, float]:
-    """Steps of each run: a JSON object of task id to number. Raises UserError."""
+    """Return steps of each run: a JSON object of task id to number. Raises UserError."""
     steps: dict[str, float] = decode(read_bytes(path), dict[str, float], path)
     return steps

@@ -78,7 +78,7 @@ class TaskResult(Struct, frozen=True, kw_only=True):
 def result_of(
     task: JudgedTask, verdict: Verdict, steps: float | None, seconds: float
 ) -> TaskResult:
-    """The result of one run."""
+    """Return the result of one run."""
     broken = [item for item in verdict.assertions if item.outcome is verdict.outcome]
     failed = broken if verdict.outcome is not Outcome.PASS else []
     modes = dict.fromkeys(_mode(item.name) for item in failed)
@@ -106,7 +106,7 @@ def _mode(name: str) -> str:
 
 
 def explored(results: Sequence[TaskResult]) -> list[TaskResult]:
-    """The results with R where a run claims, rightly or not, that its task cannot be done.
+    """Return the results with R where a run claims, rightly or not, that its task cannot be done.
 
     The median is that of the site's successes among these very runs (paper, section 3.2); without
     one there is no R.
@@ -130,5 +130,5 @@ def site_medians(results: Iterable[TaskResult]) -> Mapping[str, float]:
 
 
 def premature(result: TaskResult, tau: float = TAU) -> bool:
-    """Whether the run gave up on too little: R < τ."""
+    """Tell whether the run gave up on too little: R < τ."""
     return result.exploration is not None and result.exploration < tau

@@ -65,7 +65,8 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 def summarise(mode: str, results: Sequence[TaskResult], *, missing: int, seconds: float) -> Summary:
-    """The numbers of a batch. Modes and sites are in order of name, failures by how often."""
+    """Return the numbers of a batch. Modes and sites are in order of name, failures by how
+    often."""
     strata = sorted({result.stratum for result in results})
     sites = {site: macro(r for r in results if r.stratum == site) for site in strata}
     failures = Counter(mode for result in results for mode in result.failure_modes)
@@ -94,7 +95,7 @@ def _by_count(counter: Counter[str]) -> dict[str, int]:
 
 
 def macro(results: Iterable[TaskResult]) -> Macro:
-    """The rates of some runs; None where there is nothing to divide by."""
+    """Return the rates of some runs; None where there is nothing to divide by."""
     from trajudge.eval.stats.intervals.clustered_rates import clustered_limits  # noqa: PLC0415 - slow to import
     from trajudge.eval.stats.suites.template_macro import t_half_width  # noqa: PLC0415
 

@@ -34,7 +34,7 @@ def show_evaluation(summary: Summary, results: Sequence[TaskResult]) -> None:
 
 
 def _notes(summary: Summary) -> Iterator[str]:
-    """What the table does not say, one line each."""
+    """Yield what the table does not say, one line each."""
     macro = summary.site_macro
     if macro.mean is not None and macro.sites > 1:
         yield f"site macro: {macro.mean:.1%} ± {macro.half_width:.1%} over {macro.sites} sites"

@@ -14,13 +14,13 @@ from trajudge.rules.lint import main as lint
 from trajudge.rules.suites import detected
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.audit.suite import SUITE
-from trajudge.rules.verified.dataset import load_tasks, plain
+from trajudge.rules.verified.dataset import load_tasks, task_record
 
 
 @pytest.fixture
 def tasks(tmp_path: Path) -> Path:
     path = tmp_path / "tasks.json"
-    record = plain(task(["yes"]))
+    record = task_record(task(["yes"]))
     for check in record["eval"]:
         check["expected"].pop("unset", None)
     path.write_text(json.dumps([record]))

@@ -15,7 +15,7 @@ from tests.rules.verified.tasks import answer, page, task
 from trajudge.rules.evaluate import main
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
-from trajudge.rules.verified.dataset import Task, plain
+from trajudge.rules.verified.dataset import Task, task_record
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.runs.batch import Batch, judge_all
 from trajudge.rules.verified.runs.results import TaskResult, explored, premature
@@ -33,7 +33,10 @@ def _run(folder: Path, task_id: object, said: Any, har: str | None = None) -> No
 
 def _tasks(folder: Path, count: int, **fields: Any) -> Path:
     path = folder / "tasks.json"
-    made = [plain(task(["a"], task_id=n, intent_template_id=n % 3, **fields)) for n in range(count)]
+    made = [
+        task_record(task(["a"], task_id=n, intent_template_id=n % 3, **fields))
+        for n in range(count)
+    ]
     for record in made:
         record["eval"][0].pop("probe", None)
     path.write_text(json.dumps(made))

@@ -1,4 +1,4 @@
-"""Traps that the published audit does not name: what is never read, and what matches too much.
+"""Pitfalls that the published audit does not name: what is never read, and what matches too much.
 
 Every detector looks at text with fixed, linear patterns; no text of a task is ever a pattern.
 """
@@ -46,7 +46,7 @@ def dead_marker(task: Task) -> Iterator[Finding]:
 
 
 def _dead(text: str, *, honoured: bool) -> bool:
-    """Whether a marker is left once the honoured ones are split off."""
+    """Tell whether a marker is left once the honoured ones are split off."""
     parts = text.split(OR) if honoured else [text]
     return any(_MARKER.search(part) for part in parts)
 
@@ -58,7 +58,7 @@ def _marker(task: Task, field: str, value: str) -> Finding:
 
 
 def dead_field(task: Task) -> Iterator[Finding]:
-    """Checks that are written down and never made."""
+    """Find checks that are written down and never made."""
     spec = task.eval
     written = {
         "string_match": ("eval.reference_answers", spec.reference_answers),
@@ -79,7 +79,7 @@ def dead_field(task: Task) -> Iterator[Finding]:
 
 
 def vacuous(task: Task) -> Iterator[Finding]:
-    """Checks that every run passes, or that check nothing at all."""
+    """Find checks that every run passes, or that check nothing at all."""
     listed = list(references(task))
     referenced = {
         "string_match": ("eval.reference_answers", any(one.where == "answer" for one in listed)),
@@ -106,7 +106,7 @@ def _vacuous(task: Task, at: tuple[str, object], problem: str) -> Finding:
 
 
 def literal_pattern(task: Task) -> Iterator[Finding]:
-    """References written as regular expressions, which the harness compares letter by letter."""
+    """Find references written as regular expressions, which the harness compares literally."""
     texts = [(reference.field, reference.text) for reference in references(task)]
     texts.append(("eval.reference_url", task.eval.reference_url or ""))
     for field, text in texts:
@@ -143,7 +143,7 @@ def polarity(task: Task) -> Iterator[Finding]:
 
 
 def redundant(task: Task) -> Iterator[Finding]:
-    """References that another one of the same list contains: they check nothing of their own."""
+    """Find references that another one of the same list contains: they check nothing more."""
     for reference in references(task):
         if reference.how != "must_include" or not clean(reference.text):
             continue
@@ -157,7 +157,7 @@ def redundant(task: Task) -> Iterator[Finding]:
                 break
 
 
-def given_away(task: Task) -> Iterator[Finding]:
+def answer_leak(task: Task) -> Iterator[Finding]:
     """Answers that stand in the question: the intent, or the numbers in it, would pass."""
     answers = task.eval.reference_answers
     if answers is None or answers.must_include is UNSET or not answers.must_include:
@@ -174,7 +174,7 @@ def given_away(task: Task) -> Iterator[Finding]:
 
 
 def url_run_on(task: Task) -> Iterator[Finding]:
-    """Reference urls that end with a digit: ``/product/1`` is part of ``/product/12``."""
+    """Find reference URLs that end with a digit: ``/product/1`` is part of ``/product/12``."""
     if "url_match" not in task.eval.eval_types:
         return
     for url in alternatives(task.eval.reference_url or ""):
@@ -198,7 +198,7 @@ def pooled_queries(task: Task) -> Iterator[Finding]:
 
 
 def one_character(task: Task) -> Iterator[Finding]:
-    """References of one character to which the one-character rule does not apply."""
+    """Find references of one character to which the one-character rule does not apply."""
     for reference in references(task):
         if _loose_character(reference):
             at = (reference.field, reference.text)
@@ -212,7 +212,7 @@ def _loose_character(reference: Reference) -> bool:
     return single and reference.how == "must_include" and not reference.held_to_tokens
 
 
-TRAPS: Mapping[str, Callable[[Task], Iterator[Finding]]] = {
+PITFALLS: Mapping[str, Callable[[Task], Iterator[Finding]]] = {
     "dead_marker": dead_marker,
     "dead_field": dead_field,
     "vacuous": vacuous,
@@ -220,7 +220,7 @@ TRAPS: Mapping[str, Callable[[Task], Iterator[Finding]]] = {
     "number_run_on": number_run_on,
     "polarity": polarity,
     "redundant": redundant,
-    "given_away": given_away,
+    "given_away": answer_leak,
     "url_run_on": url_run_on,
     "pooled_queries": pooled_queries,
     "one_character": one_character,

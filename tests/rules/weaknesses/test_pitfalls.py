@@ -1,4 +1,4 @@
-"""The traps that the published audit does not name, each on the smallest task that holds it."""
+"""The pitfalls that the published audit does not name, each on the smallest task that holds it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.rules.weaknesses import weaknesses
-from trajudge.rules.weaknesses.traps import TRAPS
+from trajudge.rules.weaknesses.pitfalls import PITFALLS
 from trajudge.rules.webarena import Task
 
 
@@ -32,9 +32,9 @@ def page(locator: str = "document.x.value", **contents: Any) -> Task:
     return task("program_html", program_html=[entry])
 
 
-def traps(spec: Task) -> list[tuple[str, str]]:
+def pitfalls(spec: Task) -> list[tuple[str, str]]:
     found = [(finding.category, finding.field) for finding in weaknesses([spec])]
-    return [(category, field) for category, field in found if category in TRAPS]
+    return [(category, field) for category, field in found if category in PITFALLS]
 
 
 UNREAD_URL = task("string_match", reference_answers={"exact_match": "tea"}, reference_url="x")
@@ -74,7 +74,7 @@ PAGE = "eval.program_html[0].required_contents"
     ],
 )
 def test_a_trap_is_found_where_it_stands(spec: Task, category: str, field: str) -> None:
-    assert (category, field) in traps(spec)
+    assert (category, field) in pitfalls(spec)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_trap_is_found_where_it_stands(spec: Task, category: str, field: str) 
     ],
 )
 def test_honest_specifications_have_no_traps(spec: Task) -> None:
-    assert traps(spec) == []
+    assert pitfalls(spec) == []
 
 
 @given(st.lists(st.text(), min_size=1), st.text(), st.text())
