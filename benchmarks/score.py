@@ -37,7 +37,7 @@ from trajudge.annotations import Annotation, Labels
 from trajudge.eval.data.sources import read_published_folder
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
-from trajudge.eval.scoring.records import Scores
+from trajudge.eval.scoring.records import ScoreReport
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.gc_pause import collection_paused
 
@@ -193,7 +193,7 @@ def reconstruction(root: Path, labels: Labels) -> Counted:
     return cells
 
 
-def ours(root: Path, labels: Labels, resamples: int, with_index: bool) -> Scores:
+def ours(root: Path, labels: Labels, resamples: int, with_index: bool) -> ScoreReport:
     """The command's work between its options and its tables."""
     with collection_paused():
         source = read_published_folder(root, with_labels=False, with_index=with_index)
@@ -229,7 +229,7 @@ def evict(root: Path) -> None:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def check(scores: Scores, cells: Counted) -> None:
+def check(scores: ScoreReport, cells: Counted) -> None:
     """Equal counts. Raises ValueError where they differ."""
     tags = dict(zip(("success", "side_effect", "repetition"), TAGS, strict=True))
     for s in scores.scores:

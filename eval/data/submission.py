@@ -20,7 +20,7 @@ from trajudge.eval.data.run_folder import judgment_line
 from trajudge.eval.scoring.groups import groups
 from trajudge.eval.scoring.observations import Predictions, one_per_trajectory
 from trajudge.eval.scoring.protocol import percent
-from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, Score, Scores
+from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, Score, ScoreReport
 from trajudge.eval.scoring.reference import Reference
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
@@ -42,7 +42,7 @@ _CATEGORIES: dict[Label, str] = {
 
 
 def write_submission(
-    path: Path, scores: Scores, judgments: Sequence[Judgment], labels: Labels, split: str
+    path: Path, scores: ScoreReport, judgments: Sequence[Judgment], labels: Labels, split: str
 ) -> None:
     """Write the file. Raises UserError if it cannot be written."""
     content = orjson.dumps(submission(scores, judgments, labels, split))
@@ -53,7 +53,7 @@ def write_submission(
 
 
 def submission(
-    scores: Scores, judgments: Sequence[Judgment], labels: Labels, split: str
+    scores: ScoreReport, judgments: Sequence[Judgment], labels: Labels, split: str
 ) -> dict[str, Any]:
     """Leaderboard fields and results of every judge, and what they were computed from."""
     judges = sorted({j.judge for j in judgments})
@@ -82,7 +82,7 @@ def submission(
     }
 
 
-def _line(scores: Scores, judge: str) -> dict[str, Any]:
+def _line(scores: ScoreReport, judge: str) -> dict[str, Any]:
     found = {
         s.benchmark: s
         for s in scores.scores

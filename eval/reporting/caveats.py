@@ -12,7 +12,7 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     Label,
     Score,
-    Scores,
+    ScoreReport,
 )
 from trajudge.trajectories.util.terminal import one_line
 
@@ -38,7 +38,7 @@ _FAILED = {
 }
 
 
-def notes(scores: Scores, wall_seconds: float | None = None) -> list[str]:
+def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     """Too few positives, failed judgments, what was left out, undefined comparisons, wall time."""
     lines = [*_few_positives(scores), *scores.remarks]
     for found in scores.scores:
@@ -50,7 +50,7 @@ def notes(scores: Scores, wall_seconds: float | None = None) -> list[str]:
     return [one_line(line) for line in lines]
 
 
-def warnings_of(scores: Scores) -> list[str]:
+def warnings_of(scores: ScoreReport) -> list[str]:
     """List what weakens the first screen's figures, the gravest first: failed judgments, too few
     positives, precision without an interval, judges on different trajectories."""
     whole = [s for s in scores.scores if s.benchmark == OVERALL and s.agent == ALL_AGENTS]
@@ -67,7 +67,7 @@ def warnings_of(scores: Scores) -> list[str]:
     return lines
 
 
-def _precision_without_interval(scores: Scores) -> list[str]:
+def _precision_without_interval(scores: ScoreReport) -> list[str]:
     """One warning per label and reason, with the benchmarks."""
     shown, places = shown_benchmarks(scores), dict[tuple[Label, str], dict[str, None]]()
     for s in scores.scores:
@@ -88,13 +88,13 @@ def is_labelled(found: Score) -> bool:
     return bool(found.n or found.missing or found.unsure)
 
 
-def shown_benchmarks(scores: Scores) -> set[str]:
+def shown_benchmarks(scores: ScoreReport) -> set[str]:
     """One benchmark alone is shown once, not as overall a second time."""
     benchmarks = {found.benchmark for found in scores.coverage}
     return benchmarks - {OVERALL} if len(benchmarks) == 2 else benchmarks
 
 
-def _few_positives(scores: Scores) -> list[str]:
+def _few_positives(scores: ScoreReport) -> list[str]:
     """Warn once per label of the benchmarks with too few positives; judges are named where not all
     were scored on the same trajectories."""
     few: dict[Label, dict[str, dict[str, int]]] = {}
@@ -128,7 +128,7 @@ def _few_sentence(what: str, places: tuple[tuple[str, int], ...]) -> str:
     return f"warning: few positive labels ({what}): {listed}; estimates are unreliable"
 
 
-def _without_interval(scores: Scores) -> list[str]:
+def _without_interval(scores: ScoreReport) -> list[str]:
     """Why metrics, or differences between judges, have no interval."""
     if not any(map(is_labelled, scores.scores)):
         return []
@@ -138,7 +138,7 @@ def _without_interval(scores: Scores) -> list[str]:
     return [*lines, *_different_trajectories(scores), *_undefined_differences(scores)]
 
 
-def _different_trajectories(scores: Scores) -> list[str]:
+def _different_trajectories(scores: ScoreReport) -> list[str]:
     """Where the judges' order and their differences are not on the same trajectories."""
     sizes = {
         s.n
@@ -156,7 +156,7 @@ def _different_trajectories(scores: Scores) -> list[str]:
     ]
 
 
-def _undefined_differences(scores: Scores) -> list[str]:
+def _undefined_differences(scores: ScoreReport) -> list[str]:
     reasons = Counter(d.note for d in scores.comparison.differences if d.note)
     return [
         f"{count} differences between judges have no interval: {reason}"
@@ -164,7 +164,7 @@ def _undefined_differences(scores: Scores) -> list[str]:
     ]
 
 
-def _reasons(scores: Scores, shown: set[str]) -> list[str]:
+def _reasons(scores: ScoreReport, shown: set[str]) -> list[str]:
     """Which metrics have no interval and why, judges with the same ones together."""
     cells: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for s in scores.scores:

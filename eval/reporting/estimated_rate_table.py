@@ -9,7 +9,7 @@ from trajudge.eval.reporting.formatting import (
     percent,
     with_limits,
 )
-from trajudge.eval.scoring.records import EstimatedRate, Scores
+from trajudge.eval.scoring.records import EstimatedRate, ScoreReport
 from trajudge.trajectories.util.tables import Table
 
 _TITLE = "Success rates from verdicts on all runs and labels of some (tasks labelled at random)"
@@ -19,7 +19,7 @@ _HEAD = (
 )
 
 
-def estimated_rate_tables(scores: Scores) -> list[Table]:
+def estimated_rate_tables(scores: ScoreReport) -> list[Table]:
     """Lay out the estimates; no table where every run is labelled, or none."""
     rows = [_row(rate) for rate in scores.estimated_rates]
     return [Table(_TITLE, _HEAD, rows, names=3)] if rows else []

@@ -10,12 +10,12 @@ from trajudge.eval.reporting.formatting import (
     precision_cell,
     rate_cell,
 )
-from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Score, Scores
+from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Score, ScoreReport
 
 _HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n")
 
 
-def overview(scores: Scores) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def overview(scores: ScoreReport) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Head and rows for success, judges in the order of the scores.
 
     The rule-based baseline, which is the same beside all judges of the same trajectories, comes

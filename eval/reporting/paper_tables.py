@@ -25,7 +25,7 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     RULE_BASED,
     Score,
-    Scores,
+    ScoreReport,
     SuccessRate,
 )
 from trajudge.trajectories.util.errors import UserError
@@ -43,7 +43,7 @@ _SIDES: dict[Sides, str] = {
 
 
 def paper_table(
-    number: int, scores: Scores, representations: Mapping[str, Representation]
+    number: int, scores: ScoreReport, representations: Mapping[str, Representation]
 ) -> Table:
     """Table ``number`` of the paper. Raises UserError where there is nothing to put into it."""
     table = {
@@ -59,7 +59,7 @@ def paper_table(
     return table[number](scores)
 
 
-def _success(scores: Scores, representations: Mapping[str, Representation]) -> Table:
+def _success(scores: ScoreReport, representations: Mapping[str, Representation]) -> Table:
     """Category by category, the official evaluation first, as in the paper."""
     head, judges = overview(scores)
     rows = [(category(row[0], representations), *row) for row in judges]
@@ -68,7 +68,7 @@ def _success(scores: Scores, representations: Mapping[str, Representation]) -> T
     return Table(title, ("category", *head), rows, names=2)
 
 
-def _by_representation(scores: Scores, representations: Mapping[str, Representation]) -> Table:
+def _by_representation(scores: ScoreReport, representations: Mapping[str, Representation]) -> Table:
     """Judges by what they saw of the final page; both first, as in the paper."""
     known = [judge for judge in _judges(scores) if judge in representations]
     if not known:
@@ -85,7 +85,7 @@ def _by_representation(scores: Scores, representations: Mapping[str, Representat
     return Table("Input representation", head, rows, names=3)
 
 
-def _agents(scores: Scores) -> Table:
+def _agents(scores: ScoreReport) -> Table:
     """Make a row per agent and judge: expert, judge and rule, each by benchmark."""
     found = {(r.judge, r.agent, r.benchmark): r for r in scores.success_rates}
     benchmarks = [b for b in _benchmarks(scores) if b != OVERALL]
@@ -102,7 +102,7 @@ def _agents(scores: Scores) -> Table:
     return Table("Success rate by agent", ("agent", "judge", *head), rows)
 
 
-def _success_rates(scores: Scores) -> Table:
+def _success_rates(scores: ScoreReport) -> Table:
     rows = [
         (
             benchmark_name(r.benchmark),
@@ -117,13 +117,13 @@ def _success_rates(scores: Scores) -> Table:
     return Table("Success rate by benchmark and agent", head, rows, names=3)
 
 
-def _overall(scores: Scores) -> Table:
+def _overall(scores: ScoreReport) -> Table:
     rows = [(judge, *_labels(scores, judge, OVERALL)) for judge in _judges(scores)]
     rows += _rule_rows(scores, [OVERALL])
     return Table("All labels, overall", ("judge", *_LABEL_HEAD), _unique(rows), names=1)
 
 
-def _by_benchmark(scores: Scores) -> Table:
+def _by_benchmark(scores: ScoreReport) -> Table:
     rows: list[tuple[str, ...]] = []
     for benchmark in _benchmarks(scores):
         if benchmark == OVERALL:
@@ -135,7 +135,7 @@ def _by_benchmark(scores: Scores) -> Table:
     return Table("All labels, by benchmark", ("benchmark", "judge", *_LABEL_HEAD), rows)
 
 
-def _rule_rows(scores: Scores, benchmarks: list[str]) -> list[tuple[str, ...]]:
+def _rule_rows(scores: ScoreReport, benchmarks: list[str]) -> list[tuple[str, ...]]:
     """Make the baseline's rows on the trajectories of every judge, equal ones once."""
     nothing = (UNDEFINED,) * (len(_LABEL_HEAD) - len(_RATES))
     return [
@@ -145,7 +145,7 @@ def _rule_rows(scores: Scores, benchmarks: list[str]) -> list[tuple[str, ...]]:
     ]
 
 
-def _labels(scores: Scores, judge: str, benchmark: str) -> tuple[str, ...]:
+def _labels(scores: ScoreReport, judge: str, benchmark: str) -> tuple[str, ...]:
     """Precision, recall and F1 of the three labels."""
     found = {
         s.label: s
@@ -169,11 +169,11 @@ def _rate(found: SuccessRate | None, side: Sides) -> str:
     return with_limits(getattr(found, side), found.intervals.get(side))
 
 
-def _judges(scores: Scores) -> list[str]:
+def _judges(scores: ScoreReport) -> list[str]:
     return list(dict.fromkeys(c.judge for c in scores.coverage))
 
 
-def _benchmarks(scores: Scores) -> list[str]:
+def _benchmarks(scores: ScoreReport) -> list[str]:
     return list(dict.fromkeys(c.benchmark for c in scores.coverage))
 
 

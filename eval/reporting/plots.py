@@ -14,7 +14,7 @@ import numpy as np
 
 from trajudge.eval.reporting.formatting import benchmark_name
 from trajudge.eval.scoring.observations import Observations
-from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Limits, Score, Scores
+from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Limits, Score, ScoreReport
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 from trajudge.eval.stats.suites.profiles import performance_profile
 from trajudge.trajectories.util.errors import MissingExtra, UserError
@@ -27,7 +27,7 @@ Draw = Callable[["Axes"], bool]
 
 
 def write_plots(
-    folder: Path, scores: Scores, detailed: Scores, observed: Mapping[str, Observations]
+    folder: Path, scores: ScoreReport, detailed: ScoreReport, observed: Mapping[str, Observations]
 ) -> list[Path]:
     """Write the plots that the scores allow, and give their paths.
 
@@ -67,7 +67,7 @@ def _write(stem: Path, draw: Draw) -> list[Path]:
     return [stem.with_suffix(".png"), stem.with_suffix(".svg")]
 
 
-def draw_precision(axes: Axes, scores: Scores) -> bool:
+def draw_precision(axes: Axes, scores: ScoreReport) -> bool:
     """Precision with its interval on every benchmark, judges beside each other."""
     found = _by_place(scores)
     if not found:
@@ -90,7 +90,7 @@ def draw_precision(axes: Axes, scores: Scores) -> bool:
     return True
 
 
-def draw_success_rates(axes: Axes, scores: Scores) -> bool:
+def draw_success_rates(axes: Axes, scores: ScoreReport) -> bool:
     """Success rate of every agent by expert, judge and rule, over all benchmarks; of several
     judges the expert's and the rule's bars are those of the first."""
     rates = [r for r in scores.success_rates if r.benchmark == OVERALL and r.agent != ALL_AGENTS]
@@ -121,7 +121,9 @@ def draw_success_rates(axes: Axes, scores: Scores) -> bool:
     return True
 
 
-def draw_precision_recall(axes: Axes, scores: Scores, observed: Mapping[str, Observations]) -> bool:
+def draw_precision_recall(
+    axes: Axes, scores: ScoreReport, observed: Mapping[str, Observations]
+) -> bool:
     """Each judge's verdicts as a point; of judges that give scores the whole curve."""
     found = {name: s for (name, b), s in _by_place(scores).items() if b == OVERALL}
     points = {
@@ -181,7 +183,7 @@ def draw_calibration(axes: Axes, observed: Mapping[str, Observations]) -> bool:
     return True
 
 
-def draw_profiles(axes: Axes, detailed: Scores) -> bool:
+def draw_profiles(axes: Axes, detailed: ScoreReport) -> bool:
     """Share of the (benchmark, agent) cells on which a judge's precision is at least so high
     (Statistical Precipice section 6.2); a cell without an accepted trajectory is left out."""
     cells: dict[str, dict[tuple[str, str], float]] = {}
@@ -202,7 +204,7 @@ def draw_profiles(axes: Axes, detailed: Scores) -> bool:
     return True
 
 
-def _by_place(scores: Scores) -> dict[tuple[str, str], Score]:
+def _by_place(scores: ScoreReport) -> dict[tuple[str, str], Score]:
     """(judge or rule, benchmark) -> success over all agents; one rule-based row, the first."""
     found: dict[tuple[str, str], Score] = {}
     for s in scores.scores:

@@ -6,7 +6,7 @@ import csv
 from io import StringIO
 from typing import Any
 
-from trajudge.eval.scoring.records import RATES, SCORE_RATES, Score, Scores
+from trajudge.eval.scoring.records import RATES, SCORE_RATES, Score, ScoreReport
 
 _NUMBERS = ("n", "tasks", "positives", "missing", "unsure", "without_reward", "scored")
 COLUMNS = (
@@ -26,13 +26,13 @@ _EXECUTION: dict[str, Any] = {
 }
 
 
-def results_json(scores: Scores) -> str:
+def results_json(scores: ScoreReport) -> str:
     """All that was scored but its seconds, which are this execution's;
-    ``Scores.model_validate_json`` reads it back."""
+    ``ScoreReport.model_validate_json`` reads it back."""
     return scores.model_dump_json(indent=2, exclude=_EXECUTION) + "\n"
 
 
-def results_csv(scores: Scores) -> str:
+def results_csv(scores: ScoreReport) -> str:
     """One line a score, rates as fractions (empty: undefined). ``evaluator`` is ``judge``, or
     ``rule-based`` for the baseline on the trajectories of ``judge``."""
     text = StringIO()
@@ -42,7 +42,7 @@ def results_csv(scores: Scores) -> str:
     return text.getvalue()
 
 
-def result_rows(scores: Scores) -> list[dict[str, object]]:
+def result_rows(scores: ScoreReport) -> list[dict[str, object]]:
     """Return a row per judge (and baseline), benchmark, agent and label, of some of ``COLUMNS``."""
     return [_row(found) | {"missing_policy": scores.missing} for found in scores.scores]
 

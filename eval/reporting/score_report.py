@@ -12,7 +12,7 @@ from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.observations import Observations, observe, one_per_trajectory
-from trajudge.eval.scoring.records import Missing, Scores
+from trajudge.eval.scoring.records import Missing, ScoreReport
 from trajudge.eval.scoring.training import included, without_training
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK
@@ -42,7 +42,7 @@ def _report(config: ScoreConfig) -> int:
     return OK
 
 
-def score_source(source: Source, config: ScoreConfig) -> Scores:
+def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     """Score what was read, as ``config`` says. Raises UserError where it leaves the protocol of
     several runs open."""
     if config.training_set == "include":
@@ -96,7 +96,9 @@ def _policy(config: ScoreConfig, protocols: set[str]) -> Missing:
     return "agentrewardbench" if protocol == "agentrewardbench" else "negative"
 
 
-def _print(config: ScoreConfig, scores: Scores, source: Source, kinds: Sequence[Table]) -> None:
+def _print(
+    config: ScoreConfig, scores: ScoreReport, source: Source, kinds: Sequence[Table]
+) -> None:
     if config.csv or config.json_output:
         from trajudge.eval.reporting.results import results_csv, results_json  # noqa: PLC0415
 
@@ -129,7 +131,7 @@ def _print(config: ScoreConfig, scores: Scores, source: Source, kinds: Sequence[
         sys.stdout.write("\n".join([render(shown, "table"), *notes(scores)]).rstrip("\n") + "\n")
 
 
-def _plots(folder: Path, source: Source, scores: Scores) -> None:
+def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:
     from trajudge.eval.reporting.plots import write_plots  # noqa: PLC0415
 
     detailed = score(

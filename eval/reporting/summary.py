@@ -22,7 +22,7 @@ from trajudge.eval.scoring.records import (
     OVERALL,
     Label,
     Score,
-    Scores,
+    ScoreReport,
 )
 from trajudge.judges.model import Status
 from trajudge.trajectories.util.tables import (
@@ -58,7 +58,7 @@ class SummaryParts(NamedTuple):
     below: list[str]
 
 
-def summary_parts(scores: Scores) -> SummaryParts:
+def summary_parts(scores: ScoreReport) -> SummaryParts:
     """Return the finding, the table of all benchmarks, and coverage, cost and warnings."""
     label = _label(scores)
     groups = _groups(scores, label) if label else []
@@ -70,7 +70,7 @@ def summary_parts(scores: Scores) -> SummaryParts:
 
 
 def summary(
-    scores: Scores,
+    scores: ScoreReport,
     *,
     seconds: float | None = None,
     rest: str = _REST,
@@ -96,13 +96,13 @@ def summary(
     return "\n".join([*above, "", *table, *([""] if table else []), *below]) + "\n"
 
 
-def _label(scores: Scores) -> Label | None:
+def _label(scores: ScoreReport) -> Label | None:
     """Success, or the first label that experts gave, None without labels."""
     given = {s.label for s in scores.scores if is_labelled(s)}
     return next((label for label in LABELS if label in given), None)
 
 
-def _judges(scores: Scores) -> list[str]:
+def _judges(scores: ScoreReport) -> list[str]:
     """Best first where the judges were ranked, else in the scores' order."""
     found = list(dict.fromkeys(c.judge for c in scores.coverage))
     for ranking in scores.comparison.rankings:
@@ -112,7 +112,7 @@ def _judges(scores: Scores) -> list[str]:
     return found
 
 
-def _finding(scores: Scores, label: Label | None) -> list[str]:
+def _finding(scores: ScoreReport, label: Label | None) -> list[str]:
     """Say what was judged, and the one figure to take away."""
     judges, whole = _judges(scores), [c for c in scores.coverage if c.benchmark == OVERALL]
     benchmarks = {c.benchmark for c in scores.coverage} - {OVERALL}
@@ -142,7 +142,7 @@ def _only(benchmarks: set[str]) -> str:
     return benchmark_name(next(iter(benchmarks)))
 
 
-def _one_judge(scores: Scores, label: Label) -> str:
+def _one_judge(scores: ScoreReport, label: Label) -> str:
     found = {s.baseline: s for s in _rows(scores, label, OVERALL)}
     name = LABEL_TITLES[label]
     if False not in found:
@@ -159,7 +159,7 @@ def _one_judge(scores: Scores, label: Label) -> str:
     return line
 
 
-def _ranking(scores: Scores, label: Label) -> list[str]:
+def _ranking(scores: ScoreReport, label: Label) -> list[str]:
     """Write the order by precision with its ties, where the judges were compared."""
     for ranking in scores.comparison.rankings:
         if (ranking.benchmark, ranking.label, ranking.metric) == (OVERALL, label, "precision"):
@@ -168,7 +168,7 @@ def _ranking(scores: Scores, label: Label) -> list[str]:
     return []
 
 
-def _rows(scores: Scores, label: Label, benchmark: str) -> list[Score]:
+def _rows(scores: ScoreReport, label: Label, benchmark: str) -> list[Score]:
     """Every evaluator on one benchmark, agents together."""
     return [
         s
@@ -177,7 +177,7 @@ def _rows(scores: Scores, label: Label, benchmark: str) -> list[Score]:
     ]
 
 
-def _groups(scores: Scores, label: Label) -> list[Group]:
+def _groups(scores: ScoreReport, label: Label) -> list[Group]:
     """Overall first, then each benchmark; an equal baseline of several judges stands once."""
     order = {judge: at for at, judge in enumerate(_judges(scores))}
     shown = shown_benchmarks(scores)
@@ -200,7 +200,7 @@ def _row(found: Score) -> tuple[str, ...]:
     return (name, *rates, str(found.n))
 
 
-def _table(scores: Scores, label: Label | None, width: int, room: int) -> list[str]:
+def _table(scores: ScoreReport, label: Label | None, width: int, room: int) -> list[str]:
     """Lay out the table in ``room`` lines: the overall rows, then the benchmarks that fit."""
     groups = _groups(scores, label) if label else []
     rows: list[tuple[str, ...]] = []
@@ -230,7 +230,7 @@ def _named(benchmark: str, rows: Sequence[tuple[str, ...]]) -> list[tuple[str, .
     return [("" if at else benchmark_name(benchmark), *row) for at, row in enumerate(rows)]
 
 
-def _other_labels(scores: Scores, label: Label | None, width: int) -> list[str]:
+def _other_labels(scores: ScoreReport, label: Label | None, width: int) -> list[str]:
     """One judge's overall rates on what else experts labelled."""
     if len(_judges(scores)) > 1:
         return []
@@ -244,7 +244,7 @@ def _other_labels(scores: Scores, label: Label | None, width: int) -> list[str]:
     return lines
 
 
-def _coverage(scores: Scores) -> str:
+def _coverage(scores: ScoreReport) -> str:
     """How the judgments ended, in one sentence."""
     whole = [c for c in scores.coverage if c.benchmark == OVERALL and c.agent == ALL_AGENTS]
     judged, due = sum(c.judged for c in whole), sum(c.judged + c.unjudged for c in whole)
@@ -274,7 +274,7 @@ def _coverage(scores: Scores) -> str:
     return "; ".join(parts)
 
 
-def _cost(scores: Scores, seconds: float | None) -> str:
+def _cost(scores: ScoreReport, seconds: float | None) -> str:
     """Say what the calls cost and how long the run took, in one sentence."""
     spent = scores.spending
     calls = sum(s.calls for s in spent)

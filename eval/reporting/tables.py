@@ -33,7 +33,7 @@ from trajudge.eval.scoring.records import (
     Rate,
     Score,
     ScoreRate,
-    Scores,
+    ScoreReport,
     UsageTotals,
 )
 from trajudge.trajectories.util.tables import Table, render, rich_table
@@ -65,7 +65,7 @@ _SPENDING_HEAD = (
 )
 
 
-def tables(scores: Scores) -> list[Table]:
+def tables(scores: ScoreReport) -> list[Table]:
     """Make all tables: the judges, if there are several, and their significance; each label that
     experts gave, and its further metrics; coverage; usage and cost."""
     found: list[Table] = []
@@ -96,7 +96,7 @@ def tables(scores: Scores) -> list[Table]:
     return found
 
 
-def renderable(scores: Scores, wall_seconds: float | None = None) -> RenderableType:
+def renderable(scores: ScoreReport, wall_seconds: float | None = None) -> RenderableType:
     """All tables and notes for a rich console."""
     from rich.console import Group  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -106,7 +106,7 @@ def renderable(scores: Scores, wall_seconds: float | None = None) -> RenderableT
     return Group(*parts)
 
 
-def plain(scores: Scores, wall_seconds: float | None = None) -> str:
+def plain(scores: ScoreReport, wall_seconds: float | None = None) -> str:
     """All tables and notes as text with aligned columns, for files and pipes."""
     blocks = [render(tables(scores), "table"), *notes(scores, wall_seconds)]
     return "\n".join(blocks).rstrip("\n") + "\n"

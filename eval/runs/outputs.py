@@ -13,7 +13,7 @@ from trajudge.eval.reporting.summary import NO_LABELS, summary
 from trajudge.eval.reporting.tables import plain, renderable
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Missing, Scores
+from trajudge.eval.scoring.records import Missing, ScoreReport
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.tables import WARNINGS, first_warnings, folded, screen_width
@@ -26,7 +26,7 @@ def write_results(
     planned: PlannedRun,
     judgments: Sequence[Judgment],
     rewards: Mapping[TrajectoryKey, float | None],
-) -> Scores:
+) -> ScoreReport:
     """Score the judgments of one run and write its results, and the export if asked for."""
     plan = planned.plan
     missing = missing_policy(planned.run.protocol)
@@ -45,7 +45,7 @@ def missing_policy(protocol: str) -> Missing:
 
 
 def show(
-    scores: Scores,
+    scores: ScoreReport,
     seconds: float,
     warnings: Sequence[str] = (),
     notes: Sequence[str] = (),

@@ -29,7 +29,7 @@ from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 
 if TYPE_CHECKING:
-    from trajudge.eval.scoring.compute import Scores
+    from trajudge.eval.scoring.compute import ScoreReport
     from trajudge.judges.engine import Engines
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class RunResult(NamedTuple):
     code: int
     judgments: list[Judgment]
     rewards: dict[TrajectoryKey, float | None]
-    scores: Scores
+    scores: ScoreReport
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
 

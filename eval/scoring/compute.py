@@ -31,7 +31,7 @@ from trajudge.eval.scoring.records import (
     Label,
     Missing,
     Score,
-    Scores,
+    ScoreReport,
 )
 from trajudge.eval.scoring.reference import Reference
 from trajudge.eval.scoring.stability import stability_notes
@@ -43,7 +43,7 @@ from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.gc_pause import collection_paused
 
-__all__ = ["OVERALL", "Label", "Missing", "Score", "Scores", "one_per_trajectory", "score"]
+__all__ = ["OVERALL", "Label", "Missing", "Score", "ScoreReport", "one_per_trajectory", "score"]
 
 
 def score(
@@ -56,7 +56,7 @@ def score(
     bootstrap: Bootstrap | None = None,
     compare_by_benchmark: bool = False,
     training: Mapping[str, Collection[TrajectoryKey]] | None = None,
-) -> Scores:
+) -> ScoreReport:
     """Score every judge on every benchmark and overall; ``by_agent`` also agent by agent. Judges
     are compared over all benchmarks, and where ``compare_by_benchmark`` also in each.
 
@@ -86,7 +86,7 @@ def score(
             rows.add(
                 _Judged(judge, predicted, _mask(reference, rewards), trained), missing, by_agent
             )
-        return Scores(
+        return ScoreReport(
             missing=missing,
             resamples=bootstrap.resamples,
             seed=bootstrap.seed,

@@ -240,7 +240,7 @@ class Comparison(Record):
     rankings: tuple[Ranking, ...] = ()
 
 
-class Scores(Record):
+class ScoreReport(Record):
     """Everything that the tables show, in a stable order. ``resamples`` and ``seed`` are what was
     asked for: no interval needs them today, but without resamples judges are not compared.
     ``against_baseline``: every judge less the rule-based baseline on the same trajectories,

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 SHOWN_BELOW = 7  # coverage, cost, and five warnings; the others stand with all tables
 
 
-class Scores(records.Scores):
+class Scores(records.ScoreReport):
     """What judges are worth against experts, the rule-based baseline beside them.
 
     ``scores`` holds a record per judge, benchmark and label; ``to_frame`` the same as a table.
     """
 
     @classmethod
-    def of(cls, scores: records.Scores) -> Scores:
+    def of(cls, scores: records.ScoreReport) -> Scores:
         """Return the same scores with what a notebook needs."""
         return cls.model_construct(**dict(scores))
 

@@ -8,7 +8,7 @@ import pytest
 from tests.eval.cases import key, label, said
 from trajudge.eval.reporting.tables import tables
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Difference, Scores
+from trajudge.eval.scoring.records import Difference, ScoreReport
 from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
 from trajudge.eval.stats.judging.comparison import probability_of_improvement
 from trajudge.trajectories.model import TrajectoryKey
@@ -16,7 +16,7 @@ from trajudge.trajectories.model import TrajectoryKey
 N = 120
 
 
-def judged(wrong: int) -> Scores:
+def judged(wrong: int) -> ScoreReport:
     """A judge wrong on the first ``wrong`` tasks beside a rule wrong on every fifth; three agents
     on each task."""
     places = [key(i // 3, agent="abc"[i % 3]) for i in range(N)]
@@ -32,7 +32,7 @@ def judged(wrong: int) -> Scores:
     return score(judgments, labels, rewards=rewards)
 
 
-def overall(scores: Scores, metric: str) -> Difference:
+def overall(scores: ScoreReport, metric: str) -> Difference:
     return next(
         d for d in scores.against_baseline if d.benchmark == "overall" and d.metric == metric
     )

@@ -9,7 +9,7 @@ from tests.eval.cases import failed, key, label, said
 from trajudge.annotations import Labels
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
-from trajudge.eval.scoring.records import Comparison, Difference, Scores
+from trajudge.eval.scoring.records import Comparison, Difference, ScoreReport
 from trajudge.eval.stats.judging.comparison import holm
 from trajudge.judges.model import Judgment, Status
 
@@ -22,7 +22,7 @@ def judge(name: str, wrong: int) -> list[Judgment]:
     return [said(i, (i % 2 == 0) != (i < wrong), judge=name) for i in range(N)]
 
 
-def compared(*judgments: list[Judgment], labels: Labels = LABELS, seed: int = 0) -> Scores:
+def compared(*judgments: list[Judgment], labels: Labels = LABELS, seed: int = 0) -> ScoreReport:
     bootstrap = Bootstrap(resamples=500, seed=seed)
     said_all = [j for judge in judgments for j in judge]
     return score(said_all, labels, rewards={}, bootstrap=bootstrap)

@@ -9,7 +9,7 @@ from trajudge.eval.reporting.categories import category
 from trajudge.eval.reporting.paper_tables import PAPER_TABLES, paper_table
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
-from trajudge.eval.scoring.records import Scores
+from trajudge.eval.scoring.records import ScoreReport
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
@@ -17,7 +17,7 @@ from trajudge.trajectories.util.errors import UserError
 SEEN = {"s": (False, True), "a": (True, False), "both": (True, True)}
 
 
-def scored() -> Scores:
+def scored() -> ScoreReport:
     benchmarks = ("webarena", "workarena")
     labels = {
         key(i, b): label(i, i % 2 == 0, benchmark=b, side_effect=i == 0)

@@ -14,7 +14,7 @@ from trajudge.eval.judge import main as judge_main
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.score import main as score_main
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Scores
+from trajudge.eval.scoring.records import ScoreReport
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -74,7 +74,7 @@ def test_a_judge_that_fails_everything_says_so_first(
     assert any(line.startswith("warning: 109 unparsable, the first because") for line in lines)
 
 
-def grid(judges: int, benchmarks: tuple[str, ...] = BENCHMARKS) -> Scores:
+def grid(judges: int, benchmarks: tuple[str, ...] = BENCHMARKS) -> ScoreReport:
     labels = {key(n, b): label(n, n % 2 == 0, benchmark=b) for b in benchmarks for n in range(12)}
     rewards: dict[TrajectoryKey, float | None] = dict.fromkeys(labels, 1.0)
     judgments: list[Judgment] = [

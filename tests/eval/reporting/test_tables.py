@@ -10,12 +10,12 @@ from tests.eval.cases import call, failed, key, label, said
 from trajudge.eval.reporting.caveats import notes
 from trajudge.eval.reporting.tables import plain, renderable, tables
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Scores
+from trajudge.eval.scoring.records import ScoreReport
 from trajudge.judges.model import Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 
 
-def scored(n: int = 50, *, judge: str = "judge") -> Scores:
+def scored(n: int = 50, *, judge: str = "judge") -> ScoreReport:
     labels = {key(i): label(i, i % 2 == 0, side_effect=False) for i in range(n)}
     rewards: dict[TrajectoryKey, float | None] = {key(i): float(i % 4 == 0) for i in range(n)}
     judgments: list[Judgment] = [

@@ -17,7 +17,7 @@ from trajudge.eval.reporting.results import COLUMNS, results_csv, results_json
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.metrics import Counts
 from trajudge.eval.scoring.observations import one_per_trajectory
-from trajudge.eval.scoring.records import OVERALL, Label, Missing, Score, Scores
+from trajudge.eval.scoring.records import OVERALL, Label, Missing, Score, ScoreReport
 from trajudge.eval.stats.intervals.binomial import wilson
 from trajudge.judges.model import Judgment, Status
 
@@ -29,7 +29,7 @@ ANSWERS = [said(1, True), said(2, False), said(3, True), said(4, False), said(5,
 
 
 def one(
-    scores: Scores,
+    scores: ScoreReport,
     benchmark: str = OVERALL,
     what: Label = "success",
     baseline: bool = False,
@@ -181,7 +181,7 @@ def test_results_do_not_depend_on_the_order_of_judgments(
     second = score(shuffled, labels, rewards={})  # type: ignore[arg-type]
     assert results_json(first) == results_json(second)
     assert results_csv(first) == results_csv(second)
-    assert Scores.model_validate_json(results_json(first)) == first
+    assert ScoreReport.model_validate_json(results_json(first)) == first
     for found in first.scores:
         assert found.counts.n == found.n
 

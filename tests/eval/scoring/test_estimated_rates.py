@@ -9,7 +9,7 @@ from tests.eval.cases import failed, key, label, said
 from trajudge.eval.reporting.tables import plain
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
-from trajudge.eval.scoring.records import EstimatedRate, Scores
+from trajudge.eval.scoring.records import EstimatedRate, ScoreReport
 from trajudge.judges.model import Status
 
 RATES = {"webarena": 0.3, "workarena": 0.6}
@@ -17,7 +17,7 @@ RATES = {"webarena": 0.3, "workarena": 0.6}
 successes."""
 
 
-def world(rng: np.random.Generator, tasks: int, labelled: int) -> Scores:
+def world(rng: np.random.Generator, tasks: int, labelled: int) -> ScoreReport:
     """``tasks`` tasks of either benchmark, the first ``labelled`` of which have labels."""
     judgments, labels = [], {}
     for benchmark, rate in RATES.items():
@@ -31,7 +31,7 @@ def world(rng: np.random.Generator, tasks: int, labelled: int) -> Scores:
     return score(judgments, labels, rewards=rewards, bootstrap=Bootstrap(resamples=0))
 
 
-def overall(scores: Scores, benchmark: str = "overall") -> EstimatedRate:
+def overall(scores: ScoreReport, benchmark: str = "overall") -> EstimatedRate:
     return next(r for r in scores.estimated_rates if (r.benchmark, r.agent) == (benchmark, "all"))
 
 
@@ -59,7 +59,7 @@ def test_every_benchmark_and_agent_has_its_estimate() -> None:
         ("overall", "all", 40, 60),
         ("overall", "agent", 40, 60),
     ]
-    assert Scores.model_validate_json(found.model_dump_json()) == found
+    assert ScoreReport.model_validate_json(found.model_dump_json()) == found
     assert "Success rates from verdicts on all runs and labels of some" in plain(found)
 
 
