@@ -11,8 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # Their docstrings begin with a verb, by ruff's rule (pyproject.toml) and by this test.
-IMPERATIVE = ("environments", "judges", "prompts", "trajectories")
-NOT_YET = ("judges/functions.py", "judges/plugins.py", "trajectories/fetch.py")
+IMPERATIVE = ("environments", "judges", "prompts", "rules", "trajectories")
+NOT_YET = ("judges/functions.py", "judges/plugins.py")
 NOT_YET_FOLDERS = ("trajectories/plugins.py", "trajectories/util")
 NO_VERB = frozenset({"A", "All", "An", "Every", "How", "Raises", "The", "What", "Whether"})
 # By room: names of classes and functions that had to be looked up to be understood.
@@ -23,6 +23,10 @@ REPLACED = {
         *("OwnForm", "Pace", "Prices", "PublishedForm", "Reader", "RecordingAsk", "Replay"),
         *("Said", "Sent", "TellsWindow", "Ticket", "TooLong", "Unread", "Window", "about"),
         *("ask_down", "ask_of_steps", "read_whole", "some_text", "together", "words"),
+    },
+    "rules": {
+        *("Audit", "Broken", "Mistake", "NaiveAgent", "Score", "Trials", "folded", "given_away"),
+        *("hosts_of", "opened", "plain", "tidy"),
     },
     "trajectories": {
         *("Counts", "Kept", "Ladder", "MemoryGate", "Rung", "Source", "Summary", "View"),
