@@ -58,7 +58,7 @@ REVEALED = (
     "float | None",
     "matplotlib.axes._axes.Axes",
     "tuple[trajudge.eval.scoring.records.Difference, ...]",
-    "trajudge.eval.select.decision.Finding | None",
+    "trajudge.eval.select.decision.CandidateResult | None",
     "dict[str, int]",
     "int",
 )
