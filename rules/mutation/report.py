@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trajudge.rules.mutation.testing import MutationReport, Rate
 from trajudge.rules.output import brief, show, write_csv, write_json
+from trajudge.trajectories.util.tables import folded, screen_width
 from trajudge.trajectories.util.terminal import one_line
 
 _COLUMNS = ("change", "must", "wrong", "decided", "unknown", "rate", "95 %")
@@ -31,7 +32,8 @@ def show_report(title: str, report: MutationReport, limit: int) -> None:
     for mistake in report.mistakes[: max(0, limit)]:
         verb = "accepted" if mistake.expected == "fail" else "rejected"
         said = one_line(brief(mistake.answer, _SHOWN))
-        sys.stdout.write(f"task {mistake.case}: {verb} {mistake.mutator}: {said}\n")
+        line = f"task {mistake.case}: {verb} {mistake.mutator}: {said}"
+        sys.stdout.write("\n".join(folded(line, screen_width(), most=2)) + "\n")
     if len(report.mistakes) > limit:
         sys.stdout.write(f"{len(report.mistakes)} mistakes in all: --out DIR writes them\n")
 

@@ -172,3 +172,18 @@ def test_the_published_tasks(tmp_path: Path, real_data: Path) -> None:
         "request: header": 3,
     }
     assert report["false_accepts"]["trials"] > 14_000
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("width", [100, 80])
+def test_the_report_on_a_published_file_takes_one_screen(
+    width: int,
+    real_data: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main(["--tasks", str(real_data / "webarena" / "test.raw.json")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= width
