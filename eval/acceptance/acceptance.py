@@ -28,7 +28,7 @@ SUMMARY = "acceptance.json"
 
 class Filter(NamedTuple):
     """What accepts: a rule at a threshold. ``benchmarks`` are those that it was shown to hold on,
-    None: any; ``obstacles`` says of others why it may not be carried there, "" where it may.
+    None: any; ``obstacles`` says of others why the choice does not transfer, "" where it does.
     ``agents`` are those whose runs are taken, None: all. ``decision`` is the hash of the plan that
     it was chosen under; ``warning`` is what the user should know of its guarantee."""
 
@@ -55,7 +55,7 @@ OK = "accepted"
 
 
 def acceptor(choice: Filter, judgments: list[Judgment]) -> Acceptor:
-    """How the choice rules on a trajectory, from the judgments at hand."""
+    """Make the function that decides on a trajectory, from the judgments at hand."""
     scored = judge_scores(judgments, choice.rule.use)
     keys = sorted({j.key for j in judgments}, key=lambda key: key.order)
     scores = dict(zip(keys, rule_scores(choice.rule, scored, keys).tolist(), strict=True))
@@ -79,9 +79,9 @@ def acceptor(choice: Filter, judgments: list[Judgment]) -> Acceptor:
 
 
 def _not_covered(choice: Filter, key: TrajectoryKey, benchmark: str) -> tuple[str, str] | None:
-    """Kind and reason where the choice was made for other benchmarks or agents."""
+    """Return kind and reason where the choice was made for other benchmarks or agents."""
     if choice.benchmarks is not None and benchmark not in choice.benchmarks:
-        why = choice.obstacles.get(benchmark, "nor may it be carried there")
+        why = choice.obstacles.get(benchmark, "nor does it transfer there")
         if why:
             return (
                 "benchmark not covered",
@@ -93,7 +93,8 @@ def _not_covered(choice: Filter, key: TrajectoryKey, benchmark: str) -> tuple[st
 
 
 def _failures(rule: Rule, judgments: Iterable[Judgment]) -> dict[TrajectoryKey, str]:
-    """Trajectories on which a judge of the rule gave no verdict in any sample, with the reason."""
+    """Find trajectories on which a judge of the rule gave no verdict in any sample, with the
+    reason."""
     answered = {(j.judge, j.key) for j in judgments if j.status is Status.OK}
     return {
         j.key: f"{j.judge}: {j.status.value}: {j.detail}"
@@ -172,7 +173,7 @@ def _line(
 
 
 def _observed(item: Trajectory, found: AcceptDecision) -> AcceptDecision:
-    """The ruling; a refusal where a step with an action shows nothing of its page."""
+    """Return the decision; a refusal where a step with an action shows nothing of its page."""
     bare, acted = without_observation(item)
     if not bare:
         return found
@@ -194,7 +195,7 @@ def _put(file: IO[bytes], line: dict[str, Any]) -> None:
 
 
 def write_dataset(accepted: Path, folder: Path) -> None:
-    """``accepted.jsonl`` as a ``datasets`` dataset on disk (``datasets.load_from_disk``).
+    """Write ``accepted.jsonl`` as a ``datasets`` dataset on disk (``datasets.load_from_disk``).
 
     Raises UserError if there is none, or if the folder is not empty or cannot be written.
     """
@@ -235,6 +236,6 @@ def write_dataset(accepted: Path, folder: Path) -> None:
 
 
 def read_accepted(path: str) -> Iterator[dict[str, Any]]:
-    """The lines of ``accepted.jsonl``."""
+    """Read the lines of ``accepted.jsonl``."""
     with Path(path).open("rb") as file:
         yield from map(orjson.loads, file)

@@ -87,7 +87,7 @@ def choose(config: AcceptConfig) -> tuple[Decision | None, Filter]:
 
 
 def _format(config: AcceptConfig) -> dict[str, Any]:
-    """How conversations are written. Raises UserError."""
+    """Settle how conversations are written. Raises UserError."""
     format_: dict[str, Any] = {"page": config.page, "bare_turns": config.without_observations}
     if config.system is not None:
         try:

@@ -24,7 +24,7 @@ _ASSUME = "--assume-same-judge"
 
 
 def filter_of(decision: Decision, source: Path) -> Filter:
-    """The chosen candidate of a decision. Raises UserError if none qualified."""
+    """Take the chosen candidate of a decision. Raises UserError if none qualified."""
     if decision.chosen is None:
         raise UserError(
             f"{source}: no judge qualified, so there is no choice to apply; --judge and "
@@ -46,8 +46,8 @@ def filter_of(decision: Decision, source: Path) -> Filter:
 def covered(
     decision: Decision, choice: Filter, inputs: Inputs, config: AcceptConfig
 ) -> tuple[Filter, list[str]]:
-    """The choice with the benchmarks and agents that it may be applied to, and what the user has
-    to know. Raises UserError for another judge."""
+    """Complete the choice with the benchmarks and agents that it may be applied to, and what the
+    user has to know. Raises UserError for another judge."""
     warnings = check_judges(
         decision,
         choice.rule,
@@ -55,7 +55,7 @@ def covered(
         source=config.decision or Path(),
         assume_same=config.assume_same_judge,
     )
-    obstacles = carried_to(
+    obstacles = transfer_obstacles(
         decision.transport,
         choice.rule,
         choice.threshold,
@@ -139,14 +139,14 @@ def _warnings(
         yield f"{judge} was asked at {now}, when it was certified at {before}"
 
 
-def carried_to(
+def transfer_obstacles(
     transport: Transport | None,
     rule: Rule,
     threshold: float,
     judgments: Sequence[Judgment],
     confidence: float,
 ) -> dict[str, str]:
-    """Benchmark -> why the decision may not be carried there, "" where it may.
+    """Map benchmark -> why the decision does not transfer there, "" where it does.
 
     It may where its rates were shown to be equivalent across benchmarks and the share that the
     rule accepts there shows a success rate of at least ``least_success_rate``: with a
@@ -170,10 +170,10 @@ def carried_to(
 
 def _obstacle(transport: Transport | None, accepted: float) -> str:
     if transport is None or not transport.allowed:
-        return f"nor may it be carried there: {transport.reason if transport else 'not tested'}"
+        return f"nor does it transfer there: {transport.reason if transport else 'not tested'}"
     if transport.equivalence is None:
         return (
-            "nor may it be carried there: the decision rests on a test that could not tell equal "
+            "nor does it transfer there: the decision rests on a test that could not tell equal "
             "rates from too few labels: select anew"
         )
     least, limit = transport.least_success_rate, transport.false_positive_limit

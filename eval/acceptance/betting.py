@@ -23,8 +23,8 @@ _LARGEST = 700.0  # of a logarithm
 
 
 def wealth(labels: ArrayLike, weights: ArrayLike, bound: float, *, above: bool = True) -> Floats:
-    """The wealth after each label, along the last axis of ``labels`` (..., N), as of the test that
-    the rate is at most ``bound`` (``above``), or at least ``bound``."""
+    """Compute the wealth after each label, along the last axis of ``labels`` (..., N), as of the
+    test that the rate is at most ``bound`` (``above``), or at least ``bound``."""
     gain = np.asarray(weights, float) * (np.asarray(labels, float) - bound)
     # The most that a label can cost is w b, or in the other direction w (1 - b).
     stakes = _STAKES / (bound if above else 1 - bound)
@@ -38,13 +38,13 @@ def wealth(labels: ArrayLike, weights: ArrayLike, bound: float, *, above: bool =
 def largest_wealth(
     labels: ArrayLike, weights: ArrayLike, bound: float, *, above: bool = True
 ) -> float:
-    """The largest wealth so far; 1 without a label. At least 1 / alpha rejects the null."""
+    """Compute the largest wealth so far; 1 without a label. At least 1 / alpha rejects the null."""
     return float(wealth(labels, weights, bound, above=above).max(initial=1.0))
 
 
 def lower_limit(labels: ArrayLike, weights: ArrayLike, alpha: float) -> float:
-    """The rate is at least that, with confidence 1 - alpha at all times at once; 0 where nothing
-    is shown."""
+    """Find what the rate is at least, with confidence 1 - alpha at all times at once; 0 where
+    nothing is shown."""
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):  # every bet gains less as the bound rises
         middle = (low + high) / 2
@@ -58,8 +58,8 @@ def lower_limit(labels: ArrayLike, weights: ArrayLike, alpha: float) -> float:
 def labels_to_plan(
     target: float, truth: float, alpha: float, rng: np.random.Generator, power: float = 0.8
 ) -> int | None:
-    """How many labels of equal weight decide with probability ``power``, were the rate ``truth``;
-    None where none of 4000 does. From 2000 simulated sequences, read as labels come."""
+    """Count how many labels of equal weight decide with probability ``power``, were the rate
+    ``truth``; None where none of 4000 does. From 2000 simulated sequences, read as labels come."""
     above = truth > target
     size = 250
     while size <= _MOST and truth != target:

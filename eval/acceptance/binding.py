@@ -43,7 +43,7 @@ class DecisionScope(Record):
 
 
 def configuration_of_run(judge: str, manifest: Mapping[str, Any]) -> JudgeConfiguration:
-    """The configuration that a run's manifest records."""
+    """Read the configuration that a run's manifest records."""
     names = ("model", "endpoint", "parameters", "prompt_hash", "options", "samples", "version")
     facts = {name: manifest[name] for name in names if name in manifest}
     facts |= {name: manifest[name] for name in _OPTIONAL if manifest.get(name) is not None}
@@ -56,7 +56,7 @@ def configuration_of_run(judge: str, manifest: Mapping[str, Any]) -> JudgeConfig
 
 
 def _sent(entries: object) -> list[JsonValue]:
-    """Models and parameters as they were really sent, whichever SDK and address it was."""
+    """Read models and parameters as they were really sent, whichever SDK and address it was."""
     if not isinstance(entries, list):
         return []
     calls: dict[bytes, JsonValue] = {}
@@ -86,7 +86,7 @@ def differences(certified: JudgeConfiguration, given: JudgeConfiguration) -> Ite
 def unknown(
     certified: JudgeConfiguration, given: JudgeConfiguration
 ) -> tuple[list[str], list[str]]:
-    """Facts that one of the two does not know, and those that neither does."""
+    """List facts that one of the two does not know, and those that neither does."""
     sides = (certified.facts, given.facts)
     count = {name: sum(name in facts for facts in sides) for name in (*_COMPARED, *_OPTIONAL)}
     return (
@@ -101,7 +101,7 @@ def _difference(name: str, before: JsonValue, now: JsonValue) -> Iterator[str]:
 
 
 def _defaults(judge: str) -> dict[str, Any]:
-    """An option that an earlier version did not record had its default."""
+    """Fill in defaults: an option that an earlier version did not record had its default."""
     names = [name for name in JUDGES if judge.startswith(name)]
     if not names:
         return {}

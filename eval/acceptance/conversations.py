@@ -29,7 +29,7 @@ SYSTEM = (
 def messages(
     trajectory: Trajectory, *, page: Page = "pruned", system: str = SYSTEM
 ) -> list[dict[str, str]]:
-    """The conversation; of the two accessibility trees the one asked for, or else the other.
+    """Write the conversation; of the two accessibility trees the one asked for, or else the other.
 
     Empty where no step has an action: there is nothing to learn from.
     """
@@ -77,7 +77,8 @@ def _assistant(step: Step) -> str:
 
 
 def provenance(trajectory: Trajectory, accepted: dict[str, Any]) -> dict[str, Any]:
-    """Which trajectory, its own official reward, and ``accepted``: by whom, at what score."""
+    """Record which trajectory, its own official reward, and ``accepted``: by whom, at what
+    score."""
     key = trajectory.key
     return {
         "benchmark": key.benchmark,

@@ -68,8 +68,8 @@ class RecertificationResult(NamedTuple):
 
 
 def accepted_keys(path: Path, decision: str) -> list[TrajectoryKey]:
-    """The runs in ``accepted.jsonl``. Raises UserError if it cannot be read, is something else, or
-    comes from another decision (``decision`` is the hash of its plan)."""
+    """Read the runs in ``accepted.jsonl``. Raises UserError if it cannot be read, is something
+    else, or comes from another decision (``decision`` is the hash of its plan)."""
     names = ("benchmark", "agent", "task_id", "attempt")
     hint = "name the folder of  trajudge accept --decision"
     try:
@@ -94,8 +94,8 @@ def plan_sample(
     size: int | None,
     seed: int,
 ) -> Recertification:
-    """Which runs of ``agents`` to label, in which order, and how many. Raises UserError if there
-    is none, or if the decision's target is not a precision."""
+    """Plan which runs of ``agents`` to label, in which order, and how many. Raises UserError if
+    there is none, or if the decision's target is not a precision."""
     if decision.chosen is None or decision.plan.target.kind != "precision":
         raise UserError(
             "only a decision that chose a judge for a target precision is certified again on "
@@ -149,7 +149,7 @@ def write_sample(folder: Path, made: Recertification) -> None:
 
 
 def read_sample(folder: Path) -> Recertification:
-    """What ``write_sample`` wrote. Raises UserError."""
+    """Read what ``write_sample`` wrote. Raises UserError."""
     hint = "name the folder that  trajudge run recertify --out  wrote"
     return read_record(folder / RECORD, Recertification, hint)
 
@@ -183,7 +183,7 @@ def check(made: Recertification, labels: Labels) -> RecertificationResult:
 
 
 def new_decision(made: Recertification, found: RecertificationResult) -> Decision:
-    """The decision for the sampled agents alone: the same choice, or none where it misses."""
+    """Make the decision for the sampled agents alone: the same choice, or none where it misses."""
     used = [run.key for run in made.runs[: found.used]]
     before = made.decision.binding
     binding = DecisionScope(
@@ -218,6 +218,6 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 
 def other_agents(decision: Decision, keys: Iterable[TrajectoryKey]) -> list[str]:
-    """Agents among ``keys`` that the decision was not made on."""
+    """List agents among ``keys`` that the decision was not made on."""
     known: Mapping[str, int] = decision.binding.agents if decision.binding else {}
     return sorted({key.agent for key in keys} - known.keys())

@@ -28,7 +28,7 @@ with the judges.
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's options."""
+    """Make the command's parser."""
     made = Parser(
         prog="trajudge audit",
         description=_DESCRIPTION,

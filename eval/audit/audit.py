@@ -68,7 +68,7 @@ def _source(config: AuditConfig) -> Source:
 
 
 def _by_judge(judgments: Sequence[Judgment]) -> dict[str, list[Judgment]]:
-    """One judgment a trajectory for every judge, judges by name."""
+    """Take one judgment per trajectory for every judge, judges by name."""
     found: dict[str, list[Judgment]] = {}
     for judgment in judgments:
         found.setdefault(judgment.judge, []).append(judgment)
@@ -76,7 +76,7 @@ def _by_judge(judgments: Sequence[Judgment]) -> dict[str, list[Judgment]]:
 
 
 def _verdicts(judgments: Sequence[Judgment]) -> Verdicts:
-    """A judgment that failed has no verdict: it is left out, not taken for a no."""
+    """Map keys to verdicts. A judgment that failed has none: it is left out, not taken for a no."""
     return {j.key: j.success for j in judgments if j.success is not None}
 
 
@@ -127,7 +127,7 @@ def _rankings(evaluators: Mapping[str, Verdicts], expert: Verdicts) -> list[Agen
 
 
 def _data(named: str | None, source: Source) -> list[str]:
-    """Where the trajectories are: as named, else where the runs say, as far as that is on this
+    """Find where the trajectories are: as named, else where the runs say, as far as that is on this
     machine still."""
     if named is not None:
         return [named]
@@ -141,7 +141,7 @@ def _data(named: str | None, source: Source) -> list[str]:
 
 
 def _evidence(cases: Sequence[Disagreement], data: Sequence[str]) -> list[Disagreement]:
-    """Goals and last steps where ``data`` has the trajectory."""
+    """Add goals and last steps where ``data`` has the trajectory."""
     wanted = {case.key for case in cases}
     known: dict[TrajectoryKey, Trajectory] = {}
     for spec in data if wanted else ():

@@ -45,8 +45,8 @@ def find_cases(
     judges: Mapping[TrajectoryKey, Sequence[Judgment]],
     rewards: Mapping[TrajectoryKey, float | None],
 ) -> list[Disagreement]:
-    """In the order of ``keys``: rule and expert differ, and every judge (at least one) takes the
-    same side. Judgments that failed have no side."""
+    """Find, in the order of ``keys``, where rule and expert differ, and every judge (at least one)
+    takes the same side. Judgments that failed have no side."""
     cases = []
     for key in keys:
         said = [j for j in judges.get(key, ()) if j.success is not None]
@@ -66,7 +66,7 @@ def find_cases(
 
 
 def with_evidence(case: Disagreement, trajectory: Trajectory) -> Disagreement:
-    """The case with what the agent was asked, answered and did last."""
+    """Complete the case by what the agent was asked, answered and did last."""
     acted = [step for step in trajectory.steps if step.action is not None]
     return case.model_copy(
         update={

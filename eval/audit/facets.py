@@ -58,7 +58,8 @@ class TaskFacets:
 
 
 def read_facets(folder: Path | None, templates: Path | None) -> TaskFacets:
-    """From a folder with task tables, and a file of WebArena tasks; None leaves either out.
+    """Read them from a folder with task tables, and a file of WebArena tasks; None leaves either
+    out.
 
     Raises UserError for a table that cannot be read.
     """
@@ -112,7 +113,7 @@ def _templates(path: Path) -> list[tuple[str, str]]:
 def group_by(
     keys: list[TrajectoryKey], facets: TaskFacets
 ) -> dict[tuple[str, str], list[TrajectoryKey]]:
-    """(facet, value) to its trajectories, facets in a fixed order, values by name."""
+    """Map (facet, value) to its trajectories, facets in a fixed order, values by name."""
     groups: dict[tuple[str, str], list[TrajectoryKey]] = {}
     for key in keys:
         for facet, values in facets.of(key).items():

@@ -101,7 +101,7 @@ def ranking(
 def _columns(
     keys: Sequence[TrajectoryKey], agents: Sequence[str], expert: Verdicts, verdicts: Verdicts
 ) -> Any:
-    """(keys, 3 * agents): whether the agent ran, succeeded by the expert, by the evaluator."""
+    """Make (keys, 3 * agents): whether the agent ran, succeeded by the expert, by the evaluator."""
     place = {agent: number for number, agent in enumerate(agents)}
     columns = np.zeros((len(keys), 3, len(agents)))
     for row, key in enumerate(keys):
@@ -118,14 +118,14 @@ def _defined(value: float) -> float | None:
 
 
 def _rates(totals: Any, agents: int) -> Any:
-    """(..., 2, agents): the expert's and the evaluator's success rates."""
+    """Compute (..., 2, agents): the expert's and the evaluator's success rates."""
     parts = totals.reshape(*totals.shape[:-1], 3, agents)
     with np.errstate(divide="ignore", invalid="ignore"):
         return parts[..., 1:, :] / parts[..., :1, :]
 
 
 def tau_of(agents: int) -> Any:
-    """Totals (..., 3 * agents) to Kendall's tau-a (..., 1): concordant less discordant pairs,
+    """Map totals (..., 3 * agents) to Kendall's tau-a (..., 1): concordant less discordant pairs,
     over all pairs; ``nan`` for fewer than two agents or one without a trajectory."""
     pairs = _pairs(agents)
 
@@ -140,7 +140,8 @@ def tau_of(agents: int) -> Any:
 
 
 def tau_limits(clusters: Clusters, agents: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Limits of tau-a from ``clusters`` with the columns of ``tau_of``; ``nan`` below two agents.
+    """Compute limits of tau-a from ``clusters`` with the columns of ``tau_of``; ``nan`` below two
+    agents.
 
     Every pair of agents is tested for its order, by the expert and by the evaluator
     (``clustered_differences``, two-sided, Bonferroni over all of these tests). With probability
@@ -164,7 +165,8 @@ def tau_limits(clusters: Clusters, agents: int, confidence: float = 0.95) -> tup
 def _order_shown(
     hits: Floats, trials: Floats, pairs: Ints, stratum_sizes: Ints, level: float
 ) -> Floats:
-    """Sign of each pair's difference of rates (P,), 0 where the test at ``level`` shows none."""
+    """Find the sign of each pair's difference of rates (P,), 0 where the test at ``level`` shows
+    none."""
     both = [(hits[place], trials[place]) for place in pairs.T]
     found = clustered_differences(
         np.stack([h for h, _ in both]), np.stack([n for _, n in both]), stratum_sizes

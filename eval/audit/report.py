@@ -31,7 +31,8 @@ class Audit(Record):
 
 
 def tables(audit: Audit) -> list[Table]:
-    """Errors and success rates; of a facet with many values those with most denied successes."""
+    """Lay out errors and success rates; of a facet with many values those with most denied
+    successes."""
     errors = [_errors_row(found) for found in _worst(audit.errors)]
     ranking = [row for found in audit.rankings for row in _ranking_rows(found)]
     return [
@@ -62,7 +63,7 @@ def summary(audit: Audit, *, rest: str, width: int | None = None) -> str:
 
 
 def _short_row(found: RuleErrors) -> tuple[str, ...]:
-    """One group without the counts behind its rates."""
+    """Show one group without the counts behind its rates."""
     value = BENCHMARKS.get(found.value, found.value)
     own = found.facet in ("all", "benchmark", "agent")
     rates = (found.precision, found.missed, found.passed_failures)
@@ -82,13 +83,13 @@ def _finding(audit: Audit) -> list[str]:
 
 
 def sentences(audit: Audit) -> list[str]:
-    """What follows from the tables, in words."""
+    """Say what follows from the tables, in words."""
     lines = [_order(found) for found in audit.rankings if len(found.agents) > 1]
     return lines + _counts(audit)
 
 
 def _counts(audit: Audit) -> list[str]:
-    """How many trajectories deserve a look, and how many had no verdict."""
+    """Say how many trajectories deserve a look, and how many had no verdict."""
     lines = []
     for kind, what in (("rule", audit.rule), ("annotation", "the annotation")):
         found = sum(case.suspect == kind for case in audit.cases)

@@ -24,7 +24,7 @@ _STALE = "the judgments are not those that the plan was made from\n"
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's options."""
+    """Make the command's parser."""
     made = Parser(
         prog="trajudge select",
         description=_DESCRIPTION,

@@ -164,7 +164,8 @@ def _more_labels(
 
 
 def _missing(plan: SelectionPlan, part: RateTest, i: int) -> int | None:
-    """Labels beyond those at hand, were the estimate true; None where no number decides."""
+    """Count the labels beyond those at hand, were the estimate true; None where no number
+    decides."""
     estimate = float(part.sums.estimate[i])
     if math.isnan(estimate):
         return None
@@ -193,7 +194,8 @@ def _yield(found: CandidateResult, priced: bool) -> float:
 
 
 def _best_failing(findings: list[CandidateResult], tested: CandidateTests) -> int | None:
-    """Where none qualifies: the highest lower limit among those with trials enough to pass."""
+    """Find, where none qualifies, the highest lower limit among those with trials enough to
+    pass."""
     able = [i for i, found in enumerate(findings) if tested.testable[i]]
     able = able or [i for i, found in enumerate(findings) if found.rate.trials]
     return max(able, key=lambda i: (findings[i].rate.low or 0.0, -i), default=None)
@@ -209,8 +211,8 @@ def _tied(
     nearest: int | None,
     priced: bool,
 ) -> list[int]:
-    """Who cannot be told from the chosen candidate by its yield, or where none is chosen from the
-    nearest by the rate under test."""
+    """List who cannot be told from the chosen candidate by its yield, or where none is chosen from
+    the nearest by the rate under test."""
     alpha = 1 - plan.confidence
     if chosen is not None:
         others = [i for i, f in enumerate(findings) if f.verdict == "qualifies" and i != chosen]
@@ -228,7 +230,7 @@ def _tied(
 def _notes(
     plan: SelectionPlan, evidence: SelectionData, findings: list[CandidateResult]
 ) -> list[str]:
-    """What a reader must know before using the decision."""
+    """Say what a reader must know before using the decision."""
     notes = [] if (several := _several(plan, evidence)) is None else [several]
     if evidence.unsure:
         notes.append(f"{evidence.unsure} trajectories are left out: the experts were unsure")
@@ -249,7 +251,7 @@ def _notes(
 
 
 def _several(plan: SelectionPlan, evidence: SelectionData) -> str | None:
-    """That the best of several was picked on the data that rates it."""
+    """Say that the best of several was picked on the data that rates it."""
     families, tried = len(plan.families), len(plan.candidates)
     if tried < 2:
         return None

@@ -16,7 +16,8 @@ R = TypeVar("R", bound=Record)
 
 
 def read_record(path: Path, record: type[R], hint: str) -> R:
-    """A JSON file as a record. Raises UserError naming file, field and value, and the ``hint``."""
+    """Read a JSON file as a record. Raises UserError naming file, field and value, and the
+    ``hint``."""
     try:
         return record.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -26,7 +27,7 @@ def read_record(path: Path, record: type[R], hint: str) -> R:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Raises UserError if it cannot be written."""
+    """Write the file whole or not at all. Raises UserError if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, content)

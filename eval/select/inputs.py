@@ -34,13 +34,14 @@ class Inputs(NamedTuple):
 
 
 def read_all_judgments(runs: Sequence[Path], published: Path | None) -> list[Judgment]:
-    """Of runs and of a folder of published judgments; a judge that several have is told apart by
-    the folder. Raises UserError if there is none."""
+    """Read those of runs and of a folder of published judgments; a judge that several have is told
+    apart by the folder. Raises UserError if there is none."""
     return read_inputs(runs, published).judgments
 
 
 def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
-    """The judgments, and how their judges were configured. Raises UserError if there is none."""
+    """Read the judgments, and how their judges were configured. Raises UserError if there is
+    none."""
     manifests: list[dict[str, Any] | None] = [_manifest(run) for run in runs]
     sources = [
         _held_out(run, manifest or {}) for run, manifest in zip(runs, manifests, strict=True)
@@ -60,7 +61,7 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
 
 
 def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
-    """The run without what its judge was trained on: nothing can be certified on that."""
+    """Read the run without what its judge was trained on: nothing can be certified on that."""
     judgments = read_judgments(run)
     trained = trained_on(manifest, judgments)
     for judge, keys in trained.items():
@@ -71,14 +72,15 @@ def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
 
 
 def _manifest(run: Path) -> dict[str, Any]:
-    """What the run was made with; empty where it has no manifest."""
+    """Read what the run was made with; empty where it has no manifest."""
     return read_manifest(run) if (run / MANIFEST).is_file() else {}
 
 
 def _configuration(
     judge: str, source: Source, manifest: dict[str, Any] | None
 ) -> JudgeConfiguration:
-    """Of a run; or, ``manifest`` None, what published judgments tell of their judge."""
+    """Describe the judge of a run; or, ``manifest`` None, what published judgments tell of their
+    judge."""
     if manifest is not None:
         return configuration_of_run(judge, manifest)
     facts: dict[str, JsonValue] = {}
@@ -92,7 +94,7 @@ def _configuration(
 def read_all_labels(
     runs: Sequence[Path], published: Path | None, annotations: str | None
 ) -> Labels:
-    """The expert labels that belong to them: the named ones, or else those of each source."""
+    """Read the expert labels that belong to them: the named ones, or else those of each source."""
     if annotations:
         return primary_labels(open_annotations(annotations))
     labels: dict[TrajectoryKey, Annotation] = {}

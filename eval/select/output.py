@@ -14,7 +14,7 @@ FILES = ("decision.json", "decision.txt")
 
 
 def decision_json(decision: Decision) -> str:
-    """Indented JSON with a newline at the end; what is undefined is null."""
+    """Write indented JSON with a newline at the end; what is undefined is null."""
     return (
         orjson.dumps(decision.model_dump(mode="json"), option=orjson.OPT_INDENT_2).decode() + "\n"
     )
@@ -27,6 +27,6 @@ def write_decision(folder: Path, decision: Decision) -> None:
 
 
 def read_decision(path: Path) -> Decision:
-    """``decision.json``, or the folder that holds it. Raises UserError."""
+    """Read ``decision.json``, or the folder that holds it. Raises UserError."""
     file = path / FILES[0] if path.is_dir() else path
     return read_record(file, Decision, "name the folder that trajudge select wrote")

@@ -123,7 +123,7 @@ class SelectionPlan(Record):
 
 
 def read_plan(path: Path) -> SelectionPlan:
-    """A frozen plan. Raises UserError naming file, field and value."""
+    """Read a frozen plan. Raises UserError naming file, field and value."""
     return read_record(path, SelectionPlan, "name a plan that --freeze wrote, or correct it")
 
 

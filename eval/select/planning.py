@@ -101,7 +101,7 @@ def _families(
 
 
 def _thresholds(given: Sequence[str], names: set[str]) -> dict[str, tuple[float, ...]]:
-    """``JUDGE=T,T,…`` -> thresholds, strict to loose."""
+    """Read ``JUDGE=T,T,…`` as thresholds, strict to loose."""
     found = {}
     for entry in given:
         name, equals, values = entry.rpartition("=")

@@ -13,7 +13,8 @@ SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def check_plot(file: Path) -> None:
-    """Raises UserError, before anything is computed, if the plot could not be drawn."""
+    """Check the suffix and the library. Raises UserError, before anything is computed, if the plot
+    could not be drawn."""
     if file.suffix.lower() not in SUFFIXES:
         raise UserError(f"--plot {file}: no such kind of picture: use {', '.join(SUFFIXES)}")
     _matplotlib()

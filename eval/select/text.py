@@ -29,7 +29,7 @@ _CORRECTIONS = {
 
 
 def text(decision: Decision) -> str:
-    """Everything, as plain text with a newline at the end."""
+    """Word everything, as plain text with a newline at the end."""
     parts = [_wrapped(part) for part in (_conclusion(decision), _transferring(decision)) if part]
     rows = [_row(found) for found in decision.findings]
     parts.append("Candidates\n" + "\n".join(_aligned([_HEAD, *rows])))
@@ -44,7 +44,7 @@ def _note(note: str) -> str:
 
 
 def _wrapped(lines: Sequence[str]) -> str:
-    """Sentences within 100 columns, a number with its unit; indented facts as they are."""
+    """Wrap sentences within 100 columns, a number with its unit; indented facts as they are."""
     return "\n".join(
         line
         if line.startswith(" ")
@@ -96,7 +96,7 @@ def _assurance(plan: SelectionPlan) -> str:
 
 
 def counted(plan: SelectionPlan) -> str:
-    """How many candidates a plan holds, in words."""
+    """Say how many candidates a plan holds."""
     families, count = len(plan.families), len(plan.candidates)
     return (
         f"{count} {'candidate' if count == 1 else 'candidates'} in {families} "
@@ -126,7 +126,7 @@ def _facts(found: CandidateResult) -> Iterator[str]:
 
 
 def _other_scope(plan: SelectionPlan, found: CandidateResult) -> Iterator[str]:
-    """What was shown beyond, or short of, the scope that the plan asked for."""
+    """Say what was shown beyond, or short of, the scope that the plan asked for."""
     if plan.scope == "every-benchmark":
         return
     if found.qualifies_everywhere:

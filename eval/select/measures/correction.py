@@ -24,14 +24,16 @@ _ROUNDING = 1e-9
 
 
 def min_trials(bound: float, level: float) -> int:
-    """How many trials, all of them hits, reject "the rate is below ``bound``" at ``level``."""
+    """Count how many trials, all of them hits, reject "the rate is below ``bound``" at
+    ``level``."""
     return math.ceil(math.log(level) / math.log(bound))
 
 
 def fixed_sequence(
     p: Floats, families: Sequence[Sequence[int]], testable: Bools, alpha: float
 ) -> Bools:
-    """Learn-then-Test (Angelopoulos et al. 2021, section 4.2): which of L candidates pass, (L,).
+    """Apply Learn-then-Test (Angelopoulos et al. 2021, section 4.2): which of L candidates pass,
+    (L,).
 
     Every family (candidates in their order, strict to loose) has ``alpha`` over the number of
     families, and stops at its first failure. Candidates that could not have passed whatever their
@@ -58,7 +60,7 @@ def max_t_level(
     *,
     n_resamples: int = 10_000,
 ) -> float:
-    """The level at which each candidate is tested so that all together err with ``alpha``.
+    """Find the level at which each candidate is tested so that all together err with ``alpha``.
 
     Single-step max-T (Westfall and Young 1993): the upper quantile of the largest studentised
     excess over resamples of whole tasks. It takes account of candidates that overlap and so err
@@ -80,8 +82,8 @@ def max_t_level(
 
 
 def _studentised(excess: Floats, stratum_sizes: Ints) -> tuple[Floats, Statistic]:
-    """Columns (C, K) and the function of their totals that gives, of a resample, the largest of
-    all candidates' sums of excess over its own standard error, about the sample's mean."""
+    """Make columns (C, K) and the function of their totals that gives, of a resample, the largest
+    of all candidates' sums of excess over its own standard error, about the sample's mean."""
     sizes = stratum_sizes.tolist()
     strata = np.repeat(np.arange(len(sizes)), sizes)
     m = stratum_sizes.astype(float)

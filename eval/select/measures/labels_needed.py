@@ -14,8 +14,8 @@ _MOST = 200_000
 def labels_needed(
     target: float, truth: float, *, alpha: float = 0.05, power: float = 0.8
 ) -> int | None:
-    """The smallest number of independent labels that shows, with probability ``power``, on which
-    side of ``target`` a true rate ``truth`` lies, one-sided at ``alpha``.
+    """Find the smallest number of independent labels that shows, with probability ``power``, on
+    which side of ``target`` a true rate ``truth`` lies, one-sided at ``alpha``.
 
     None where the two are too close for any number within reason. Multiply by the design effect
     where several trajectories of a task are labelled.
@@ -33,7 +33,7 @@ def labels_needed(
 
 
 def _about(target: float, truth: float, alpha: float, power: float) -> int | None:
-    """Twice the normal approximation, and enough for a truth of 1."""
+    """Take twice the normal approximation, and enough for a truth of 1."""
     if not truth > target:
         return None
     spread = -special.ndtri(alpha) * math.sqrt(target * (1 - target))

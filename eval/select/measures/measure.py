@@ -42,7 +42,7 @@ class RateTest:
     level: float
 
     def rate(self, candidate: int) -> CandidateRate:
-        """That of one candidate."""
+        """Return that of one candidate."""
         return CandidateRate(
             hits=int(self.sums.hits[candidate]),
             trials=int(self.sums.trials[candidate]),
@@ -104,7 +104,7 @@ def measure(
 def _levels(
     plan: SelectionPlan, clusters: Clusters, sums: RateSums, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """At which each candidate is tested: overall, and on every benchmark."""
+    """Find the levels at which each candidate is tested: overall, and on every benchmark."""
     alpha = 1 - plan.confidence
     if plan.correction == "fixed-sequence":
         return alpha / len(plan.families), alpha / len(plan.families)
@@ -130,7 +130,7 @@ def _places(
 def _everywhere(
     plan: SelectionPlan, places: dict[str, RateTest], labelled: dict[str, Ints], level: float
 ) -> Bools:
-    """Who passes on every benchmark that it judged: the largest p-value decides, and needs no
+    """Find who passes on every benchmark that it judged: the largest p-value decides, and needs no
     correction for the number of benchmarks (intersection-union, Berger 1982)."""
     width = len(plan.candidates)
     worst, fewest = np.zeros(width), np.full(width, np.inf)

@@ -80,12 +80,12 @@ class RateSums:
         )
 
     def variance(self, rate: ArrayLike) -> Floats:
-        """Of ``hits - rate * trials``, over draws of whole tasks within benchmarks."""
+        """Compute that of ``hits - rate * trials``, over draws of whole tasks within benchmarks."""
         at = np.asarray(rate, dtype=float)
         return np.maximum(self.hh - 2 * at * self.ht + at**2 * self.tt, 0)
 
     def third_moment(self, rate: ArrayLike) -> Floats:
-        """Of ``hits - rate * trials``."""
+        """Compute that of ``hits - rate * trials``."""
         at = np.asarray(rate, dtype=float)
         hhh, hht, htt, ttt = self.cubes
         return np.asarray(hhh - 3 * at * hht + 3 * at**2 * htt - at**3 * ttt)
@@ -94,14 +94,14 @@ class RateSums:
 def cluster_sums(
     hits: ArrayLike, trials: ArrayLike, task: ArrayLike, benchmark: ArrayLike
 ) -> Clusters:
-    """Columns hits | trials (C, 2L) by task, of 0/1 arrays (N, L)."""
+    """Sum columns hits | trials (C, 2L) by task, of 0/1 arrays (N, L)."""
     table = np.concatenate([np.asarray(hits, float), np.asarray(trials, float)], axis=1)
     return sum_clusters(table, task, benchmark)
 
 
 def rate_sums(clusters: Clusters) -> RateSums:
-    """The sums of ``cluster_sums``. A benchmark of one task counts with its square, not with
-    nothing: its spread is not known."""
+    """Compute what the tests need of ``cluster_sums``. A benchmark of one task counts with its
+    square, not with nothing: its spread is not known."""
     width = clusters.sums.shape[1] // 2
     squares, df = np.zeros((3, width)), np.zeros(width)
     for part in np.split(clusters.sums, np.cumsum(clusters.stratum_sizes)[:-1]):
@@ -130,8 +130,8 @@ def rate_sums(clusters: Clusters) -> RateSums:
 
 
 def _cubes(sums: Floats) -> Floats:
-    """Third moments (4, L) about the means of all tasks: within benchmarks of two tasks, where the
-    mean lies in the middle, there would be none."""
+    """Compute third moments (4, L) about the means of all tasks: within benchmarks of two tasks,
+    where the mean lies in the middle, there would be none."""
     width = sums.shape[1] // 2
     centred = sums - sums.mean(axis=0) if len(sums) > 1 else sums
     hits, trials = centred[:, :width], centred[:, width:]
@@ -140,13 +140,14 @@ def _cubes(sums: Floats) -> Floats:
 
 
 def p_values(rates: RateSums, bound: ArrayLike) -> Floats:
-    """One-sided p-values (L,) of "the rate is below ``bound``"; 1 where nothing was tried."""
+    """Compute one-sided p-values (L,) of "the rate is below ``bound``"; 1 where nothing was
+    tried."""
     at = np.broadcast_to(np.asarray(bound, dtype=float), rates.hits.shape)
     return np.maximum(binomial_p(rates.hits, rates.trials, at), _cluster_p(rates, at))
 
 
 def binomial_p(hits: Floats, trials: Floats, bound: ArrayLike) -> Floats:
-    """P[Binomial(trials, bound) >= hits], 1 where there is no hit."""
+    """Compute P[Binomial(trials, bound) >= hits], 1 where there is no hit."""
     some = hits > 0
     with np.errstate(invalid="ignore"):
         tail = special.betainc(np.where(some, hits, 1), np.maximum(trials - hits, 0) + 1, bound)
@@ -161,7 +162,7 @@ def _cluster_p(rates: RateSums, at: Floats) -> Floats:
 
 
 def _corrected_t(rates: RateSums, at: Floats) -> Floats:
-    """The excess of hits over the bound by its standard error, corrected for skewness."""
+    """Divide the excess of hits over the bound by its standard error, corrected for skewness."""
     # The share of a task that failed throughout; it vanishes where no task has two trials.
     share = _FAILED_TASK / (1 + rates.all_missed)
     failed = -at * np.sqrt(rates.size * np.maximum(rates.size - 1, 0))
@@ -178,7 +179,7 @@ def _corrected_t(rates: RateSums, at: Floats) -> Floats:
 
 
 def lower_limits(rates: RateSums, level: ArrayLike) -> Floats:
-    """The largest bound (L,) that ``p_values`` rejects at ``level``: the rate is at least that
+    """Find the largest bound (L,) that ``p_values`` rejects at ``level``: the rate is at least that
     with confidence 1 - level; ``nan`` without a trial."""
     alpha = np.broadcast_to(np.asarray(level, dtype=float), rates.hits.shape)
     top = np.nan_to_num(rates.estimate)
@@ -194,12 +195,12 @@ def lower_limits(rates: RateSums, level: ArrayLike) -> Floats:
 
 
 def upper_limits(rates: RateSums, level: ArrayLike) -> Floats:
-    """The rate is at most that with confidence 1 - level."""
+    """Find the smallest bound (L,) above the rate with confidence 1 - level."""
     return np.asarray(1 - lower_limits(rates.misses, level))
 
 
 def design_effects(rates: RateSums) -> Floats:
-    """How many times larger the variance is than that of independent trials, at least 1."""
+    """Compute how many times larger the variance is than that of independent trials, at least 1."""
     rate = np.nan_to_num(rates.estimate)
     independent = rates.trials * rate * (1 - rate)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -22,7 +22,7 @@ _MOST_THRESHOLDS = 12
 
 
 def judge_scores(judgments: Iterable[Judgment], use: str = "score") -> dict[str, JudgeScores]:
-    """judge -> trajectory -> score in [0, 1], the mean over the samples that answered."""
+    """Map judge -> trajectory -> score in [0, 1], the mean over the samples that answered."""
     samples: dict[str, dict[TrajectoryKey, list[float]]] = defaultdict(lambda: defaultdict(list))
     for judgment in judgments:
         given = samples[judgment.judge][judgment.key]
@@ -36,7 +36,7 @@ def judge_scores(judgments: Iterable[Judgment], use: str = "score") -> dict[str,
 
 
 def _value(judgment: Judgment, use: str) -> float | None:
-    """None where the judgment failed or answered neither."""
+    """Return the score or verdict; None where the judgment failed or answered neither."""
     if judgment.status is not Status.OK:
         return None
     if use == "score" and judgment.score is not None:
@@ -47,7 +47,8 @@ def _value(judgment: Judgment, use: str) -> float | None:
 def rule_scores(
     rule: Rule, scored: Mapping[str, JudgeScores], keys: Sequence[TrajectoryKey]
 ) -> Floats:
-    """The rule's score of every key, (N,); ``nan`` where a judge that it needs has not judged."""
+    """Compute the rule's score of every key, (N,); ``nan`` where a judge that it needs has not
+    judged."""
     members = np.stack([_column(scored, judge, keys) for judge in rule.judges])
     if rule.kind != "cascade":
         return np.asarray(members.mean(axis=0))
@@ -72,12 +73,12 @@ def _column(scored: Mapping[str, JudgeScores], judge: str, keys: Sequence[Trajec
 
 
 def accepts(scores: Floats, threshold: float) -> Bools:
-    """Which scores reach the threshold, (N,); a missing score does not."""
+    """Find which scores reach the threshold, (N,); a missing score does not."""
     return np.asarray(np.nan_to_num(scores, nan=-1.0) >= threshold - _TOLERANCE)
 
 
 def accepts_score(score: float, threshold: float) -> bool:
-    """The same for one score."""
+    """Say the same of one score."""
     return score >= threshold - _TOLERANCE
 
 
@@ -87,8 +88,8 @@ def price(
     keys: Sequence[TrajectoryKey],
     prices: Mapping[str, float | None],
 ) -> float | None:
-    """Dollars a trajectory: of a cascade each judge for the share that reaches it; None where a
-    price is not known."""
+    """Compute dollars per trajectory: of a cascade each judge for the share that reaches it; None
+    where a price is not known."""
     asked, total = np.ones(len(keys), dtype=bool), 0.0
     for judge in rule.judges:
         each = prices.get(judge)
@@ -101,7 +102,7 @@ def price(
 
 
 def measured_prices(judgments: Iterable[Judgment]) -> dict[str, float | None]:
-    """judge -> mean dollars a trajectory, None where the price of any call is not known."""
+    """Map judge -> mean dollars per trajectory, None where the price of any call is not known."""
     costs: dict[str, list[float | None]] = defaultdict(list)
     keys: dict[str, set[TrajectoryKey]] = defaultdict(set)
     for judgment in judgments:
@@ -115,13 +116,13 @@ def measured_prices(judgments: Iterable[Judgment]) -> dict[str, float | None]:
 
 
 def default_families(judgments: Sequence[Judgment]) -> list[CandidateFamily]:
-    """Every judge by itself."""
+    """Make a family of every judge by itself."""
     scored = judge_scores(judgments)
     return [family(Rule(judges=(judge,)), scored) for judge in sorted(scored)]
 
 
 def family(rule: Rule, scored: Mapping[str, JudgeScores]) -> CandidateFamily:
-    """The rule with thresholds at the scores that occur, at most 12 of them, evenly spread over
+    """Give the rule thresholds at the scores that occur, at most 12 of them, evenly spread over
     the trajectories (which takes no label); the looser half of a judge's scale, below one half,
     is left out because it contradicts the judge's own verdict."""
     keys = sorted(set().union(*(scored.get(j, {}) for j in rule.judges)), key=lambda k: k.order)
@@ -136,12 +137,12 @@ def family(rule: Rule, scored: Mapping[str, JudgeScores]) -> CandidateFamily:
 
 
 def rule_name(rule: Rule) -> str:
-    """As tables name it."""
+    """Name the rule as tables do."""
     joint = {"judge": "", "panel": " + ", "cascade": " then "}[rule.kind]
     return joint.join(rule.judges) + (" (verdict)" if rule.use == "verdict" else "")
 
 
 def judgments_hash(judgments: Iterable[Judgment]) -> str:
-    """SHA-256 (hexadecimal) over all judgments, whatever their order."""
+    """Compute SHA-256 (hexadecimal) over all judgments, whatever their order."""
     lines = sorted(judgment_line(judgment) for judgment in judgments)
     return sha256(b"".join(lines)).hexdigest()

@@ -47,7 +47,7 @@ class SelectionData:
         return [*known, *sorted(found - set(known))]
 
     def within(self, chosen: Bools) -> SelectionData:
-        """The chosen trajectories (N,) alone."""
+        """Keep the chosen trajectories (N,) alone."""
         return SelectionData(
             self.success[chosen],
             self.task[chosen],
@@ -58,12 +58,13 @@ class SelectionData:
         )
 
     def clusters(self, hits: Bools, trials: Bools) -> Clusters:
-        """Sums by task within benchmark of two arrays (N, L)."""
+        """Sum by task within benchmark of two arrays (N, L)."""
         return cluster_sums(hits, trials, self.task, self.benchmark)
 
 
 def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -> SelectionData:
-    """The evidence on every candidate over the trajectories that any judge of the plan judged.
+    """Gather the scores and labels of every candidate over the trajectories that any judge of the
+    plan judged.
 
     Raises UserError if none of them is labelled.
     """
@@ -105,8 +106,8 @@ def _task(key: TrajectoryKey) -> tuple[str, str]:
 
 
 def hits_and_trials(evidence: SelectionData, target: Target) -> tuple[Bools, Bools]:
-    """Hits and trials (N, L) of the rate that the target bounds from below: successes among the
-    accepted, or rejections among the failures."""
+    """Find hits and trials (N, L) of the rate that the target bounds from below: successes among
+    the accepted, or rejections among the failures."""
     success = evidence.success[:, None]
     if target.kind == "precision":
         return evidence.accepted & success, evidence.accepted
@@ -115,5 +116,5 @@ def hits_and_trials(evidence: SelectionData, target: Target) -> tuple[Bools, Boo
 
 
 def required_rate(target: Target) -> float:
-    """What that rate must reach."""
+    """Return what that rate must reach."""
     return target.rate if target.kind == "precision" else 1 - target.rate

@@ -1,11 +1,12 @@
-"""May a choice made here be carried to a benchmark without labels?
+"""May a choice made here be transferred to a benchmark without labels?
 
 Where only the share of successes differs, the precision there follows from the true- and
 false-positive rates: P' = TPR p / (TPR p + FPR (1 - p)). That holds only where both rates are the
 same on every benchmark. That no difference was found does not show it: with few labels none ever
 is. So equivalence is tested: each pair of benchmarks has to be shown to differ by at most a stated
-margin, and the limits that the carried target rests on give that margin away. AgentRewardBench's
-judges all fail it. Where it is not shown, nothing is carried over, and labels are asked for.
+margin, and the limits that the transferred target rests on give that margin away.
+AgentRewardBench's judges all fail it. Where it is not shown, nothing is transferred, and labels are
+asked for.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ class Transport(Record):
 
 
 def homogeneity(hits: Bools, trials: Bools, benchmark: NDArray[np.str_]) -> Homogeneity:
-    """Arrays (N,); a rate of 0 or 1 everywhere differs nowhere (p = 1). Trajectories of one task
-    count as independent, which errs on the side of refusing."""
+    """Test arrays (N,); a rate of 0 or 1 everywhere differs nowhere (p = 1). Trajectories of one
+    task count as independent, which errs on the side of refusing."""
     names = [str(name) for name in np.unique(benchmark[trials])]
     n = np.array([(trials & (benchmark == name)).sum() for name in names], dtype=np.int64)
     k = np.array([(hits & trials & (benchmark == name)).sum() for name in names], dtype=np.int64)
@@ -97,9 +98,9 @@ def _chi_square(k: Ints, n: Ints) -> float:
 def largest_difference(
     evidence: SelectionData, hits: Bools, trials: Bools, alpha: float
 ) -> float | None:
-    """Upper limit at ``alpha`` of the largest difference of a rate, hits / trials (N, 1), between
-    two benchmarks, from the one-sided limits of each (MOVER, Zou and Donner 2008); None where
-    fewer than two have a trial."""
+    """Compute the upper limit at ``alpha`` of the largest difference of a rate, hits / trials (N,
+    1), between two benchmarks, from the one-sided limits of each (MOVER, Zou and Donner 2008); None
+    where fewer than two have a trial."""
     ends: list[tuple[float, float, float]] = []
     for name in evidence.benchmarks:
         here = evidence.benchmark == name
@@ -119,7 +120,7 @@ def largest_difference(
 def transport(
     evidence: SelectionData, candidate: int, target: Target, confidence: float, margin: float = 0.1
 ) -> Transport:
-    """Whether candidate number ``candidate`` may be carried over."""
+    """Say whether candidate number ``candidate`` transfers to other benchmarks."""
     alpha = 1 - confidence
     mine, accepted = evidence.judged[:, [candidate]], evidence.accepted[:, [candidate]]
     failures, successes = mine & ~evidence.success[:, None], mine & evidence.success[:, None]
@@ -174,7 +175,8 @@ def _refusal(failed: Homogeneity, succeeded: Homogeneity, found: Equivalence, al
 def _limits(
     evidence: SelectionData, accepted: Bools, failures: Bools, successes: Bools, alpha: float
 ) -> tuple[float, float]:
-    """The upper limit of the false- and the lower of the true-positive rate, half of alpha each."""
+    """Compute the upper limit of the false- and the lower of the true-positive rate, half of alpha
+    each."""
     ends: list[Floats] = []
     for trials, limit in ((failures, upper_limits), (successes, lower_limits)):
         ends.append(limit(rate_sums(evidence.clusters(accepted & trials, trials)), alpha / 2))
@@ -188,7 +190,8 @@ def least_success_rate(false: float, true: float, target: float) -> float:
 
 
 def _to_label(evidence: SelectionData, candidate: int, target: Target, alpha: float) -> int | None:
-    """For a test there at ``alpha`` with power 0.8, were the precision the same as here."""
+    """Count the labels for a test there at ``alpha`` with power 0.8, were the precision the same as
+    here."""
     if target.kind != "precision":
         return None
     accepted = evidence.accepted[:, [candidate]]

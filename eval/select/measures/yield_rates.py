@@ -20,15 +20,16 @@ from trajudge.eval.stats.judging.comparison import holm
 
 
 def dollars(prices: Prices, judging: float | None, share: float) -> float | None:
-    """What a rollout costs with its judgment and, if accepted, its training; None where a price
-    is not known or everything is free."""
+    """Compute what a rollout costs with its judgment and, if accepted, its training; None where a
+    price is not known or everything is free."""
     if prices.rollout is None or judging is None:
         return None
     return prices.rollout + judging + share * prices.training or None
 
 
 def spending(evidence: SelectionData, prices: Prices | None) -> Floats:
-    """Dollars of every trajectory under every candidate, (N, L); without prices 1 each."""
+    """Compute the dollars of every trajectory under every candidate, (N, L); without prices 1
+    each."""
     if prices is None or prices.rollout is None:
         return np.ones(evidence.judged.shape)
     each = np.array([prices.rollout + (judging or 0.0) for judging in evidence.prices])
@@ -54,8 +55,8 @@ def indistinguishable(
 
 
 def _p_value(evidence: SelectionData, ratio: Ratio, pair: list[int]) -> float:
-    """Two-sided, of "both ratios are the same" (``clustered_differences``); ``nan`` where they
-    cannot be compared."""
+    """Compute that, two-sided, of "both ratios are the same" (``clustered_differences``); ``nan``
+    where they cannot be compared."""
     both = evidence.judged[:, pair].all(axis=1)
     if not both.any():
         return np.nan
