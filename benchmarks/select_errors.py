@@ -7,10 +7,10 @@ test without its two corrections (the exact binomial and the cluster-robust t, t
 same draws. A third figure is the power of the plain test at the smaller level at which it, too,
 would keep 5.5 % on the whole grid: what the same guarantee costs without the corrections.
 
-Where the plain test errs, no valid test can have its power: a sample in which no task that fails
-throughout was drawn looks the same as one from an independent, better world. Whoever rejects on
-such samples often enough to keep the plain test's power in the better world also rejects in the
-other one, at the target, as often as the plain test does.
+No valid test can keep the plain test's power: a sample in which no task that fails throughout was
+drawn looks the same in a world that has such tasks, at the target, and in an independent, better
+one. Whoever rejects on it often enough to keep that power in the second also rejects in the first,
+as often as the plain test does; with few tasks of many runs most power is lost.
 """
 
 from __future__ import annotations
