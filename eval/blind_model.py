@@ -11,7 +11,6 @@ blind agents. Replies are kept in the cache: an interrupted run resumes.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import re
 import sys
 from collections.abc import Sequence
@@ -46,6 +45,8 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Ask the model, score its answers and return the exit code."""
     options = parser().parse_args(argv)
+    import asyncio  # noqa: PLC0415
+
     from trajudge.eval.analysis.blind_model import predict  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.analysis.blind_run import ask_and_score  # noqa: PLC0415
     from trajudge.eval.runs.models import single_model  # noqa: PLC0415

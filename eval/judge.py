@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from collections.abc import Sequence
@@ -27,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs = plan_runs(request)
     say_sources(runs)
     if request.calls.dry_run:
+        import asyncio  # noqa: PLC0415
+
         from trajudge.eval.runs.pricing import dry_run  # noqa: PLC0415
 
         return asyncio.run(dry_run(runs))
@@ -40,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
+    import asyncio  # noqa: PLC0415
+
     from trajudge.eval.runs.pricing import confirm, is_unlimited, predict  # noqa: PLC0415
 
     return not is_unlimited(request, runs) or confirm(asyncio.run(predict(runs)))

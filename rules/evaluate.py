@@ -16,11 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.rules.evaluating import EvaluateConfig, default_out, evaluate_runs
 from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options
-from trajudge.rules.output import write_json
-from trajudge.rules.verified.runs.batch import SECONDS
-from trajudge.rules.verified.runs.tables import show_evaluation
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count, positive, read_settings
 from trajudge.trajectories.util.terminal import one_line
@@ -46,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     add("--probes", type=Path, metavar="FILE", help="ask the sites for their state now")
     add("--steps", type=Path, metavar="FILE", help="steps of each run (default: pages loaded)")
     add("--workers", type=count, default=1, metavar="N", help="processes (default: 1)")
-    add("--seconds", type=positive, default=SECONDS, metavar="S", help="time limit of one run")
+    add("--seconds", type=positive, metavar="S", help="time limit of one run")
     return made
 
 
@@ -56,7 +52,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     The exit code is 1 if a run could not be judged.
     """
-    config = read_settings(EvaluateConfig, parser().parse_args(argv))
+    options = parser().parse_args(argv)
+    from trajudge.rules.evaluating import EvaluateConfig, default_out, evaluate_runs  # noqa: PLC0415
+    from trajudge.rules.output import write_json  # noqa: PLC0415
+    from trajudge.rules.verified.runs.tables import show_evaluation  # noqa: PLC0415
+
+    config = read_settings(EvaluateConfig, options)
     results, summary = evaluate_runs(config)
     out = config.out or default_out(config, summary.mode)
     for result in results:

@@ -10,13 +10,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trajudge.rules.findings import counts, show_findings, write_findings
-from trajudge.rules.suites import KINDS, Suite, detected, suite
+from trajudge.rules.options import KINDS
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import whole
 from trajudge.trajectories.util.terminal import one_line
+
+if TYPE_CHECKING:
+    from trajudge.rules.suites import Suite
 
 
 def parser() -> argparse.ArgumentParser:
@@ -47,6 +50,9 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Lint the tasks and show, and with ``--out`` write, the findings."""
     options = parser().parse_args(argv)
+    from trajudge.rules.findings import counts, show_findings, write_findings  # noqa: PLC0415
+    from trajudge.rules.suites import detected, suite  # noqa: PLC0415
+
     rules = suite(options.kind or detected(options.tasks))
     categories = _chosen(options.category, rules)
     tasks = rules.load(options.tasks)

@@ -15,11 +15,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.rules.mutation.report import show_report, write_report
-from trajudge.rules.mutation.testing import mutation_report
 from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options, sites_of
-from trajudge.rules.output import progress_line
-from trajudge.rules.suites import open_tasks
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, Parser, user_errors
 from trajudge.trajectories.util.options import whole
@@ -48,6 +44,11 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Change correct runs, judge them, and show, and with ``--out`` write, where the rule erred."""
     options = parser().parse_args(argv)
+    from trajudge.rules.mutation.report import show_report, write_report  # noqa: PLC0415
+    from trajudge.rules.mutation.testing import mutation_report  # noqa: PLC0415
+    from trajudge.rules.output import progress_line  # noqa: PLC0415
+    from trajudge.rules.suites import open_tasks  # noqa: PLC0415
+
     path, rules, mode, tasks = open_tasks(options.tasks, options.kind, options.mode)
     sites = sites_of(options.sites, options.site)
     suite = rules.mutations(tasks, options.runs, mode, sites)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trajudge.rules.suites import KINDS
-from trajudge.rules.verified.network.sites import Hosts, load_hosts, parse_host
+if TYPE_CHECKING:
+    from trajudge.rules.verified.network.sites import Hosts
+
+# The kinds of task files, and the module that holds the ``SUITE`` of each.
+KINDS: Mapping[str, str] = {
+    "webarena": "trajudge.rules.webarena.suite",
+    "verified": "trajudge.rules.verified.audit.suite",
+}
 
 # --config was the sites' file in the version before; everywhere else it is a file of options.
 OLD_SITES = {"--config": "--sites"}
@@ -40,6 +47,8 @@ def add_site_options(parser: argparse.ArgumentParser) -> None:
 
 def sites_of(file: Path | None, named: Sequence[str]) -> Hosts:
     """Read the addresses of ``--sites`` and ``--site``. Raises UserError."""
+    from trajudge.rules.verified.network.sites import load_hosts, parse_host  # noqa: PLC0415
+
     hosts = load_hosts(file) if file else {}
     for text in named:
         name, url = parse_host(text)

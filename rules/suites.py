@@ -15,6 +15,7 @@ import msgspec
 
 from trajudge.rules.blind.agents import BlindAgent
 from trajudge.rules.findings import Finding
+from trajudge.rules.options import KINDS
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.verdict import Evaluator
 from trajudge.trajectories.util.errors import UserError
@@ -23,11 +24,6 @@ from trajudge.trajectories.util.safe_files import DataFolder
 if TYPE_CHECKING:
     from trajudge.rules.mutation.testing import MutationSuite
     from trajudge.rules.verified.network.sites import Hosts
-
-KINDS: Mapping[str, str] = {
-    "webarena": "trajudge.rules.webarena.suite",
-    "verified": "trajudge.rules.verified.audit.suite",
-}
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trajudge.rules.blind.agents import BlindAgent, recorded
-from trajudge.rules.blind.scoring import compare
 from trajudge.rules.options import add_task_options
-from trajudge.rules.reading import decode, read_bytes
-from trajudge.rules.suites import open_tasks
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, Parser, user_errors
+
+if TYPE_CHECKING:
+    from trajudge.rules.blind.agents import BlindAgent
 
 
 def parser() -> argparse.ArgumentParser:
@@ -44,6 +43,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _recorded(option: str) -> BlindAgent:
+    from trajudge.rules.blind.agents import recorded  # noqa: PLC0415
+    from trajudge.rules.reading import decode, read_bytes  # noqa: PLC0415
+
     name, separator, file = option.partition("=")
     if not (name and separator and file):
         raise UserError(f"--answers {option}: write NAME=FILE, such as gpt=answers.json")
@@ -54,6 +56,9 @@ def _recorded(option: str) -> BlindAgent:
 def main(argv: Sequence[str] | None = None) -> int:
     """Score the blind agents and show, and with ``--out`` write, what they pass."""
     options = parser().parse_args(argv)
+    from trajudge.rules.blind.scoring import compare  # noqa: PLC0415 - --help needs none of these
+    from trajudge.rules.suites import open_tasks  # noqa: PLC0415
+
     tasks = open_tasks(options.tasks, options.kind, options.mode)
     compare(tasks, [_recorded(option) for option in options.answers], options.out)
     return OK

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from trajudge.rules.suites import KINDS, detected, suite
+from trajudge.rules.options import KINDS
+from trajudge.rules.suites import detected, suite
 from trajudge.rules.verdict import Outcome
 from trajudge.trajectories.util.errors import UserError
 
