@@ -11,8 +11,8 @@ from trajudge.trajectories.util.exits import OK, Parser, user_errors
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(prog="trajudge judges", description=__doc__)
-    commands = made.add_subparsers(dest="command", required=True, help="what to show")
+    command_line = Parser(prog="trajudge judges", description=__doc__)
+    commands = command_line.add_subparsers(dest="command", required=True, help="what to show")
     commands.add_parser("list", help="every judge: what it sees, asks and answers")
     show = commands.add_parser(
         "show",
@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="an option of the judge; may be repeated",
     )
-    return made
+    return command_line
 
 
 @user_errors

@@ -62,14 +62,14 @@ FAILURES = (ParseFailure, CallFailed, Skipped, ImageUnreadable, MissingObservati
 """What becomes a status: the model's, the provider's and the trajectory's failures."""
 
 
-def _checked(judge_id: str, said: object) -> Verdict:
+def _checked(judge_id: str, result: object) -> Verdict:
     """Return what the judge said. Raises UserError if it is no verdict: a user wrote that judge."""
-    if not isinstance(said, Verdict):
+    if not isinstance(result, Verdict):
         raise UserError(
-            f"judge {judge_id} gave {type(said).__name__} where a Verdict belongs: end it with  "
+            f"judge {judge_id} gave {type(result).__name__} where a Verdict belongs: end it with  "
             "return Verdict(success=...)"
         )
-    return said
+    return result
 
 
 def _status(error: Exception) -> Status:

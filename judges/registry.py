@@ -33,10 +33,10 @@ class _Register(Mapping[str, JudgeEntry]):
     @cached_property
     def _entries(self) -> dict[str, JudgeEntry]:
         tables = tomllib.loads(files(__package__).joinpath("judges.toml").read_text("utf-8"))
-        found = {name: _entry(**table) for name, table in tables.items()}
+        entries = {name: _entry(**table) for name, table in tables.items()}
         for provide in PROVIDERS:
-            found |= provide()
-        return found
+            entries |= provide()
+        return entries
 
     def __getitem__(self, name: str) -> JudgeEntry:
         return self._entries[name]
@@ -98,8 +98,8 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
     Raises UserError for an unknown name, an unknown option or a value that it does not take.
     """
     entry = find_judge(name)
-    made = read_options(name, entry.options_class, options or {})
-    return _id(entry.label or name, entry, made), _made(entry, made)
+    parsed = read_options(name, entry.options_class, options or {})
+    return _id(entry.label or name, entry, parsed), _made(entry, parsed)
 
 
 def _made(entry: JudgeEntry, options: Record) -> Judge:

@@ -50,8 +50,8 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     lines = [f"# {judge_id}", "", entry.summary, ""]
     card = card_of(name, entry)
     if card is not None:
-        told = yaml.safe_dump(card.model_dump(), sort_keys=False, allow_unicode=True, width=90)
-        lines += ["## Card", "", told]
+        card_text = yaml.safe_dump(card.model_dump(), sort_keys=False, allow_unicode=True, width=90)
+        lines += ["## Card", "", card_text]
     lines += ["## Options", "", *_options(name, entry, options), ""]
     if judge is not None:
         lines += ["## Needs", "", *_needs(needs_of(name, options)), ""]

@@ -20,8 +20,8 @@ def key_hash(key: TrajectoryKey) -> str:
 def training_hashes(judge: object) -> frozenset[str] | None:
     """Return the hashes of the judge's training set (of all members of a composed judge); None: it
     was trained on trajectories that it does not name."""
-    found: frozenset[str] | None = getattr(judge, "training_keys", frozenset())
-    return found
+    hashes: frozenset[str] | None = getattr(judge, "training_keys", frozenset())
+    return hashes
 
 
 def combined_hashes(judges: Iterable[object]) -> frozenset[str] | None:

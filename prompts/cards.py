@@ -49,8 +49,8 @@ class Card(BaseModel):
         own = self.judges.get(judge)
         if own is None:
             return self
-        told = {**dict(own), "name": judge, "deviations": self.deviations + own.deviations}
-        return self.model_copy(update={**told, "judges": {}})
+        fields = {**dict(own), "name": judge, "deviations": self.deviations + own.deviations}
+        return self.model_copy(update={**fields, "judges": {}})
 
 
 def read_card(text: str) -> Card:

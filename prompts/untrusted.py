@@ -117,12 +117,12 @@ def _broken(text: str, folded: str, tags: frozenset[str]) -> str:
     """Put a bracket into ``text`` wherever ``folded``, of the same length, has structure."""
     if any(character in folded for character in _BREAKS):
         folded = _BREAK.sub("\n", folded)
-    places = list(_structure(folded, tags))
-    if not places:
+    positions = list(_structure(folded, tags))
+    if not positions:
         return text
     characters = list(text)
-    for place in places:
-        characters[place] = BRACKET
+    for position in positions:
+        characters[position] = BRACKET
     return "".join(characters)
 
 
@@ -155,11 +155,11 @@ def _roles(folded: str) -> Iterator[int]:
         yield match.start(1)
 
 
-def _names(found: str, tags: frozenset[str]) -> bool:
+def _names(raw_name: str, tags: frozenset[str]) -> bool:
     """Tell whether a name is one of the tags, invisible characters in it or behind it or not."""
-    if found == "|":
+    if raw_name == "|":
         return True
-    name = found.lower()
+    name = raw_name.lower()
     if name.isprintable():
         return name in _ALWAYS or name in tags
     names = {name.translate(_DROP_CONTROL), _BEFORE_CONTROL.split(name)[0]}
@@ -215,7 +215,7 @@ def _spelled_out(match: re.Match[str]) -> str:
     if match[1] or len(match[0]) == 1:
         return match[1] or MARK
     letters = (ord(character) - 0xE0000 for character in match[0])
-    shown = "".join(chr(one) if 0x20 <= one < 0x7F else MARK for one in letters)
+    shown = "".join(chr(code) if 0x20 <= code < 0x7F else MARK for code in letters)
     return f"{MARK}{shown}{MARK}"
 
 
@@ -248,17 +248,17 @@ _COMPATIBLE = (
 @cache
 def _folds() -> dict[int, str]:
     """Map code points to the ASCII character that they look like; invisible ones to a control."""
-    found = dict.fromkeys(range(768, 880), "\x00")
+    folds = dict.fromkeys(range(768, 880), "\x00")
     for first, last in _COMPATIBLE:
         for code in range(first, last):
             plain = normalize("NFKD", chr(code))[:1]
             if plain.isascii() and not plain.isspace():
-                found[code] = plain
+                folds[code] = plain
     for plain, alike in _LOOK_ALIKES.items():
-        found |= dict.fromkeys(map(ord, alike), plain)
+        folds |= dict.fromkeys(map(ord, alike), plain)
     for plain, alike in _HOMOGLYPHS.items():
-        found |= dict(zip(map(ord, alike), plain, strict=True))
-    return found | dict.fromkeys(_codes(_INVISIBLE_BASIC + _INVISIBLE_BEYOND), "\0")
+        folds |= dict(zip(map(ord, alike), plain, strict=True))
+    return folds | dict.fromkeys(_codes(_INVISIBLE_BASIC + _INVISIBLE_BEYOND), "\0")
 
 
 @cache

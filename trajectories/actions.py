@@ -51,7 +51,7 @@ def message_to_user(action: str | None) -> str | None:
 
 
 def _spoken(tree: ast.Module) -> str | None:
-    found = None
+    message = None
     for node in tree.body:
         call = node.value if isinstance(node, ast.Expr) else None
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
@@ -59,5 +59,5 @@ def _spoken(tree: ast.Module) -> str | None:
         arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
         if call.func.id in _SPEAKING and arguments:
             value = ast.literal_eval(arguments[0])
-            found = value if isinstance(value, str) else str(value)
-    return found
+            message = value if isinstance(value, str) else str(value)
+    return message

@@ -39,14 +39,14 @@ class Shown(Record):
     def steps(self, recorded: Sequence[bool]) -> list[int]:
         """Return the steps, counted from 0, that are shown; ``recorded`` tells whether each step
         has one."""
-        found = [index for index, is_there in enumerate(recorded) if is_there]
+        indices = [index for index, is_there in enumerate(recorded) if is_there]
         if self.which == "all":
-            return found
+            return indices
         if self.which == "last":
-            return found[-self.count :]
+            return indices[-self.count :]
         if not (recorded and recorded[-1]):
             return []
-        return found[-1:] if self.which == "final" else spread(found, self.count)
+        return indices[-1:] if self.which == "final" else spread(indices, self.count)
 
     def __str__(self) -> str:
         count = "" if self.which in ("final", "all") else f" {self.count}"
@@ -118,7 +118,7 @@ def spread(items: Sequence[T], count: int) -> list[T]:
         return list(items[-1:])
     if count >= len(items):
         return list(items)
-    return [items[round(place * (len(items) - 1) / (count - 1))] for place in range(count)]
+    return [items[round(position * (len(items) - 1) / (count - 1))] for position in range(count)]
 
 
 def needed_pictures(trajectory: Trajectory, needs: Needs) -> list[tuple[str, ImageRef]]:
@@ -126,10 +126,12 @@ def needed_pictures(trajectory: Trajectory, needs: Needs) -> list[tuple[str, Ima
     them."""
     shots = [step.observation.screenshot for step in trajectory.steps]
     wanted = needs.screenshot_steps([shot is not None for shot in shots])
-    found = [(f"screenshot of step {i + 1}", ref) for i in wanted if (ref := shots[i]) is not None]
+    pictures = [
+        (f"screenshot of step {i + 1}", ref) for i in wanted if (ref := shots[i]) is not None
+    ]
     if needs.goal_images:
-        found += [("picture of the goal", ref) for ref in trajectory.goal_images]
-    return found
+        pictures += [("picture of the goal", ref) for ref in trajectory.goal_images]
+    return pictures
 
 
 def check_pictures(trajectory: Trajectory, needs: Needs) -> None:

@@ -177,7 +177,7 @@ def _check_format(record: dict[str, Any], source: str, *, first: bool) -> None:
 def _decode(record: dict[str, Any], images: Path, data: DataFolder) -> Trajectory:
     lost: list[str] = []
 
-    def found(name: object, what: str) -> ImageRef | None:
+    def image_ref(name: object, what: str) -> ImageRef | None:
         if name is None:
             return None
         if not isinstance(name, str) or not _HASH.fullmatch(name):
@@ -192,10 +192,10 @@ def _decode(record: dict[str, Any], images: Path, data: DataFolder) -> Trajector
     for at, step in enumerate(_list(record, "steps")):
         observation = step.get("observation") if isinstance(step, dict) else None
         if isinstance(observation, dict):
-            observation["screenshot"] = found(
+            observation["screenshot"] = image_ref(
                 observation.get("screenshot"), f"screenshot of step {at}"
             )
-    refs = [found(name, "goal image") for name in _list(record, "goal_images")]
+    refs = [image_ref(name, "goal image") for name in _list(record, "goal_images")]
     record["goal_images"] = [ref for ref in refs if ref is not None]
     if lost:
         _warn(record, lost)

@@ -83,9 +83,9 @@ def byte_classes() -> tuple[bytes, int]:
         bytes(range(0xF0, 0x100)),
     ]
     table = bytearray(256)
-    for place, group in enumerate(groups):
+    for class_index, group in enumerate(groups):
         for byte in group:
-            table[byte] = place
+            table[byte] = class_index
     return bytes(table), len(groups)
 
 

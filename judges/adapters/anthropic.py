@@ -104,10 +104,10 @@ def read_message(content: dict[str, Any], *, where: str) -> Reply:
     )
 
 
-def _usage(told: object) -> Usage:
+def _usage(fields: object) -> Usage:
     return Usage(
-        input=count(told, "input_tokens"),
-        cache_read=count(told, "cache_read_input_tokens"),
-        cache_write=count(told, "cache_creation_input_tokens"),
-        output=count(told, "output_tokens"),
+        input=count(fields, "input_tokens"),
+        cache_read=count(fields, "cache_read_input_tokens"),
+        cache_write=count(fields, "cache_creation_input_tokens"),
+        output=count(fields, "output_tokens"),
     )

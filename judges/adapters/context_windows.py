@@ -49,9 +49,9 @@ def ask_server(url: str, model: str, key: str) -> int | None:
 def _get(url: str, key: str) -> Any:
     """Fetch the JSON at ``url``; None for any other answer and for one that does not come in
     time."""
-    asked = Request(url, headers={"Authorization": f"Bearer {key}"})  # noqa: S310 - http(s) only
+    request = Request(url, headers={"Authorization": f"Bearer {key}"})  # noqa: S310 - http(s) only
     try:
-        with urlopen(asked, timeout=PATIENCE) as answer:  # noqa: S310
+        with urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
             return orjson.loads(answer.read(_MOST_BYTES))
     except HTTPError:
         return None
@@ -79,13 +79,13 @@ def _window_in(entry: Mapping[str, Any]) -> int | None:
     return next((size for name in _FIELDS if (size := _size(entry.get(name)))), None)
 
 
-def _of_properties(told: Any) -> int | None:
+def _of_properties(properties: Any) -> int | None:
     """Read llama.cpp's window: of one slot, which is what a request gets."""
-    if not isinstance(told, dict):
+    if not isinstance(properties, dict):
         return None
-    settings = told.get("default_generation_settings")
+    settings = properties.get("default_generation_settings")
     slot = settings.get("n_ctx") if isinstance(settings, dict) else None
-    return _size(slot) or _size(told.get("n_ctx"))
+    return _size(slot) or _size(properties.get("n_ctx"))
 
 
 def _size(value: object) -> int | None:

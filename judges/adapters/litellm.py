@@ -121,19 +121,21 @@ class LiteLLMAdapter:
         while True:
             parameters = self._unsupported.apply(request.model, wanted)
             try:
-                content, told = await self._complete(request.model, messages, parameters)
+                content, headers = await self._complete(request.model, messages, parameters)
                 break
             except self._base_error as error:
                 if unread := unread_completion(error, self._where):
-                    content, told = unread, {}
+                    content, headers = unread, {}
                     break
-                said = server_answer(error)
-                if not self._unsupported.learn(request.model, said.status, said.error, parameters):
-                    raise (self._without_key(said.error) or self._mapped(error, said)) from None
+                answer = server_answer(error)
+                if not self._unsupported.learn(
+                    request.model, answer.status, answer.error, parameters
+                ):
+                    raise (self._without_key(answer.error) or self._mapped(error, answer)) from None
         reply = self._read(content)
         seconds = perf_counter() - started
         reply = reply.model_copy(update={"seconds": seconds, "parameters": parameters})
-        return AdapterResponse(reply, rate_headers(told))
+        return AdapterResponse(reply, rate_headers(headers))
 
     async def _complete(
         self, model: str, messages: list[dict[str, Any]], parameters: dict[str, Any]
@@ -176,28 +178,28 @@ class LiteLLMAdapter:
     def _key_variable(self) -> str:
         return f"{self._provider.upper()}_API_KEY"
 
-    def _without_key(self, said: ErrorBody) -> AuthFailed | None:
+    def _without_key(self, error: ErrorBody) -> AuthFailed | None:
         """Return the error for a missing key, naming what is not set; None if the key is not the
         reason."""
-        if self._url or not _NO_KEY.search(said.message):
+        if self._url or not _NO_KEY.search(error.message):
             return None
         missing = self._sdk.validate_environment(self._model).get("missing_keys")
         if not missing:
             return None
         return AuthFailed(f"{self._where} needs a key, and nothing is set of {', '.join(missing)}")
 
-    def _mapped(self, error: Exception, said: ServerAnswer) -> CallFailed:
+    def _mapped(self, error: Exception, answer: ServerAnswer) -> CallFailed:
         """Map one of litellm's errors to one of ours."""
-        if kind := own_kind(error, said, self._sdk.exceptions):
+        if kind := own_kind(error, answer, self._sdk.exceptions):
             sentence = f"{self._where} {_SENTENCES[kind]}"
-            message = said.error.message if kind is ContextOverflow else ""
+            message = answer.error.message if kind is ContextOverflow else ""
             return kind(with_numbers(sentence, message))
-        if is_unreached(error, said, self._sdk.exceptions):
+        if is_unreached(error, answer, self._sdk.exceptions):
             return Unreachable(f"cannot reach {self._where}: {root_cause(error)}")
         return failure(
-            said.status,
-            said.error,
-            said.headers,
+            answer.status,
+            answer.error,
+            answer.headers,
             where=self._where,
             key_variable=self._key_variable(),
             model=self._model,

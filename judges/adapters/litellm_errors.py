@@ -41,20 +41,22 @@ def server_answer(error: Exception) -> ServerAnswer:
         if isinstance(body, bytes) and body and status >= 400:
             headers = {name.lower(): value for name, value in response.headers.items()}
             return ServerAnswer(status, read_error(body), headers, is_whole=True)
-    told: Any = getattr(error, "litellm_response_headers", None)
-    told = told or getattr(getattr(error, "response", None), "headers", None) or {}
+    reported_headers: Any = getattr(error, "litellm_response_headers", None)
+    reported_headers = (
+        reported_headers or getattr(getattr(error, "response", None), "headers", None) or {}
+    )
     status = int(getattr(error, "status_code", 0) or 500)
     return ServerAnswer(
-        status, ErrorBody(str(getattr(error, "message", error))), told, is_whole=False
+        status, ErrorBody(str(getattr(error, "message", error))), reported_headers, is_whole=False
     )
 
 
-def own_kind(error: Exception, said: ServerAnswer, kinds: Any) -> type[CallFailed] | None:
+def own_kind(error: Exception, answer: ServerAnswer, kinds: Any) -> type[CallFailed] | None:
     """Return our error for litellm's class, where the server's own words tell none.
 
     ``kinds`` is litellm's module of exceptions.
     """
-    if said.is_whole and not issubclass(kind_of(said.status, said.error), BadRequest):
+    if answer.is_whole and not issubclass(kind_of(answer.status, answer.error), BadRequest):
         return None
     classes: tuple[tuple[type[CallFailed], tuple[type[Exception], ...]], ...] = (
         (ContextOverflow, (kinds.ContextWindowExceededError,)),
@@ -65,11 +67,11 @@ def own_kind(error: Exception, said: ServerAnswer, kinds: Any) -> type[CallFaile
     return next((ours for ours, theirs in classes if isinstance(error, theirs)), None)
 
 
-def is_unreached(error: Exception, said: ServerAnswer, kinds: Any) -> bool:
+def is_unreached(error: Exception, answer: ServerAnswer, kinds: Any) -> bool:
     """Tell whether no server answered."""
-    if said.is_whole:
+    if answer.is_whole:
         return False
-    words = said.error.message
+    words = answer.error.message
     return isinstance(error, kinds.APIConnectionError) or bool(_NO_CONNECTION.search(words))
 
 

@@ -51,18 +51,18 @@ def overflow_numbers(message: str) -> OverflowNumbers:
     return OverflowNumbers(*(_first(message, kind) for kind in (_WINDOW, _PROMPT, _REPLY)))
 
 
-def with_numbers(said: str, message: str) -> str:
+def with_numbers(sentence: str, message: str) -> str:
     """Append to ``said``, which shows a server's ``message`` cut, the numbers that it lacks."""
-    told = overflow_numbers(message)
-    if overflow_numbers(said) == told:
-        return said
+    stated = overflow_numbers(message)
+    if overflow_numbers(sentence) == stated:
+        return sentence
     numbers = (
-        ("maximum context length is {} tokens", told.window),
-        ("{} tokens in the prompt", told.prompt),
-        ("{} for the completion", told.reply),
+        ("maximum context length is {} tokens", stated.window),
+        ("{} tokens in the prompt", stated.prompt),
+        ("{} for the completion", stated.reply),
     )
     shown = ", ".join(words.format(number) for words, number in numbers if number is not None)
-    return f"{said} ({shown})"
+    return f"{sentence} ({shown})"
 
 
 def _first(message: str, patterns: tuple[str, ...]) -> int | None:
@@ -71,5 +71,5 @@ def _first(message: str, patterns: tuple[str, ...]) -> int | None:
 
 def _numbers(message: str, patterns: tuple[str, ...]) -> Iterator[int]:
     for pattern in patterns:
-        if found := re.search(pattern, message, re.IGNORECASE):
-            yield int(found[1].replace(",", ""))
+        if match := re.search(pattern, message, re.IGNORECASE):
+            yield int(match[1].replace(",", ""))

@@ -86,8 +86,8 @@ async def post(
             options=_JSON,
         )
     except sdk.APIStatusError as error:
-        said = read_error(error.response.content)
-        return HttpResult(error.status_code, {}, said, dict(error.response.headers))
+        error_body = read_error(error.response.content)
+        return HttpResult(error.status_code, {}, error_body, dict(error.response.headers))
     except sdk.APIConnectionError as error:
         raise no_answer(error, where) from None
     # A plain dict: every look into httpx's headers goes through all of them again.
@@ -111,10 +111,10 @@ def root_cause(error: BaseException) -> str:
 
 def causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the error, its cause, the cause of that, and so on."""
-    seen = set[int]()
+    visited = set[int]()
     cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
+    while cause is not None and id(cause) not in visited:
+        visited.add(id(cause))
         yield cause
         cause = cause.__cause__ or cause.__context__
 

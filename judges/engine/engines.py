@@ -35,12 +35,12 @@ class Engines:
         self._engines: dict[tuple[str, str], Engine] = {}
         self._by_model: dict[str, Engine] = {}
         for model, adapter in adapters.items():
-            place = (adapter.name, adapter.endpoint)
-            if place not in self._engines:
+            address = (adapter.name, adapter.endpoint)
+            if address not in self._engines:
                 engine = Engine(adapter, cache=cache, limiter=limiter(), retry=retry, budget=budget)
                 engine.sent = self.sent
-                self._engines[place] = engine
-            self._by_model[model] = self._engines[place]
+                self._engines[address] = engine
+            self._by_model[model] = self._engines[address]
 
     def __getitem__(self, model: str) -> Engine:
         """Return the engine that reaches ``model``."""

@@ -74,8 +74,8 @@ class Logprob:
                 )
             except ContextOverflow as error:
                 overflow = error
-                told = budget_after_overflow(error, view.tokens + around)
-                shorter.room = None if told is None else told - around
+                stated_budget = budget_after_overflow(error, view.tokens + around)
+                shorter.room = None if stated_budget is None else stated_budget - around
                 continue
             score = probability_of_yes(reply)
             return Verdict(success=score >= options.threshold, score=score)
@@ -103,10 +103,10 @@ def probability_of_yes(reply: Reply) -> float:
             "server that give logprobs"
         )
     for token in content:
-        said = normalise(_text(token))
-        if said in ("yes", "no") and isinstance(token, dict):
+        word = normalise(_text(token))
+        if word in ("yes", "no") and isinstance(token, dict):
             return _share(token)
-        if said:
+        if word:
             break
     raise ParseFailure(f"the model answered {reply.text.strip()[:40]!r}, neither Yes nor No")
 
@@ -119,8 +119,11 @@ def _share(token: Mapping[str, Any]) -> float:
     if _text(token) not in map(_text, offered):
         offered.append(token)
     mass = {"yes": 0.0, "no": 0.0}
-    for one in offered:
-        word, logprob = normalise(_text(one)), one.get("logprob") if _text(one) else None
+    for alternative in offered:
+        word, logprob = (
+            normalise(_text(alternative)),
+            alternative.get("logprob") if _text(alternative) else None,
+        )
         if word in mass and isinstance(logprob, int | float) and isfinite(logprob):
             mass[word] += exp(min(0.0, logprob))
     if not sum(mass.values()):

@@ -73,8 +73,8 @@ class Rubric:
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
         ParseFailure."""
-        seen = self._options.representation == "screenshot"
-        shots = recorded(trajectory) if seen else []
+        shows_screenshots = self._options.representation == "screenshot"
+        shots = recorded(trajectory) if shows_screenshots else []
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
         criteria = await self._criteria(goal, ask, cut_or_full(trajectory.goal, goal))
         grades = await gather_bounded(
@@ -124,7 +124,7 @@ class Rubric:
             share = int((budget - bare) * _PICTURES_SHARE)
             loaded = first_that_fit([shot.image for shot in best], share, limits)
             kept = sorted(zip(best, loaded, strict=False), key=lambda pair: pair[0].number)
-            shots, pictures = [shot for shot, _ in kept], [one for _, one in kept]
+            shots, pictures = [shot for shot, _ in kept], [image for _, image in kept]
             around = prompt_tokens(messages(EMPTY_VIEW, shots, pictures), limits)
             view = truncator.first(budget - around)
             if view is None:
@@ -152,8 +152,8 @@ def most_relevant(
         sorted(zip(column, shots, strict=True), key=lambda pair: (-pair[0], -pair[1].number))
         for column in zip(*grades, strict=True)
     ]
-    for place in range(each):
+    for rank in range(each):
         for ranked in by_criterion:
-            if place < len(ranked) and ranked[place][1] not in chosen:
-                chosen.append(ranked[place][1])
+            if rank < len(ranked) and ranked[rank][1] not in chosen:
+                chosen.append(ranked[rank][1])
     return chosen

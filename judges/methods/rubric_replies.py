@@ -45,10 +45,10 @@ def parse_criteria(text: str) -> list[Criterion]:
     criteria = []
     for number, entry in enumerate(entries, start=1):
         fields = _entry(entry, f"criterion {number}", ("criterion", "critical"))
-        said = str(fields["criterion"]).strip()[:_LONGEST_CRITERION]
-        if not said:
+        wording = str(fields["criterion"]).strip()[:_LONGEST_CRITERION]
+        if not wording:
             raise ParseFailure(f"criterion {number} is empty")
-        criteria.append(Criterion(number, said, flag(fields, "critical")))
+        criteria.append(Criterion(number, wording, flag(fields, "critical")))
     return criteria
 
 
@@ -67,9 +67,9 @@ def parse_findings(text: str, criteria: Sequence[Criterion], steps: int) -> Verd
     the mean of the criteria's scores. Raises ParseFailure if a criterion has no finding or two,
     or if a step is cited that does not exist.
     """
-    found = parse_json(text, ["findings", "outcome", "side_effect"])
+    parsed = parse_json(text, ["findings", "outcome", "side_effect"])
     scores: dict[int, float] = {}
-    entries = found.fields["findings"]
+    entries = parsed.fields["findings"]
     for entry in entries if isinstance(entries, list) else []:
         fields = _entry(entry, "a finding", ("criterion", "score", "steps"))
         number = fields["criterion"]
@@ -80,18 +80,18 @@ def parse_findings(text: str, criteria: Sequence[Criterion], steps: int) -> Verd
         scores[number] = number_in(fields, "score", 0, 1)
     if len(scores) != len(criteria):
         raise ParseFailure(f"{len(scores)} of {len(criteria)} criteria have a finding")
-    _check_steps(found.fields.get("side_effect_steps", []), steps)
+    _check_steps(parsed.fields.get("side_effect_steps", []), steps)
     failed = [c.number for c in criteria if c.critical and scores[c.number] < 0.5]
-    outcome = flag(found.fields, "outcome")
-    reasoning = str(found.fields.get("reasoning", ""))
+    outcome = flag(parsed.fields, "outcome")
+    reasoning = str(parsed.fields.get("reasoning", ""))
     if outcome and failed:
         reasoning += f" [critical criteria failed: {', '.join(map(str, failed))}]"
     return Verdict(
         success=outcome and not failed,
-        side_effect=flag(found.fields, "side_effect"),
+        side_effect=flag(parsed.fields, "side_effect"),
         scores={"process": sum(scores.values()) / len(scores), "outcome": float(outcome)},
         reasoning=reasoning.strip(),
-        fallback=found.fallback,
+        fallback=parsed.fallback,
     )
 
 

@@ -79,7 +79,7 @@ class Simplified:
             shown = [*goal_images, *(frame.image for frame in frames)]
         pictures = [picture(ref, limits) for ref in shown]
         numbers = [frame.number for frame in frames]
-        around = form.tokens + sum(picture_tokens(one, limits) for one in pictures)
+        around = form.tokens + sum(picture_tokens(image, limits) for image in pictures)
         budget = self.options.max_prompt_tokens - around
         overflow = ContextOverflow(
             f"the prompt does not fit {self.options.max_prompt_tokens} tokens however it is cut"
@@ -91,8 +91,8 @@ class Simplified:
                 reply = await ask(messages, rung=view.rung.label, **self._parameters)
             except ContextOverflow as error:
                 overflow = error
-                told = budget_after_overflow(error, view.tokens + around)
-                shorter.room = None if told is None else told - around
+                stated_budget = budget_after_overflow(error, view.tokens + around)
+                shorter.room = None if stated_budget is None else stated_budget - around
                 continue
             return parse_reply(reply, self._parse)
         raise overflow
@@ -123,13 +123,13 @@ def parse_object(text: str) -> Verdict:
 
     Raises ParseFailure if there is no success, or a value of a wrong kind.
     """
-    found = parse_json(text, ["success"])
-    fields = found.fields
+    parsed = parse_json(text, ["success"])
+    fields = parsed.fields
     return Verdict(
         success=flag(fields, "success"),
         side_effect=flag(fields, "side_effect") if "side_effect" in fields else None,
         repetition=flag(fields, "repetition") if "repetition" in fields else None,
         optimality=whole_number_in(fields, "optimality", 1, 4) if "optimality" in fields else None,
         reasoning=str(fields.get("reasoning", "")),
-        fallback=found.fallback,
+        fallback=parsed.fallback,
     )

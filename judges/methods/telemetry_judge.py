@@ -73,8 +73,8 @@ def features(trajectory: Trajectory) -> list[float]:
 
 
 def _kind(action: str) -> str:
-    found = _NAME.match(action)
-    return found[1] if found else ""
+    match = _NAME.match(action)
+    return match[1] if match else ""
 
 
 def _told(trajectory: Trajectory, name: str) -> float:
@@ -133,13 +133,13 @@ class TelemetryModel(Record):
 
     def probability(self, values: Sequence[float]) -> float:
         """Compute P(success) from one number for every name of ``FEATURES``, in their order."""
-        told = dict(zip(FEATURES, values, strict=True))
+        by_name = dict(zip(FEATURES, values, strict=True))
         logit = self.intercept
         for name, mean, scale, weight in zip(
             self.features, self.means, self.scales, self.weights, strict=True
         ):
-            if isfinite(told[name]):
-                logit += weight * (told[name] - mean) / scale
+            if isfinite(by_name[name]):
+                logit += weight * (by_name[name] - mean) / scale
         return 1 / (1 + exp(-logit)) if logit > -700 else 0.0
 
 

@@ -69,13 +69,13 @@ def out_of_fold(
     """
     from scipy.special import expit  # noqa: PLC0415
 
-    found = np.zeros(len(labels))
+    probabilities = np.zeros(len(labels))
     rarest = min(len(set(groups[labels == kind])) for kind in (True, False))
     for train, test in folds_of(labels, groups, rng, min(count, rarest)):
         means, scales, weights, intercept = _regression(rows[train], labels[train])
-        told = np.nan_to_num((rows[test] - means) / scales, nan=0.0)
-        found[test] = expit(told @ weights + intercept)
-    return found
+        standardised = np.nan_to_num((rows[test] - means) / scales, nan=0.0)
+        probabilities[test] = expit(standardised @ weights + intercept)
+    return probabilities
 
 
 def _regression(
@@ -84,10 +84,10 @@ def _regression(
     """Fit a regression; return means, scales, weights (d,) and intercept."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
 
-    told = np.isfinite(rows)
-    count = np.maximum(1, told.sum(axis=0))
-    means = np.where(told, rows, 0).sum(axis=0) / count
-    centred = np.where(told, rows - means, 0)
+    known = np.isfinite(rows)
+    count = np.maximum(1, known.sum(axis=0))
+    means = np.where(known, rows, 0).sum(axis=0) / count
+    centred = np.where(known, rows - means, 0)
     scales = np.sqrt((centred**2).sum(axis=0) / count)
     scales[scales == 0] = 1
     model = LogisticRegression(C=0.3, max_iter=2000).fit(centred / scales, labels)

@@ -121,9 +121,13 @@ class WebJudge:
         def messages(
             view: TruncatedView, notes: Sequence[Note], pictures: Sequence[Picture]
         ) -> list[Message]:
-            told = [{"number": note.shot.number, "text": note.text} for note in notes]
+            rendered_notes = [{"number": note.shot.number, "text": note.text} for note in notes]
             text = self._prompt.render(
-                "user", variant=variant, key_points=points, notes=told, **template_variables(view)
+                "user",
+                variant=variant,
+                key_points=points,
+                notes=rendered_notes,
+                **template_variables(view),
             )
             return conversation(self._system, [*pictures, Text(text=text)])
 

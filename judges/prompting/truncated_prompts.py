@@ -75,8 +75,8 @@ async def ask_with_truncation(
         except ContextOverflow as error:
             overflow = error
         counted = prompt_tokens(prompt.messages, images)
-        told = budget_after_overflow(overflow, counted)
-        budget = int(SHRINK * counted) if told is None else told
+        stated_budget = budget_after_overflow(overflow, counted)
+        budget = int(SHRINK * counted) if stated_budget is None else stated_budget
     raise overflow
 
 
@@ -86,13 +86,13 @@ def budget_after_overflow(overflow: ContextOverflow, counted: int) -> int | None
     Uses the window and the prompt length that the server's message states; None where it states
     none.
     """
-    told = overflow_numbers(str(overflow))
-    if told.window is None:
+    stated = overflow_numbers(str(overflow))
+    if stated.window is None:
         return None
-    room = told.window - (REPLY_ROOM if told.reply is None else told.reply)
-    if told.prompt is None:
+    room = stated.window - (REPLY_ROOM if stated.reply is None else stated.reply)
+    if stated.prompt is None:
         return int(min(SHRINK * counted, room))
-    return int(min(CLOSE * counted, CLOSE * room * counted / told.prompt))
+    return int(min(CLOSE * counted, CLOSE * room * counted / stated.prompt))
 
 
 async def ask_about_steps(

@@ -40,15 +40,15 @@ def parse_json(text: str, keys: Collection[str]) -> Found:
     text = without_thinking(text)[:_MAX_CHARACTERS]
     spans = list(_objects(text))
     for mend in (False, True):
-        found: list[dict[str, Any]] = []
+        objects: list[dict[str, Any]] = []
         for span in spans:
             value = _decoded(_mended(span) if mend else span)
-            if value is not None and set(keys) <= value.keys() and value not in found:
-                found.append(value)
-        if len(found) > 1:
+            if value is not None and set(keys) <= value.keys() and value not in objects:
+                objects.append(value)
+        if len(objects) > 1:
             raise ParseFailure("the reply holds two contradicting JSON objects")
-        if found:
-            return Found(found[0], FALLBACK if mend else "")
+        if objects:
+            return Found(objects[0], FALLBACK if mend else "")
     raise ParseFailure(f"the reply holds no JSON object with {', '.join(keys)}")
 
 

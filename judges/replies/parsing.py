@@ -142,11 +142,11 @@ def _values(text: str, tags: list[_Tag]) -> Iterator[tuple[str, str]]:
 def _one(name: str, values: list[tuple[str, str]], meanings: Mapping[str, _Label]) -> _Label | None:
     """Return the meaning of all values of this name; None if there is none, or one without a
     meaning."""
-    found = {meanings.get(value) for tag, value in values if tag == name}
-    known = found - {None}
+    labels = {meanings.get(value) for tag, value in values if tag == name}
+    known = labels - {None}
     if len(known) > 1:
         raise ParseFailure(f"the reply contradicts itself about <{name}>")
-    return found.pop() if len(found) == 1 else None
+    return labels.pop() if len(labels) == 1 else None
 
 
 def _no_success(values: list[tuple[str, str]]) -> str:
@@ -207,12 +207,12 @@ def parse_grade_line(text: str, name: str, low: float, high: float) -> Grade:
     """
     text = without_thinking(text)
     title = name.capitalize()
-    found = set(_marked(name, text, partial(_grade, high)))
-    if not found:
+    numbers = set(_marked(name, text, partial(_grade, high)))
+    if not numbers:
         raise ParseFailure(f"the reply holds no line  {title}:  with a number up to {high:g}")
-    if len(found) > 1:
+    if len(numbers) > 1:
         raise ParseFailure(f"the reply gives contradicting numbers for  {title}:")
-    value = found.pop()
+    value = numbers.pop()
     if not low <= value <= high:
         raise ParseFailure(f"the reply says  {title}: {value:g} , not {low:g} to {high:g}")
     return Grade(value, _before(name, text))
@@ -221,10 +221,10 @@ def parse_grade_line(text: str, name: str, low: float, high: float) -> Grade:
 def _grade(high: float, line: str, begins: bool) -> float | None:
     """Return the only number of the line, which starts with it; None for a share of another scale.
     Words may explain it where the line ``begins`` with the name."""
-    said = _GRADE.fullmatch(line.strip(_DECORATION).casefold())
-    if said is None or (said[2] and float(said[2]) != high) or (said[3] and not begins):
+    match = _GRADE.fullmatch(line.strip(_DECORATION).casefold())
+    if match is None or (match[2] and float(match[2]) != high) or (match[3] and not begins):
         return None
-    return float(said[1])
+    return float(match[1])
 
 
 @cache

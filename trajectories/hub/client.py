@@ -204,11 +204,11 @@ def _check(file: BinaryIO, listed: Listed) -> None:
 
 def _chain(error: BaseException | None) -> list[BaseException]:
     """List the error and its causes: the client hides the hub's answer behind its own errors."""
-    found = list[BaseException]()
-    while error is not None and error not in found:
-        found.append(error)
+    chain = list[BaseException]()
+    while error is not None and error not in chain:
+        chain.append(error)
         error = error.__cause__ or error.__context__
-    return found
+    return chain
 
 
 def _status(error: BaseException) -> int | None:
@@ -226,7 +226,7 @@ def _wait(state: RetryCallState) -> float:
     """Return the seconds to wait: as the hub asked for, else exponentially longer."""
     error = state.outcome.exception() if state.outcome else None
     for cause in _chain(error):
-        asked = getattr(getattr(cause, "response", None), "headers", {}).get("Retry-After", "")
-        if asked.isdigit():
-            return min(float(asked), _MAX_WAIT_SECONDS)
+        seconds = getattr(getattr(cause, "response", None), "headers", {}).get("Retry-After", "")
+        if seconds.isdigit():
+            return min(float(seconds), _MAX_WAIT_SECONDS)
     return wait_exponential(multiplier=0.5, max=30)(state)

@@ -118,22 +118,22 @@ class HubCopy:
             if folder not in self._folders:
                 kept = self._record.parent / "tree" / f"{folder.replace('/', '--')}.json"
                 if kept.is_file():
-                    found = {
+                    files = {
                         path: Listed(*row) for path, row in json.loads(kept.read_text()).items()
                     }
                 else:
                     revision = self.revision
-                    found = self._ask(folder, lambda: self._client.list(folder, revision)) or {}
-                    _write(kept, json.dumps(found))
-                self._folders[folder] = found
+                    files = self._ask(folder, lambda: self._client.list(folder, revision)) or {}
+                    _write(kept, json.dumps(files))
+                self._folders[folder] = files
             return self._folders[folder]
 
     def _download(self, path: str, local: Path) -> bool:
         """Download a file and tell whether the dataset has it."""
         revision, folder = self.revision, "/".join(path.split("/")[:_LISTED_AT])
         if folder == path or path.count("/") < _LISTED_AT:
-            one = self._ask(path, lambda: self._client.download(path, revision, self.folder))
-            return one is not None
+            downloaded = self._ask(path, lambda: self._client.download(path, revision, self.folder))
+            return downloaded is not None
         listed = self._listed(folder).get(path)
         if listed is None:
             return False
@@ -143,17 +143,17 @@ class HubCopy:
     def _ask(self, path: str, request: Callable[[], T]) -> T | None:
         """Ask the client; None for "no such file". Raises UserError, FileUnavailable."""
         try:
-            found = self._client.ask(path, self._asked, self.folder, request)
+            answer = self._client.ask(path, self._asked, self.folder, request)
         except FileUnavailable as error:
             with self._lock:
                 self._failed_on_end += 1
                 if self._failed_on_end >= _GIVE_UP:
-                    told = f"{error} ({self._failed_on_end} requests failed on end)"
-                    raise UserError(told) from error
+                    message = f"{error} ({self._failed_on_end} requests failed on end)"
+                    raise UserError(message) from error
             raise
         with self._lock:
             self._failed_on_end = 0
-        return found
+        return answer
 
     def _count(self, *, path: str = "", size: int = 0, **more: int) -> None:
         with self._lock:
@@ -166,8 +166,8 @@ class HubCopy:
 
     def _read_record(self) -> dict[str, Any]:
         try:
-            found = json.loads(self._record.read_text())
-            return {"missing": [], **found} if isinstance(found.get("revision"), str) else {}
+            record = json.loads(self._record.read_text())
+            return {"missing": [], **record} if isinstance(record.get("revision"), str) else {}
         except (OSError, ValueError, AttributeError):
             return {}
 

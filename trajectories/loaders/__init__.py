@@ -126,12 +126,12 @@ def _kind(path: Path) -> str | None:
 def _kinds_inside(path: Path) -> dict[str, Path]:
     """Return the kinds of the folders directly inside, each with the first folder of it."""
     folders = sorted(child for child in path.iterdir() if child.is_dir())
-    found: dict[str, Path] = {}
+    kinds: dict[str, Path] = {}
     for folder in folders[:_FOLDERS_LOOKED_AT]:
         kind = None if folder.name.startswith((".", "_")) else _kind(folder)
         if kind is not None:
-            found.setdefault(kind, folder)
-    return found
+            kinds.setdefault(kind, folder)
+    return kinds
 
 
 def loader(kind: str) -> Loader:

@@ -105,9 +105,9 @@ def _load(root: Path, want: Want) -> Loaded:
     screenshots = Screenshots(root)
     for source in sources(root):
         if want(source.key):
-            found = read_file(source, screenshots)
-            if found is not None:
-                yield found
+            result = read_file(source, screenshots)
+            if result is not None:
+                yield result
 
 
 def find_root(path: Path) -> Path | None:

@@ -41,12 +41,12 @@ class Screenshots:
         refs = list[ImageRef | None]()
         missing = dict[str, list[int]]()
         for index, path in enumerate(paths):
-            found, reason = self._one(path, folder) if path else (None, "")
+            location, reason = self._one(path, folder) if path else (None, "")
             if reason:
                 missing.setdefault(reason, []).append(index)
                 refs.append(ImageRef(problem=f"{_shown(path)} {reason}{_MEND.get(reason, '')}"))
             else:
-                refs.append(ImageRef(path=found) if found else None)
+                refs.append(ImageRef(path=location) if location else None)
         sentences = [
             f"The screenshot of step {_steps(indices)} {reason}."
             for reason, indices in missing.items()

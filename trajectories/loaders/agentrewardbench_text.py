@@ -77,12 +77,12 @@ def is_judgment(file: Path, data: DataFolder) -> bool:
     """Tell whether a JSON file has a field that only the benchmark's judgments have."""
     try:
         with data.open(file) as stream:
-            found = stream.read(_END_BYTES)
+            content = stream.read(_END_BYTES)
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - _END_BYTES))
-            found += b" " + stream.read(_END_BYTES)
+            content += b" " + stream.read(_END_BYTES)
     except (OSError, ValueError):
         return False
-    return any(name in found for name in _NAMES)
+    return any(name in content for name in _NAMES)
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
@@ -197,7 +197,7 @@ def _trajectory(key: TrajectoryKey, candidate: _Candidate, data: DataFolder) -> 
 def _warnings(trajectory: Trajectory) -> list[str]:
     """Describe a mismatch: a run of n steps lists n actions and a last observation; a crashed one
     only n."""
-    told = trajectory.telemetry.get("n_steps")
-    if told is None or len(trajectory.steps) - told in (0, 1):
+    reported = trajectory.telemetry.get("n_steps")
+    if reported is None or len(trajectory.steps) - reported in (0, 1):
         return []
-    return [f"The history lists {len(trajectory.steps)} steps, the summary {told:g}."]
+    return [f"The history lists {len(trajectory.steps)} steps, the summary {reported:g}."]

@@ -126,14 +126,14 @@ def _summary(source: TrajectorySource, warnings: list[str]) -> ExperimentSummary
 
 def _step_files(folder: Path) -> list[tuple[int, Path]]:
     """List the steps by number. Raises Damaged."""
-    found = step_files(folder)
-    numbers = {number for number, _ in found}
-    lost = next((number for number in range(len(found)) if number not in numbers), None)
-    if len(found) > MAX_STEPS:
+    files = step_files(folder)
+    numbers = {number for number, _ in files}
+    lost = next((number for number in range(len(files)) if number not in numbers), None)
+    if len(files) > MAX_STEPS:
         raise Damaged(f"it has more than {MAX_STEPS:,} steps")
     if lost is not None:
         raise Damaged(f"step_{lost}.pkl.gz is missing, and later steps are there")
-    return found
+    return files
 
 
 def _steps(
@@ -196,11 +196,11 @@ def _screenshot(
 
 def _answer(messages: object) -> str | None:
     """Return the agent's last message after the user's; the greeting before it is no answer."""
-    answer, asked = None, False
+    answer, goal_given = None, False
     for message in messages if isinstance(messages, list | tuple) else ():
         fields = mapping(message)
         if fields.get("role") == "user":
-            asked = True
-        elif fields.get("role") == "assistant" and asked:
+            goal_given = True
+        elif fields.get("role") == "assistant" and goal_given:
             answer = text(fields.get("message"))
     return answer

@@ -67,15 +67,15 @@ def find_experiments(data: DataFolder) -> list[Experiment]:
             f"{data.path} is no folder: --data browsergym:PATH needs experiment folders or studies"
         )
     try:
-        found = sorted(_folders(data.path), key=lambda folder: (folder.name, folder))
+        folders = sorted(_folders(data.path), key=lambda folder: (folder.name, folder))
     except OSError as error:
         raise UserError(f"{error.filename} cannot be listed ({error.strerror})") from None
-    if not found:
+    if not folders:
         raise UserError(
             f"{data.path} holds no browsergym trajectory: --data browsergym:PATH needs experiment "
             "folders with step_0.pkl.gz (those whose names begin with _ were run again elsewhere)"
         )
-    return told_apart([_experiment(data, folder) for folder in found])
+    return told_apart([_experiment(data, folder) for folder in folders])
 
 
 def told_apart(experiments: Iterable[Experiment]) -> list[Experiment]:
@@ -105,10 +105,10 @@ def step_files(folder: Path) -> list[tuple[int, Path]]:
 
 def model_of(agent_args: object) -> str | None:
     """Return the model's name: among the agent's arguments, or in those of its model."""
-    found = mapping(agent_args)
+    fields = mapping(agent_args)
     for holder in (
-        found,
-        *(mapping(found.get(name)) for name in ("chat_model_args", "model_args")),
+        fields,
+        *(mapping(fields.get(name)) for name in ("chat_model_args", "model_args")),
     ):
         if model := text(holder.get("model_name")):
             return model

@@ -57,22 +57,22 @@ class Goals:
         if error is None:
             raise Damaged("it has no goal")
         lender = self._lender(self._by_folder[folder])
-        found = self._told[lender] if lender else None
-        if lender is None or found is None:
+        goal = self._told[lender] if lender else None
+        if lender is None or goal is None:
             raise Damaged(f"it has no goal; the run ended with: {error}")
         warnings.append(
             f"The run crashed before it had a goal: that of {readable(lender.name)} is shown."
         )
-        return found
+        return goal
 
     def _own(self, folder: Path, warnings: list[str]) -> Goal | None:
         """Read the goal in the experiment's own files. Raises Damaged."""
         goal_object = self._pickle(folder / _GOAL)
         first = step_files(folder)[:1] if not _texts(goal_object) else []
         observed = mapping(self._pickle(first[0][1])).get("obs") if first else None
-        found, images = read_goal(goal_object, mapping(observed), warnings)
-        is_told = found or any(image.problem is None for image in images)
-        return Goal(found or "", images) if is_told else None
+        goal_text, images = read_goal(goal_object, mapping(observed), warnings)
+        is_told = goal_text or any(image.problem is None for image in images)
+        return Goal(goal_text or "", images) if is_told else None
 
     def _pickle(self, path: Path) -> object:
         try:
@@ -120,7 +120,7 @@ def read_goal(
 def _texts(parts: object) -> list[str]:
     if not isinstance(parts, list | tuple):
         return []
-    return [found for part in parts if (found := text(mapping(part).get("text")))]
+    return [content for part in parts if (content := text(mapping(part).get("text")))]
 
 
 def _images(parts: list[object] | tuple[object, ...], warnings: list[str]) -> Iterator[ImageRef]:

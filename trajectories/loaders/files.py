@@ -121,12 +121,12 @@ def subfolders(path: Path, is_one: Callable[[Path], bool], kind: str, what: str)
     try:
         if is_one(path):
             return [path]
-        found = sorted(child for child in path.iterdir() if child.is_dir() and is_one(child))
+        matches = sorted(child for child in path.iterdir() if child.is_dir() and is_one(child))
     except OSError as error:
         raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
-    if not found:
+    if not matches:
         raise UserError(f"{path} holds no {kind} trajectory: --data {kind}:PATH needs {what}")
-    return found
+    return matches
 
 
 def any_subfolder(path: Path, is_one: Callable[[Path], bool]) -> bool:
@@ -138,11 +138,11 @@ def any_subfolder(path: Path, is_one: Callable[[Path], bool]) -> bool:
 
 def number_attempts(sources: Iterable[TrajectorySource]) -> list[TrajectorySource]:
     """Count the runs of the same agent on the same task from 0 in the order given; sort by key."""
-    seen: Counter[TrajectoryKey] = Counter()
+    counts: Counter[TrajectoryKey] = Counter()
     numbered = []
     for source in sources:
-        key = source.key.model_copy(update={"attempt": seen[source.key]})
-        seen[source.key] += 1
+        key = source.key.model_copy(update={"attempt": counts[source.key]})
+        counts[source.key] += 1
         numbered.append(source._replace(key=key))
     return sorted(numbered, key=lambda source: source.key.order)
 

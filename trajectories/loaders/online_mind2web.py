@@ -127,12 +127,14 @@ def _screenshots(
         for path in (source.path / "trajectory").iterdir()
         if (match := _SCREENSHOT.fullmatch(path.name))
     }
-    found: dict[int, ImageRef | None] = {}
+    screenshots: dict[int, ImageRef | None] = {}
     for number, path in sorted(files.items()):
         if number <= last:
-            found[number] = screenshot(path, source.data, warnings)
+            screenshots[number] = screenshot(path, source.data, warnings)
         else:
             warnings.append(f"The screenshot {path.name} belongs to no action.")
-    missing = [number for number in range(1, max(found, default=0)) if number not in found]
+    missing = [
+        number for number in range(1, max(screenshots, default=0)) if number not in screenshots
+    ]
     warnings.extend(f"There is no screenshot of number {number}." for number in missing)
-    return found
+    return screenshots

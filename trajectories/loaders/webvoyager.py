@@ -57,8 +57,8 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     """
     folders = subfolders(path, _is_task, KIND, f"task<Site>--<n> folders with {_MESSAGES}")
     data = DataFolder(path)
-    found = (_source(data, folder) for folder in folders)
-    sources = sorted(found, key=lambda source: source.key.order)
+    unsorted = (_source(data, folder) for folder in folders)
+    sources = sorted(unsorted, key=lambda source: source.key.order)
     return read_all(sources, _read, want)
 
 
@@ -79,9 +79,10 @@ def _read(source: TrajectorySource) -> Trajectory:
     goal, start_url = _goal(opening)
     turns = [_text(message) for message in messages if message.role == "assistant"]
     warnings: list[str] = []
-    seen = _seen(messages)
+    had_screenshot = _seen(messages)
     steps = tuple(
-        _step(source, index, turn, seen[index], warnings) for index, turn in enumerate(turns)
+        _step(source, index, turn, had_screenshot[index], warnings)
+        for index, turn in enumerate(turns)
     )
     answers = [match[1] for step in steps if (match := _ANSWER.match(step.action or ""))]
     return Trajectory(
@@ -105,10 +106,10 @@ def _text(message: _Message) -> str:
 
 def _goal(opening: str) -> tuple[str, str | None]:
     """Return the task of the first user turn, and the page it starts on."""
-    _, found, rest = opening.partition(_OPENING)
+    _, separator, rest = opening.partition(_OPENING)
     start = _START.search(rest)
     goal = rest[: start.start()].strip() if start else rest.partition(_OBSERVATION)[0].strip()
-    if not found or not goal:
+    if not separator or not goal:
         raise Damaged(f"{_MESSAGES} holds no goal: its first user turn lacks {_OPENING!r}")
     return goal, start[1] if start else None
 
@@ -116,18 +117,20 @@ def _goal(opening: str) -> tuple[str, str | None]:
 def _seen(messages: list[_Message]) -> list[bool]:
     """Tell for each turn of the assistant whether it was shown a screenshot: the user's turn before
     it holds the picture, or the words that took its place."""
-    seen, shown = [], False
+    flags, shown = [], False
     for message in messages:
         if message.role == "assistant":
-            seen.append(shown)
+            flags.append(shown)
         content = message.content
         parts = [] if isinstance(content, str) else content
         is_picture = any(part.get("type") == "image_url" for part in parts)
         shown = message.role == "user" and (is_picture or _OBSERVATION in _text(message))
-    return seen
+    return flags
 
 
-def _step(source: TrajectorySource, index: int, turn: str, seen: bool, warnings: list[str]) -> Step:
+def _step(
+    source: TrajectorySource, index: int, turn: str, had_screenshot: bool, warnings: list[str]
+) -> Step:
     thought, action = turn, None
     if match := _ACTION.search(turn):
         # An agent that goes on by itself makes up the next observation, too.
@@ -136,7 +139,7 @@ def _step(source: TrajectorySource, index: int, turn: str, seen: bool, warnings:
     else:
         warnings.append(f"Turn {index + 1} of the agent names no action.")
     path = source.path / f"screenshot{index + 1}.png"
-    image = screenshot(path, source.data, warnings, named=seen)
+    image = screenshot(path, source.data, warnings, named=had_screenshot)
     return Step(
         index=index,
         observation=Observation(screenshot=image),

@@ -93,12 +93,12 @@ def resolve_global(module: object, name: object) -> Global:
     module = _PYTHON_2.get(module, module)
     if "." in name or not name.isidentifier():
         raise UnsafePickle(f"it looks up the attribute chain {f'{module}.{name}'[:200]!r}")
-    found = Global(module, name)
-    if module.split(".")[0] in _STANDARD_LIBRARY and str(found) not in KNOWN:
+    target = Global(module, name)
+    if module.split(".")[0] in _STANDARD_LIBRARY and str(target) not in KNOWN:
         error = getattr(builtins, name, None) if module == "builtins" else None
         if not (isinstance(error, type) and issubclass(error, BaseException)):
-            raise UnsafePickle(f"it names {str(found)[:200]}, which no data needs")
-    return found
+            raise UnsafePickle(f"it names {str(target)[:200]}, which no data needs")
+    return target
 
 
 def reduce_call(target: object, arguments: object) -> PickledObject:

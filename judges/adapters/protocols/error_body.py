@@ -65,8 +65,8 @@ def _gather(content: Any, texts: dict[str, None], codes: dict[str, None], depth:
     if depth > _DEEPEST:
         return ""
     if isinstance(content, list):
-        found = [_gather(item, texts, codes, depth + 1) for item in content]
-        return next(filter(None, found), "")
+        parameters = [_gather(item, texts, codes, depth + 1) for item in content]
+        return next(filter(None, parameters), "")
     if not isinstance(content, dict):
         _add(content, texts)
         return ""

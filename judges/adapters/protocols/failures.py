@@ -48,22 +48,22 @@ def failure(
     is shown at all.
     """
     kind, words = kind_of(status, error), shown(error.message)
-    said = f"{where} answered {status}: {words}"
+    summary = f"{where} answered {status}: {words}"
     if kind is ContextOverflow:
-        return kind(with_numbers(said, error.message))
+        return kind(with_numbers(summary, error.message))
     if issubclass(kind, Retryable):
-        return kind(said, retry_after(headers), rate_headers(headers))
+        return kind(summary, retry_after(headers), rate_headers(headers))
     sentences: dict[type[CallFailed], str] = {
         AuthFailed: f"{where} refused the key ({status}): check {key_variable}",
         NoCredit: f"{where} says that the account has no credit left to ask {model} "
         f"({status}: {words}): add credit",
         UnknownModel: f"{where} does not serve {model} ({status}: {words}): check --model and "
         "--base-url",
-        Forbidden: f"{said}: check that the key in {key_variable} may use {model}",
+        Forbidden: f"{summary}: check that the key in {key_variable} may use {model}",
         Blocked: f"{where} answered {status} with a firewall's page ({words}): check that "
         "this network may reach it",
     }
-    return kind(sentences.get(kind, said))
+    return kind(sentences.get(kind, summary))
 
 
 def kind_of(status: int, error: ErrorBody) -> type[CallFailed]:

@@ -34,18 +34,18 @@ def finish_of(word: object, where: str, usage: Usage) -> Finish:
     Raises ContextOverflow if the window was full before the answer ended, BadReply for a word that
     tells of no end; either with the ``usage`` that the answer reports.
     """
-    said = word.strip().lower() if isinstance(word, str) else ""
-    if said in _WHOLE:
+    reason = word.strip().lower() if isinstance(word, str) else ""
+    if reason in _WHOLE:
         return "stop"
-    if said in _CUT:
+    if reason in _CUT:
         return "length"
-    if _DECLINED.search(said):
+    if _DECLINED.search(reason):
         return "refused"
     error: CallFailed
-    if said in _WINDOW_FULL:
+    if reason in _WINDOW_FULL:
         error = ContextOverflow(f"{where}: the answer ran against the end of the context window")
-    elif said:
-        error = BadReply(f"{where} broke off its answer (finish reason {said[:40]!r})")
+    elif reason:
+        error = BadReply(f"{where} broke off its answer (finish reason {reason[:40]!r})")
     else:
         error = BadReply(f"{where} did not say that its answer is complete (no finish reason)")
     error.usage = None if usage == Usage() else usage

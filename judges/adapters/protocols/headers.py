@@ -42,11 +42,11 @@ def rate_headers(headers: Mapping[str, str]) -> RateHeaders | None:
     Values that are not numbers count as not reported, and so does a limit of 0 with what is left of
     it: some servers write 0 for a limit that they do not have.
     """
-    found = {field: _first_number(headers, names) for field, names in _NAMES.items()}
+    limits = {field: _first_number(headers, names) for field, names in _NAMES.items()}
     for limit in ("requests", "tokens"):
-        if found[limit] == 0:
-            found[limit] = found[limit + "_left"] = None
-    return RateHeaders(**found) if any(value is not None for value in found.values()) else None
+        if limits[limit] == 0:
+            limits[limit] = limits[limit + "_left"] = None
+    return RateHeaders(**limits) if any(value is not None for value in limits.values()) else None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

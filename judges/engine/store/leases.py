@@ -73,10 +73,10 @@ class Leases:
             if self._claim(key):
                 self._keep_alive()
                 return Claim.OWN
-            found = self._find(key)
-            if found is None or self._is_held(*found):
+            holder = self._find(key)
+            if holder is None or self._is_held(*holder):
                 return Claim.HELD
-            if self._write(TAKE_OVER, self.owner, self._until(), key, *found):
+            if self._write(TAKE_OVER, self.owner, self._until(), key, *holder):
                 self._keep_alive()
                 return Claim.TAKEN_OVER
         except (sqlite3.Error, OSError) as error:
@@ -86,8 +86,8 @@ class Leases:
     def is_held(self, key: bytes) -> bool:
         """Tell whether a living process has the lease. Raises UserError."""
         try:
-            found = self._find(key)
-            return found is not None and self._is_held(*found)
+            holder = self._find(key)
+            return holder is not None and self._is_held(*holder)
         except (sqlite3.Error, OSError) as error:
             raise explained(error, self.path) from error
 
@@ -159,8 +159,8 @@ class Leases:
         del self._released[: len(released)]
 
     def _find(self, key: bytes) -> tuple[str, float] | None:
-        found: tuple[str, float] | None = self._connection.execute(FIND, (key,)).fetchone()
-        return found
+        holder: tuple[str, float] | None = self._connection.execute(FIND, (key,)).fetchone()
+        return holder
 
     def _is_held(self, owner: str, expires: float) -> bool:
         return expires > time.time() and is_locked(self._lock_file(owner))
