@@ -26,7 +26,7 @@ REJECTED = "rejected.jsonl"
 SUMMARY = "acceptance.json"
 
 
-class Filter(NamedTuple):
+class AcceptanceFilter(NamedTuple):
     """What accepts: a rule at a threshold. ``benchmarks`` are those that it was shown to hold on,
     None: any; ``obstacles`` says of others why the choice does not transfer, "" where it does.
     ``agents`` are those whose runs are taken, None: all. ``decision`` is the hash of the plan that
@@ -54,7 +54,7 @@ Acceptor = Callable[[TrajectoryKey], AcceptDecision]
 OK = "accepted"
 
 
-def acceptor(choice: Filter, judgments: list[Judgment]) -> Acceptor:
+def acceptor(choice: AcceptanceFilter, judgments: list[Judgment]) -> Acceptor:
     """Make the function that decides on a trajectory, from the judgments at hand."""
     scored = judge_scores(judgments, choice.rule.use)
     keys = sorted({j.key for j in judgments}, key=lambda key: key.order)
@@ -78,7 +78,9 @@ def acceptor(choice: Filter, judgments: list[Judgment]) -> Acceptor:
     return rule
 
 
-def _not_covered(choice: Filter, key: TrajectoryKey, benchmark: str) -> tuple[str, str] | None:
+def _not_covered(
+    choice: AcceptanceFilter, key: TrajectoryKey, benchmark: str
+) -> tuple[str, str] | None:
     """Return kind and reason where the choice was made for other benchmarks or agents."""
     if choice.benchmarks is not None and benchmark not in choice.benchmarks:
         why = choice.obstacles.get(benchmark, "nor does it transfer there")
@@ -106,7 +108,7 @@ def _failures(rule: Rule, judgments: Iterable[Judgment]) -> dict[TrajectoryKey, 
 def apply(
     trajectories: Iterable[Trajectory | Unreadable],
     judge: Acceptor,
-    choice: Filter,
+    choice: AcceptanceFilter,
     folder: Path,
     *,
     bare_turns: bool = False,
@@ -144,7 +146,7 @@ def apply(
 def _line(
     item: Trajectory | Unreadable,
     judge: Acceptor,
-    choice: Filter,
+    choice: AcceptanceFilter,
     format_: Mapping[str, Any],
     *,
     bare_turns: bool,

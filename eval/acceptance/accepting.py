@@ -10,7 +10,7 @@ import orjson
 from trajudge.eval.acceptance.acceptance import (
     ACCEPTED,
     SUMMARY,
-    Filter,
+    AcceptanceFilter,
     acceptor,
     apply,
     write_dataset,
@@ -32,7 +32,7 @@ from trajudge.trajectories.util.errors import UserError
 class Acceptance(NamedTuple):
     """What was applied, how many trajectories ended how, and what the user should know."""
 
-    choice: Filter
+    choice: AcceptanceFilter
     counts: dict[str, int]
     warnings: list[str]
 
@@ -69,7 +69,7 @@ def accept(config: AcceptConfig) -> Acceptance:
     return made
 
 
-def choose(config: AcceptConfig) -> tuple[Decision | None, Filter]:
+def choose(config: AcceptConfig) -> tuple[Decision | None, AcceptanceFilter]:
     """Take the choice from the settings, or from their decision. Raises UserError."""
     if config.decision is not None and config.judge is None:
         if config.threshold is not None:
@@ -83,7 +83,7 @@ def choose(config: AcceptConfig) -> tuple[Decision | None, Filter]:
             f"--judge {config.judge} needs --threshold with a number above 0 and at most 1, "
             f"not {config.threshold}: for a verdict 1"
         )
-    return None, Filter(config.judge, Rule(judges=(config.judge,)), config.threshold)
+    return None, AcceptanceFilter(config.judge, Rule(judges=(config.judge,)), config.threshold)
 
 
 def _format(config: AcceptConfig) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.acceptance.acceptance import Filter
+from trajudge.eval.acceptance.acceptance import AcceptanceFilter
 from trajudge.eval.acceptance.binding import JudgeConfiguration, differences, unknown
 from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.select.decision import Decision
@@ -23,7 +23,7 @@ from trajudge.trajectories.util.errors import UserError
 _ASSUME = "--assume-same-judge"
 
 
-def filter_of(decision: Decision, source: Path) -> Filter:
+def filter_of(decision: Decision, source: Path) -> AcceptanceFilter:
     """Take the chosen candidate of a decision. Raises UserError if none qualified."""
     if decision.chosen is None:
         raise UserError(
@@ -40,12 +40,14 @@ def filter_of(decision: Decision, source: Path) -> Filter:
     elif len(found.places) > 1 and not found.qualifies_everywhere:
         names = ", ".join(f"{place.benchmark} {place.labelled}" for place in found.places)
         warning = f"the target was shown to be met over this mix of benchmarks alone: {names}"
-    return Filter(found.family, found.rule, found.threshold, shown, decision.plan_hash, warning)
+    return AcceptanceFilter(
+        found.family, found.rule, found.threshold, shown, decision.plan_hash, warning
+    )
 
 
 def covered(
-    decision: Decision, choice: Filter, inputs: Inputs, config: AcceptConfig
-) -> tuple[Filter, list[str]]:
+    decision: Decision, choice: AcceptanceFilter, inputs: Inputs, config: AcceptConfig
+) -> tuple[AcceptanceFilter, list[str]]:
     """Complete the choice with the benchmarks and agents that it may be applied to, and what the
     user has to know. Raises UserError for another judge."""
     warnings = check_judges(
@@ -183,6 +185,6 @@ def _obstacle(transport: Transport | None, accepted: float) -> str:
     if shown >= least:
         return ""
     return (
-        f"and it may be carried only where at least {100 * least:.1f} % of the rollouts succeed: "
+        f"and it transfers only where at least {100 * least:.1f} % of the rollouts succeed: "
         f"its verdicts there show {100 * shown:.1f} %"
     )

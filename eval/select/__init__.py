@@ -2,6 +2,6 @@
 
 ``plan`` freezes the candidates before a label is read, ``evidence`` brings scores and labels
 together, ``rates`` and ``correction`` test every candidate against the target, ``transport`` says
-whether the choice may be carried to another benchmark, ``decide`` draws the conclusion, which
+whether the choice transfers to another benchmark, ``decide`` draws the conclusion, which
 ``text`` words and ``plot`` draws. ``trajudge select`` is ``command``.
 """

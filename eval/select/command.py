@@ -78,7 +78,7 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
         "--margin",
         type=float,
         metavar="M",
-        help="carry the choice to another benchmark only where no two benchmarks differ by more "
+        help="transfer the choice to another benchmark only where no two benchmarks differ by more "
         "than this in their true- and false-positive rates (default: 0.1)",
     )
 

@@ -238,10 +238,10 @@ def test_published_texts_without_pages_are_not_exported(real_data: Path, tmp_pat
 def test_half_characters_do_not_stop_it(tmp_path: Path) -> None:
     made = trajectory(0)
     step = made.steps[0].model_copy(update={"reasoning": "half \ud83d"})
-    from trajudge.eval.acceptance.acceptance import Filter, acceptor, apply
+    from trajudge.eval.acceptance.acceptance import AcceptanceFilter, acceptor, apply
     from trajudge.eval.select.plan import Rule
 
-    choice = Filter("judge", Rule(judges=("judge",)), 1.0)
+    choice = AcceptanceFilter("judge", Rule(judges=("judge",)), 1.0)
     broken = made.model_copy(update={"steps": (step,)})
     found = apply([broken], acceptor(choice, [said(0, True)]), choice, tmp_path)
     assert found["accepted"] == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from trajudge.eval.acceptance import accepting
-from trajudge.eval.acceptance.acceptance import Filter
+from trajudge.eval.acceptance.acceptance import AcceptanceFilter
 from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.audit import audit as auditing
 from trajudge.eval.audit.report import Audit, sentences, tables
@@ -81,7 +81,7 @@ class AcceptanceResult(NamedTuple):
     """How many trajectories ended how, and what the user should know; the accepted ones are in
     ``accepted.jsonl`` of ``folder``."""
 
-    choice: Filter
+    choice: AcceptanceFilter
     counts: dict[str, int]
     warnings: tuple[str, ...]
     folder: Path
