@@ -12,7 +12,7 @@ import numpy as np
 
 from trajudge.eval.data.sources import read_published_folder
 from trajudge.eval.scoring.observations import Observations, Predictions
-from trajudge.eval.scoring.reference import Reference
+from trajudge.eval.scoring.reference import ReferenceLabels
 from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.eval.stats.intervals.verdict_intervals import verdict_columns
@@ -114,7 +114,7 @@ def real_designs(folder: Path) -> Iterator[Design]:
     for judgment in source.judgments:
         by_judge[judgment.judge].append(judgment)
     keys = {*source.rewards, *(j.key for j in source.judgments)}
-    reference = Reference.of(keys, source.labels, source.rewards)
+    reference = ReferenceLabels.of(keys, source.labels, source.rewards)
     for judge, judgments in sorted(by_judge.items()):
         seen = Predictions.of(judgments, reference).observe("success", "negative")
         rule = seen.where(~np.isnan(seen.reward)).as_rule_based()
@@ -122,7 +122,7 @@ def real_designs(folder: Path) -> Iterator[Design]:
             yield from _groups(name, one, reference)
 
 
-def _groups(name: str, seen: Observations, reference: Reference) -> Iterator[Design]:
+def _groups(name: str, seen: Observations, reference: ReferenceLabels) -> Iterator[Design]:
     agent = reference.agent[seen.index]
     places: list[tuple[str, Bools]] = [("overall", np.ones(len(seen), dtype=bool))]
     places += [(b, seen.benchmark == i) for i, b in enumerate(reference.benchmarks)]

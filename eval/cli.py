@@ -15,7 +15,7 @@ class Command(NamedTuple):
     purpose: str
 
 
-class Group(NamedTuple):
+class CommandGroup(NamedTuple):
     """Commands with one subject: ``trajudge GROUP COMMAND``."""
 
     purpose: str
@@ -31,8 +31,8 @@ COMMANDS: Mapping[str, Command] = {
     "telemetry": Command("eval.telemetry", "train the judge that reads only numbers of a run"),
     "judges": Command("judges.__main__", "list the judges, or show one with its prompts"),
 }
-GROUPS: Mapping[str, Group] = {
-    "rules": Group(
+GROUPS: Mapping[str, CommandGroup] = {
+    "rules": CommandGroup(
         "rule-based evaluators of WebArena and WebArena Verified",
         {
             "evaluate": Command("rules.evaluate", "evaluate recorded runs by the rules"),
@@ -44,7 +44,7 @@ GROUPS: Mapping[str, Group] = {
             "locators": Command("rules.webarena.locators", "read page checks in stored HTML"),
         },
     ),
-    "env": Group(
+    "env": CommandGroup(
         "web applications with known ground truth",
         {
             "generate": Command("environments.generate", "generate checked tasks"),
@@ -57,14 +57,14 @@ GROUPS: Mapping[str, Group] = {
             "export": Command("environments.export", "write static copies of tasks, for sharing"),
         },
     ),
-    "data": Group(
+    "data": CommandGroup(
         "benchmarks and their tasks",
         {
             "fetch": Command("trajectories.fetch", "download the needed parts of a benchmark"),
             "hard-subset": Command("eval.hard_subset", "select a hard, balanced subset of tasks"),
         },
     ),
-    "run": Group(
+    "run": CommandGroup(
         "recorded runs and their annotations",
         {
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),

@@ -216,3 +216,29 @@ def test_text_reaches_a_terminal_as_it_is() -> None:
     made = re.compile(r"(?<![_\w])Console\(")
     modules_ = [path for package in ALLOWED for path in modules(package)]
     assert [p.name for p in modules_ if made.search(p.read_text())] == ["terminal.py"]
+
+
+# Public classes that share a name with another, and why; everything else has one meaning.
+SHARED_NAMES = {
+    "Address": "a pattern of the current rules, and that of the published release",
+    "ParseFailure": "of a judge's reply, and of an agent's response",
+    "Request": "to a model, and in a network trace",
+    "Response": "in a network trace, and of an agent",
+    "Run": "as WebArena and WebArena Verified each record one",
+    "Task": "of WebArena and of WebArena Verified",
+    "Trace": "of WebArena and of WebArena Verified",
+    "Url": "a value of the current rules, and of the published release",
+    "Verdict": "of a judge, and of a rule",
+}
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    homes: dict[str, list[Path]] = {}
+    for path in _paths().values():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(path)
+    shared = {name for name, paths in homes.items() if len(paths) > 1}
+    assert shared == set(SHARED_NAMES), {
+        name: homes.get(name) for name in shared ^ set(SHARED_NAMES)
+    }

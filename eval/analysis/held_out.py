@@ -48,7 +48,7 @@ class FeatureTable:
         return FeatureTable(**{field: values[kept] for field, values in vars(self).items()})
 
 
-class Outcome(NamedTuple):
+class HeldOutResult(NamedTuple):
     """One row of the table. Rates: mean over the seeds, then the 95 % limits of a bootstrap that
     draws tasks again within every seed (both kinds of chance in one); None: not defined."""
 
@@ -103,7 +103,7 @@ def evaluate(
     folds: int,
     names: Sequence[str],
     target_precision: float,
-) -> list[Outcome]:
+) -> list[HeldOutResult]:
     """Train on ``training`` and judge ``applied``; without it, cross-validate ``training``.
 
     Thresholds come from training data alone, within every fold. Rows: each benchmark, overall,
@@ -152,11 +152,11 @@ def _outcome(
     kept: NDArray[np.bool_],
     accepted: NDArray[np.bool_],
     rng: np.random.Generator,
-) -> Outcome:
+) -> HeldOutResult:
     labels, said = judged.labels[kept], accepted[:, kept]
     tasks, task = np.unique(judged.groups[kept], return_inverse=True)
     if not len(tasks):
-        return Outcome(name, 0, 0, 0.0, None, None)
+        return HeldOutResult(name, 0, 0, 0.0, None, None)
 
     def by_task(values: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Counts (..., tasks) of what holds for the task's runs."""
@@ -165,7 +165,7 @@ def _outcome(
     hits, taken = by_task(said & labels), by_task(said)
     positives = by_task(labels)
     drawn = rng.multinomial(len(tasks), np.full(len(tasks), 1 / len(tasks)), size=_RESAMPLES)
-    return Outcome(
+    return HeldOutResult(
         name,
         len(labels),
         int(labels.sum()),
@@ -192,7 +192,7 @@ def _ratios(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> NDArray[np.f
     return parts[defined] / wholes[defined]
 
 
-def rendered(outcomes: Sequence[Outcome]) -> str:
+def rendered(outcomes: Sequence[HeldOutResult]) -> str:
     """The table as text."""
     head = ("benchmark", "precision [95 %]", "recall [95 %]", "accepted", "n", "positives")
     rows = [

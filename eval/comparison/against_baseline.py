@@ -9,12 +9,14 @@ import numpy as np
 
 from trajudge.eval.comparison.paired import paired_differences
 from trajudge.eval.scoring.observations import Observations
-from trajudge.eval.scoring.records import ALL_AGENTS, RULE_BASED, Difference
+from trajudge.eval.scoring.records import ALL_AGENTS, RULE_BASED, MetricDifference
 from trajudge.eval.scoring.success_rates import RateCells
 from trajudge.eval.stats.judging.comparison import holm
 
 
-def against_baseline(cells: Iterable[RateCells], *, exclude_missing: bool) -> list[Difference]:
+def against_baseline(
+    cells: Iterable[RateCells], *, exclude_missing: bool
+) -> list[MetricDifference]:
     """Differences, judge less rule, of every judge and benchmark with all agents; trajectories
     without an official reward are left out, failed judgments where ``exclude_missing``."""
     together: dict[tuple[str, bytes], list[tuple[str, Observations]]] = {}
@@ -37,14 +39,14 @@ def against_baseline(cells: Iterable[RateCells], *, exclude_missing: bool) -> li
 
 def _differences(
     benchmark: str, judges: Sequence[tuple[str, Observations]]
-) -> Iterator[Difference]:
+) -> Iterator[MetricDifference]:
     """Of judges on the same trajectories."""
     rule = judges[0][1].as_rule_based()
     pairs = [(number, len(judges)) for number in range(len(judges))]
     differences = paired_differences([*(observations for _, observations in judges), rule], pairs)
     for number, (judge, observations) in enumerate(judges):
         for metric, found in differences.items():
-            yield Difference(
+            yield MetricDifference(
                 benchmark=benchmark,
                 metric=metric,
                 first=judge,
@@ -55,7 +57,7 @@ def _differences(
             )
 
 
-def _corrected(found: list[Difference]) -> list[Difference]:
+def _corrected(found: list[MetricDifference]) -> list[MetricDifference]:
     """With Holm's correction over the judges of one benchmark and metric."""
     families: dict[tuple[str, str], list[int]] = {}
     for place, each in enumerate(found):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.eval.comparison.paired import COMPARED, paired_differences
-from trajudge.eval.scoring.groups import Group, groups
+from trajudge.eval.scoring.groups import TrajectoryGroup, groups
 from trajudge.eval.scoring.intervals import Bootstrap, trajectories_of
 from trajudge.eval.scoring.observations import Observations, Predictions
 from trajudge.eval.scoring.records import (
@@ -24,9 +24,9 @@ from trajudge.eval.scoring.records import (
     LABELS,
     OVERALL,
     Comparison,
-    Difference,
     Label,
     McNemarResult,
+    MetricDifference,
     Missing,
     Ranking,
     Rate,
@@ -55,7 +55,7 @@ def compare(
     ``by_benchmark`` also in each; nothing where there is only one, or no resample."""
     if len(predictions) < 2 or not bootstrap.resamples:
         return Comparison()
-    differences: list[Difference] = []
+    differences: list[MetricDifference] = []
     discordances: list[McNemarResult] = []
     rankings: list[Ranking] = []
     for group in _comparison_groups(predictions, missing, by_benchmark):
@@ -79,7 +79,7 @@ def _comparison_groups(
     reference = next(iter(predictions.values())).reference
     benchmarks = [group for group in groups(reference) if group.agent == ALL_AGENTS]
     single = benchmarks[:-1] if by_benchmark and len(benchmarks) > 2 else []
-    for group, label in product([Group(OVERALL, ALL_AGENTS), *single], LABELS):
+    for group, label in product([TrajectoryGroup(OVERALL, ALL_AGENTS), *single], LABELS):
         members = group.members(reference)
         judges = {
             name: _observe(predicted, label, missing, members)
@@ -114,12 +114,12 @@ class _Pair:
         self.one, self.other = one.at(here), other.at(there)
 
 
-def _differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[Difference]:
+def _differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[MetricDifference]:
     """Metric by metric, pairs in order; pairs on the same trajectories are computed together."""
     together: dict[bytes, list[_Pair]] = defaultdict(list)
     for pair in pairs:
         together[trajectories_of(pair.one)].append(pair)
-    found: dict[tuple[str, str, str], Difference] = {}
+    found: dict[tuple[str, str, str], MetricDifference] = {}
     for members in together.values():
         if len(members[0].one):
             same = list(_shared_differences(group, members))
@@ -134,14 +134,14 @@ def _differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[Difference]
 
 
 def _holm(
-    found: Mapping[tuple[str, str, str], Difference], metric: Rate, pairs: list[_Pair]
+    found: Mapping[tuple[str, str, str], MetricDifference], metric: Rate, pairs: list[_Pair]
 ) -> Floats:
     values = [found[metric, pair.first, pair.second].p for pair in pairs]
     return holm([np.nan if p is None else p for p in values])
 
 
-def _nothing(group: ComparisonGroup, pair: _Pair, metric: Rate) -> Difference:
-    return Difference(
+def _nothing(group: ComparisonGroup, pair: _Pair, metric: Rate) -> MetricDifference:
+    return MetricDifference(
         benchmark=group.benchmark,
         label=group.label,
         metric=metric,
@@ -157,14 +157,14 @@ def _nothing(group: ComparisonGroup, pair: _Pair, metric: Rate) -> Difference:
     )
 
 
-def _shared_differences(group: ComparisonGroup, pairs: list[_Pair]) -> Iterator[Difference]:
+def _shared_differences(group: ComparisonGroup, pairs: list[_Pair]) -> Iterator[MetricDifference]:
     """Differences of pairs of judges on the same trajectories."""
     judges = {pair.first: pair.one for pair in pairs} | {p.second: p.other for p in pairs}
     column = {name: number for number, name in enumerate(judges)}
     order = [(column[pair.first], column[pair.second]) for pair in pairs]
     for metric, found in paired_differences([*judges.values()], order).items():
         for pair, paired in zip(pairs, found, strict=True):
-            yield Difference(
+            yield MetricDifference(
                 benchmark=group.benchmark,
                 label=group.label,
                 metric=metric,
@@ -215,7 +215,9 @@ def _improvement(pair: _Pair) -> dict[str, float | None]:
     return dict(zip(names, map(_defined, ends.tolist()), strict=True))
 
 
-def _ranking(metric: Rate, group: ComparisonGroup, differences: Sequence[Difference]) -> Ranking:
+def _ranking(
+    metric: Rate, group: ComparisonGroup, differences: Sequence[MetricDifference]
+) -> Ranking:
     apart = {
         (d.first, d.second)
         for d in differences

@@ -21,7 +21,7 @@ from trajudge.eval.scoring.groups import groups
 from trajudge.eval.scoring.observations import Predictions, one_per_trajectory
 from trajudge.eval.scoring.protocol import percent
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, Score, ScoreReport
-from trajudge.eval.scoring.reference import Reference
+from trajudge.eval.scoring.reference import ReferenceLabels
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
 
@@ -106,7 +106,7 @@ def _percent(score: Score | None, rate: str) -> float | None:
 def _results(verdicts: Sequence[Judgment], labels: Labels, missing: Missing) -> dict[str, Any]:
     """Benchmark -> agent -> category -> the labels and verdicts (-1: missing), in order of keys."""
     found: dict[str, Any] = {}
-    predicted = Predictions.of(verdicts, Reference.of({j.key for j in verdicts}, labels, {}))
+    predicted = Predictions.of(verdicts, ReferenceLabels.of({j.key for j in verdicts}, labels, {}))
     asked = {label: predicted.observe(label, missing) for label in predicted.predicted_labels()}
     for group in groups(predicted.reference):
         members = group.members(predicted.reference)

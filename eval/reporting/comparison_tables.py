@@ -8,9 +8,9 @@ from trajudge.eval.scoring.records import (
     LABEL_TITLES,
     OVERALL,
     Comparison,
-    Difference,
     Label,
     McNemarResult,
+    MetricDifference,
     Ranking,
 )
 from trajudge.trajectories.util.tables import Table
@@ -98,7 +98,7 @@ def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
     )
 
 
-def _difference_row(found: Difference) -> tuple[str, ...]:
+def _difference_row(found: MetricDifference) -> tuple[str, ...]:
     return (
         found.first,
         found.second,

@@ -43,7 +43,7 @@ NO_LABELS = (
 _REST = "All tables: --full"
 
 
-class Group(NamedTuple):
+class BenchmarkRows(NamedTuple):
     """The rows of one benchmark: its judges, then the rule-based baseline."""
 
     benchmark: str
@@ -177,7 +177,7 @@ def _rows(scores: ScoreReport, label: Label, benchmark: str) -> list[Score]:
     ]
 
 
-def _groups(scores: ScoreReport, label: Label) -> list[Group]:
+def _groups(scores: ScoreReport, label: Label) -> list[BenchmarkRows]:
     """Overall first, then each benchmark; an equal baseline of several judges stands once."""
     order = {judge: at for at, judge in enumerate(_judges(scores))}
     shown = shown_benchmarks(scores)
@@ -190,7 +190,7 @@ def _groups(scores: ScoreReport, label: Label) -> list[Group]:
         )
         cells = dict.fromkeys(_row(s) for s in rows)
         if cells:
-            groups.append(Group(benchmark, list(cells)))
+            groups.append(BenchmarkRows(benchmark, list(cells)))
     return groups
 
 

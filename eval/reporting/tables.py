@@ -28,8 +28,8 @@ from trajudge.eval.scoring.records import (
     LABEL_TITLES,
     LABELS,
     Coverage,
-    Difference,
     JudgeUsage,
+    MetricDifference,
     Rate,
     Score,
     ScoreRate,
@@ -113,7 +113,7 @@ def plain(scores: ScoreReport, wall_seconds: float | None = None) -> str:
 
 
 def _label_table(
-    title: str, rows: list[Score], by_agent: bool, differences: Sequence[Difference]
+    title: str, rows: list[Score], by_agent: bool, differences: Sequence[MetricDifference]
 ) -> Table:
     """Below a baseline its judge's difference from it, where there is one."""
     paired = {(d.benchmark, d.first, d.metric): d for d in differences}
@@ -143,7 +143,7 @@ def _score_row(found: Score) -> tuple[str, ...]:
 
 
 def _baseline_row(
-    found: Score, paired: Mapping[tuple[str, str, Rate], Difference]
+    found: Score, paired: Mapping[tuple[str, str, Rate], MetricDifference]
 ) -> tuple[str, ...]:
     """Subtract the baseline from the judge, in percentage points, on the same trajectories."""
     metrics: tuple[Rate, ...] = ("precision", "recall", "f1")

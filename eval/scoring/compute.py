@@ -17,7 +17,7 @@ from trajudge.eval.comparison.against_baseline import against_baseline
 from trajudge.eval.comparison.judges import compare
 from trajudge.eval.scoring.coverage import coverage_of, unsure
 from trajudge.eval.scoring.estimated_rates import estimated_rates
-from trajudge.eval.scoring.groups import Group, groups
+from trajudge.eval.scoring.groups import TrajectoryGroup, groups
 from trajudge.eval.scoring.intervals import Bootstrap, ScoredObservations, with_intervals
 from trajudge.eval.scoring.metrics import VerdictRates, kappa, mcc
 from trajudge.eval.scoring.observations import Observations, Predictions, one_per_trajectory
@@ -33,7 +33,7 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
-from trajudge.eval.scoring.reference import Reference
+from trajudge.eval.scoring.reference import ReferenceLabels
 from trajudge.eval.scoring.stability import stability_notes
 from trajudge.eval.scoring.success_rates import RateCells, success_rates
 from trajudge.eval.scoring.training import on_training_set, without_training
@@ -114,10 +114,10 @@ def _reference(
     by_judge: Mapping[str, list[Judgment]],
     labels: Labels,
     rewards: Mapping[TrajectoryKey, float | None],
-) -> Reference:
+) -> ReferenceLabels:
     # Judges share key objects where they can, and objects are told apart quicker than keys.
     keys = {id(j.key): j.key for mine in by_judge.values() for j in mine}
-    return Reference.of({*rewards, *keys.values()}, labels, rewards)
+    return ReferenceLabels.of({*rewards, *keys.values()}, labels, rewards)
 
 
 def _by_judge(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
@@ -128,7 +128,7 @@ def _by_judge(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
     return {judge: found[judge] for judge in sorted(found)}
 
 
-def _mask(reference: Reference, keys: Iterable[TrajectoryKey]) -> Bools:
+def _mask(reference: ReferenceLabels, keys: Iterable[TrajectoryKey]) -> Bools:
     """Mark the trajectories ``keys`` (T,); unknown ones are passed over."""
     index = reference.index
     chosen = np.zeros(len(reference.reward), dtype=bool)
@@ -192,7 +192,7 @@ class _Cell(NamedTuple):
     """Identifies a score; ``unsure`` labels of the group are left out of it."""
 
     judge: str
-    group: Group
+    group: TrajectoryGroup
     label: Label
     unsure: int
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trajudge.eval.rungs import RUNGS, WHOLE
-from trajudge.eval.scoring.groups import Group
+from trajudge.eval.scoring.groups import TrajectoryGroup
 from trajudge.eval.scoring.observations import STATUSES, Predictions
 from trajudge.eval.scoring.records import Coverage, Label
 from trajudge.eval.scoring.reference import UNKNOWN
@@ -14,7 +14,7 @@ from trajudge.eval.stats.interval import Bools
 
 def coverage_of(
     judge: str,
-    group: Group,
+    group: TrajectoryGroup,
     predictions: Predictions,
     expected: Bools,
     members: Bools,

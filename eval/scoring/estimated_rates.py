@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trajudge.eval.scoring.groups import Group
+from trajudge.eval.scoring.groups import TrajectoryGroup
 from trajudge.eval.scoring.observations import Predictions
 from trajudge.eval.scoring.records import (
     OVERALL,
@@ -26,7 +26,7 @@ from trajudge.eval.stats.judging.prediction_powered import (
 
 
 def estimated_rates(
-    judge: str, predictions: Predictions, groups: list[Group], missing: Missing
+    judge: str, predictions: Predictions, groups: list[TrajectoryGroup], missing: Missing
 ) -> Iterator[EstimatedRate]:
     """Yield the estimate of every group of which some judged trajectories have an expert label and
     others have no annotation; those whose label is unsure are left out.
@@ -51,7 +51,7 @@ def estimated_rates(
 
 
 def _estimate(
-    judge: str, group: Group, predictions: Predictions, labelled: Bools, unlabelled: Bools
+    judge: str, group: TrajectoryGroup, predictions: Predictions, labelled: Bools, unlabelled: Bools
 ) -> EstimatedRate:
     whole = _powered(predictions, labelled, unlabelled)
     estimate = whole.powered

@@ -8,17 +8,17 @@ import numpy as np
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL
-from trajudge.eval.scoring.reference import Reference
+from trajudge.eval.scoring.reference import ReferenceLabels
 from trajudge.eval.stats.interval import Bools
 
 
-class Group(NamedTuple):
+class TrajectoryGroup(NamedTuple):
     """A benchmark or OVERALL, an agent or ALL_AGENTS."""
 
     benchmark: str
     agent: str
 
-    def members(self, reference: Reference) -> Bools:
+    def members(self, reference: ReferenceLabels) -> Bools:
         """Which trajectories of the reference belong to it, (T,)."""
         chosen = np.ones(len(reference.benchmark), dtype=bool)
         if self.benchmark != OVERALL:
@@ -28,7 +28,7 @@ class Group(NamedTuple):
         return chosen
 
 
-def groups(reference: Reference, among: Bools | None = None) -> list[Group]:
+def groups(reference: ReferenceLabels, among: Bools | None = None) -> list[TrajectoryGroup]:
     """Of the trajectories ``among`` (T,) the reference's, all without it: known benchmarks in the
     paper's order, others by name, then all of them; of each first all agents, then one by one."""
     chosen = slice(None) if among is None else among
@@ -42,7 +42,7 @@ def groups(reference: Reference, among: Bools | None = None) -> list[Group]:
     ordered = [*known, *sorted(set(agents) - set(known)), OVERALL]
     agents[OVERALL] = set().union(*agents.values())
     return [
-        Group(benchmark, agent)
+        TrajectoryGroup(benchmark, agent)
         for benchmark in ordered
         for agent in (ALL_AGENTS, *sorted(agents[benchmark]))
     ]

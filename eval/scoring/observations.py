@@ -15,7 +15,7 @@ from trajudge.annotations.model import Labels
 from trajudge.eval.rungs import furthest_rung
 from trajudge.eval.scoring.protocol import MISSING
 from trajudge.eval.scoring.records import LABELS, Label, Missing
-from trajudge.eval.scoring.reference import UNKNOWN, Reference
+from trajudge.eval.scoring.reference import UNKNOWN, ReferenceLabels
 from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
@@ -38,7 +38,7 @@ class Observations:
     are nan where there is none.
     """
 
-    reference: Reference
+    reference: ReferenceLabels
     index: Ints
     labels: Bools
     predictions: NDArray[np.int8]
@@ -89,7 +89,7 @@ class Predictions:
     ``values`` are 1, 0 or UNKNOWN by label; ``scores`` are nan where there is none.
     """
 
-    reference: Reference
+    reference: ReferenceLabels
     index: Ints
     status: Ints
     rung: Ints
@@ -97,7 +97,7 @@ class Predictions:
     scores: Floats
 
     @classmethod
-    def of(cls, judgments: Sequence[Judgment], reference: Reference) -> Predictions:
+    def of(cls, judgments: Sequence[Judgment], reference: ReferenceLabels) -> Predictions:
         """Read one judge's judgments; several samples of a trajectory are one prediction."""
         index = np.array([reference.index[j.key] for j in judgments], dtype=np.int64)
         order = np.argsort(index, kind="stable")
@@ -157,7 +157,7 @@ def observe(
     missing: Missing,
 ) -> Observations:
     """Observe one judge alone, one judgment a trajectory; unsure labels are left out."""
-    reference = Reference.of({j.key for j in judgments}, labels, rewards)
+    reference = ReferenceLabels.of({j.key for j in judgments}, labels, rewards)
     return Predictions.of(judgments, reference).observe(label, missing)
 
 

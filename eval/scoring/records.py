@@ -179,7 +179,7 @@ class JudgeUsage(UsageTotals):
     stages: tuple[StageUsage, ...]
 
 
-class Difference(Record):
+class MetricDifference(Record):
     """``first`` minus ``second`` in one metric, on the ``n`` trajectories that both judged.
 
     ``low`` and ``high`` are 95 % limits over tasks
@@ -235,7 +235,7 @@ class Ranking(Record):
 class Comparison(Record):
     """Every pair of judges on every label that both were asked for, over all benchmarks first."""
 
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[MetricDifference, ...] = ()
     discordances: tuple[McNemarResult, ...] = ()
     rankings: tuple[Ranking, ...] = ()
 
@@ -253,7 +253,7 @@ class ScoreReport(Record):
     success_rates: tuple[SuccessRate, ...] = ()
     estimated_rates: tuple[EstimatedRate, ...] = ()
     comparison: Comparison = Comparison()
-    against_baseline: tuple[Difference, ...] = ()
+    against_baseline: tuple[MetricDifference, ...] = ()
     coverage: tuple[Coverage, ...]
     spending: tuple[JudgeUsage, ...]
     remarks: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ Name = TypeVar("Name", str, tuple[str, str])
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
+class ReferenceLabels:
     """Arrays of one shape (T,), one entry a trajectory in the order of keys; ``index`` finds it.
 
     ``benchmark`` and ``agent`` index the names in ``benchmarks`` and ``agents``; ``task`` is a
@@ -46,7 +46,7 @@ class Reference:
         keys: Iterable[TrajectoryKey],
         labels: Labels,
         rewards: Mapping[TrajectoryKey, float | None],
-    ) -> Reference:
+    ) -> ReferenceLabels:
         """Look up the labels and the official rewards of ``keys``."""
         ordered = sorted(keys, key=lambda key: key.order)
         benchmarks, benchmark = _codes([benchmark_of(key) for key in ordered])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajudge.eval.scoring.groups import Group
+from trajudge.eval.scoring.groups import TrajectoryGroup
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.protocol import success_rate
 from trajudge.eval.scoring.records import Limits, Missing, RateName, SuccessRate
@@ -20,7 +20,7 @@ class RateCells(NamedTuple):
     """What a row is of: a judge's observations of success in a group."""
 
     judge: str
-    group: Group
+    group: TrajectoryGroup
     observations: Observations
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from trajudge.rules.blind.agents import TASK_TYPES
-from trajudge.rules.mutation.testing import Case, Mutator, Variant
+from trajudge.rules.mutation.testing import MutationCase, Mutator, Variant
 from trajudge.rules.verified.response import STATUSES
 
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]{0,30}(?:\.\d{1,30})?")
@@ -77,7 +77,7 @@ def _on_data(
 ) -> Mutator:
     """Return a mutator that changes the data of a response object, or else the whole answer."""
 
-    def mutate(case: Case) -> Iterator[Variant]:
+    def mutate(case: MutationCase) -> Iterator[Variant]:
         answer = case.answer
         if isinstance(answer, dict) and _DATA in answer:
             for data in walk(answer[_DATA], change):
@@ -177,24 +177,24 @@ def _reversed(value: Any) -> Iterator[Any]:
         yield value[::-1]
 
 
-def _order(case: Case) -> Iterator[Variant]:
+def _order(case: MutationCase) -> Iterator[Variant]:
     if case.ordered:
         yield from _on_data(_containers, _reversed)(case)
 
 
-def _any_order(case: Case) -> Iterator[Variant]:
+def _any_order(case: MutationCase) -> Iterator[Variant]:
     if case.ordered is False:
         yield from _on_data(_containers, _reversed)(case)
 
 
-def _nothing(case: Case) -> Iterator[Variant]:
+def _nothing(case: MutationCase) -> Iterator[Variant]:
     if case.answer not in (None, ""):
         yield Variant(None, case.trace)
         yield Variant("", case.trace)
 
 
 def _other(field: str, values: tuple[str, ...]) -> Mutator:
-    def mutate(case: Case) -> Iterator[Variant]:
+    def mutate(case: MutationCase) -> Iterator[Variant]:
         if isinstance(case.answer, dict) and field in case.answer:
             for value in values:
                 if value.lower() != str(case.answer[field]).lower():
@@ -206,7 +206,7 @@ def _other(field: str, values: tuple[str, ...]) -> Mutator:
 def _as_text(form: str) -> Mutator:
     """Return a response object as an agent would print it."""
 
-    def mutate(case: Case) -> Iterator[Variant]:
+    def mutate(case: MutationCase) -> Iterator[Variant]:
         if isinstance(case.answer, dict):
             text = msgspec.json.encode(case.answer).decode()
             yield Variant(form.format(text), case.trace)

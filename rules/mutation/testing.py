@@ -20,7 +20,7 @@ ORIGINAL = "original"
 MOST = 100
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
+class MutationCase(msgspec.Struct, frozen=True, kw_only=True):
     """A run that is known to be correct, and what is known of its task.
 
     ``ordered``: the order of a list in the answer matters; None if it does in some of its lists.
@@ -49,7 +49,7 @@ class Variant(NamedTuple):
 class Mutator(Protocol):
     """Changes one thing: yields nothing where it does not apply."""
 
-    def __call__(self, case: Case) -> Iterator[Variant]:
+    def __call__(self, case: MutationCase) -> Iterator[Variant]:
         """Yield the variants of a run."""
         ...
 
@@ -57,7 +57,7 @@ class Mutator(Protocol):
 class MutationSuite(NamedTuple):
     """What a mutation test is made of: correct runs, the rule, and the changes to the runs."""
 
-    cases: Iterable[Case]
+    cases: Iterable[MutationCase]
     evaluator: Evaluator[Any, Any]
     near_misses: Mapping[str, Mutator]
     equivalent: Mapping[str, Mutator]
@@ -118,7 +118,7 @@ class _Trial(NamedTuple):
 
 
 def mutation_report(
-    cases: Iterable[Case],
+    cases: Iterable[MutationCase],
     evaluator: Evaluator[Any, Any],
     near_misses: Mapping[str, Mutator],
     equivalent: Mapping[str, Mutator],
@@ -161,7 +161,7 @@ def mutation_report(
 
 
 def _trials(
-    case: Case,
+    case: MutationCase,
     evaluator: Evaluator[Any, Any],
     near_misses: Mapping[str, Mutator],
     equivalent: Mapping[str, Mutator],
@@ -179,14 +179,14 @@ def _trials(
             yield trial(name, "fail", variant)
 
 
-def _variants(case: Case, mutators: Mapping[str, Mutator]) -> Iterator[tuple[str, Variant]]:
+def _variants(case: MutationCase, mutators: Mapping[str, Mutator]) -> Iterator[tuple[str, Variant]]:
     for name, mutator in mutators.items():
         for variant in itertools.islice(mutator(case), MOST):
             if not _same(variant, case):
                 yield f"{name}: {variant.part}" if variant.part else name, variant
 
 
-def _same(variant: Variant, case: Case) -> bool:
+def _same(variant: Variant, case: MutationCase) -> bool:
     return variant.trace == case.trace and _identical(variant.answer, case.answer)
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from trajudge.rules.mutation.testing import Case, Mutator, Variant
+from trajudge.rules.mutation.testing import MutationCase, Mutator, Variant
 from trajudge.rules.webarena.model import Trace
 
 OTHER_HOST = "elsewhere.invalid"
@@ -42,7 +42,7 @@ def _slashed(url: str) -> str:
     return url if url.endswith("/") else f"{url}/"
 
 
-def _events(case: Case) -> list[Entry] | None:
+def _events(case: MutationCase) -> list[Entry] | None:
     trace = case.trace
     listed = isinstance(trace, list) and trace and all(isinstance(one, dict) for one in trace)
     within = all(-len(trace) <= at < len(trace) for at in case.decisive) if listed else False
@@ -52,7 +52,7 @@ def _events(case: Case) -> list[Entry] | None:
 def _changed_event(change: Callable[[Entry], Entry]) -> Mutator:
     """Return a mutator that changes a decisive event."""
 
-    def mutate(case: Case) -> Iterator[Variant]:
+    def mutate(case: MutationCase) -> Iterator[Variant]:
         for at in case.decisive:
             events = _events(case)
             if events is not None:
@@ -76,7 +76,7 @@ def _failed(event: Entry) -> Entry:
     return {**event, "response": {**event.get("response", {}), "status": 500}}
 
 
-def _wrong_host(case: Case) -> Iterator[Variant]:
+def _wrong_host(case: MutationCase) -> Iterator[Variant]:
     # Where a run need not end on a page, to end elsewhere is no mistake.
     if isinstance(case.trace, Trace) and case.trace.url is not None and case.ends_there:
         url = _at_other_host(case.trace.url)
@@ -84,7 +84,7 @@ def _wrong_host(case: Case) -> Iterator[Variant]:
     yield from _changed_event(_request(url=_at_other_host))(case)
 
 
-def _stale(case: Case) -> Iterator[Variant]:
+def _stale(case: MutationCase) -> Iterator[Variant]:
     """Yield the right page was seen earlier, and the run went on from it to the site's first
     page."""
     if not case.ends_there:
@@ -101,7 +101,7 @@ def _stale(case: Case) -> Iterator[Variant]:
             yield Variant(case.answer, [*events, left])
 
 
-def _dropped(case: Case) -> Iterator[Variant]:
+def _dropped(case: MutationCase) -> Iterator[Variant]:
     for at in case.decisive:
         events = _events(case)
         if events is not None:
@@ -109,7 +109,7 @@ def _dropped(case: Case) -> Iterator[Variant]:
             yield Variant(case.answer, events)
 
 
-def _before_change(case: Case) -> Iterator[Variant]:
+def _before_change(case: MutationCase) -> Iterator[Variant]:
     """Show stored pages as if the run had changed nothing: blank."""
     if isinstance(case.trace, Trace) and case.trace.pages:
         blank = tuple(
@@ -121,13 +121,13 @@ def _before_change(case: Case) -> Iterator[Variant]:
         yield Variant(case.answer, msgspec.structs.replace(case.trace, pages=blank))
 
 
-def _asset_first(case: Case) -> Iterator[Variant]:
+def _asset_first(case: MutationCase) -> Iterator[Variant]:
     events = _events(case)
     if events is not None:
         yield Variant(case.answer, [_ASSET, *events])
 
 
-def _asset_last(case: Case) -> Iterator[Variant]:
+def _asset_last(case: MutationCase) -> Iterator[Variant]:
     events = _events(case)
     if events is not None:
         yield Variant(case.answer, [*events, _ASSET])

@@ -19,7 +19,7 @@ from trajudge.rules.verified.network.sites import Binding
 _BLANK: tuple[Any, ...] = (None, "", [], {})
 
 
-class Difference(Exception):
+class AnswerDiffers(Exception):
     """Why two structures differ; the message is one clause, ``place`` where it lies.
 
     ``sure``: they do differ; else the specification is such that it cannot be told.
@@ -37,7 +37,7 @@ def kind_of(schema: Schema) -> str:
     return name if name in KINDS else "string"
 
 
-def same_data(check: AnswerCheck, expected: Any, found: Any) -> Difference | None:
+def same_data(check: AnswerCheck, expected: Any, found: Any) -> AnswerDiffers | None:
     """None if the data are the specification's, else the first difference, a sure one if any is.
 
     A list of one scalar and the scalar are the same answer. Raises InvalidValue for data beyond
@@ -47,11 +47,11 @@ def same_data(check: AnswerCheck, expected: Any, found: Any) -> Difference | Non
         return None
     if expected in _BLANK or found in _BLANK:
         side = "nothing was to be retrieved" if expected in _BLANK else "nothing was retrieved"
-        return Difference("", side)
+        return AnswerDiffers("", side)
     bounded_json(found)
     try:
         _compare(_array(check.results_schema), expected, found, "", ordered=check.ordered)
-    except Difference as difference:
+    except AnswerDiffers as difference:
         return difference
     return None
 
@@ -62,7 +62,7 @@ def _array(schema: Schema) -> Schema:
 
 
 def _compare(schema: Schema, expected: Any, found: Any, place: str, *, ordered: bool) -> None:
-    """Raise Difference if they differ."""
+    """Raise AnswerDiffers if they differ."""
     if schema.get("type") == "array":
         _compare_lists(schema.get("items") or {}, expected, found, place, ordered=ordered)
     elif schema.get("type") == "object" and not schema.get("format"):
@@ -70,7 +70,7 @@ def _compare(schema: Schema, expected: Any, found: Any, place: str, *, ordered: 
     else:
         match = equal(kind_of(schema), expected, found)
         if match.equal is not True:
-            raise Difference(place, match.reason, sure=match.equal is False)
+            raise AnswerDiffers(place, match.reason, sure=match.equal is False)
 
 
 def _compare_lists(items: Schema, expected: Any, found: Any, place: str, *, ordered: bool) -> None:
@@ -79,12 +79,12 @@ def _compare_lists(items: Schema, expected: Any, found: Any, place: str, *, orde
     if kind_of(items) == "coordinates" and _is_point(given):
         given = [given]
 
-    left_open: list[Difference] = []
+    left_open: list[AnswerDiffers] = []
 
     def same(one: Any, other: Any) -> bool | None:
         try:
             _compare(items, one, other, place, ordered=ordered)
-        except Difference as difference:
+        except AnswerDiffers as difference:
             if difference.sure:
                 return False
             left_open.append(difference)
@@ -106,12 +106,12 @@ def _is_point(value: list[Any]) -> bool:
 def _explain(
     items: Schema, wanted: list[Any], given: list[Any], matching: Matching, place: str
 ) -> None:
-    """Raise the Difference between lists: between the two items that have no partner, if so."""
+    """Raise the AnswerDiffers between lists: between the two items that have no partner, if so."""
     if len(matching.missing) == len(matching.surplus) == 1:
         one, other = matching.missing[0], matching.surplus[0]
         try:
             _compare(items, wanted[one], given[other], f"{place}[{other}]", ordered=False)
-        except Difference as difference:
+        except AnswerDiffers as difference:
             if difference.sure:
                 raise
     parts = []
@@ -119,21 +119,21 @@ def _explain(
         parts.append(f"{len(matching.missing)} of {len(wanted)} expected items are missing")
     if matching.surplus:
         parts.append(f"{len(matching.surplus)} of {len(given)} items were not expected")
-    raise Difference(place, " and ".join(parts) or "the items are not in order")
+    raise AnswerDiffers(place, " and ".join(parts) or "the items are not in order")
 
 
 def _compare_objects(schema: Schema, expected: Any, found: Any, place: str) -> None:
     found = _opened(found)
     if not isinstance(found, dict):
-        raise Difference(place, "no object")
+        raise AnswerDiffers(place, "no object")
     alternatives = expected if isinstance(expected, list) else [expected]
     if not alternatives:
-        raise Difference(place, "the specification gives no object", sure=False)
+        raise AnswerDiffers(place, "the specification gives no object", sure=False)
     differences = []
     for wanted in alternatives:
         try:
             return _compare_fields(schema, wanted, found, place)
-        except Difference as error:
+        except AnswerDiffers as error:
             differences.append(error)
     raise next((error for error in differences if not error.sure), differences[-1])
 
@@ -152,19 +152,19 @@ def _opened(value: Any) -> Any:
 
 def _compare_fields(schema: Schema, expected: Any, found: dict[str, Any], place: str) -> None:
     if not isinstance(expected, dict):
-        raise Difference(place, "the specification gives no object", sure=False)
+        raise AnswerDiffers(place, "the specification gives no object", sure=False)
     named = {str(key).strip().casefold(): value for key, value in found.items()}
     wanted = {str(key).strip().casefold(): (key, value) for key, value in expected.items()}
     if named.keys() != wanted.keys() or len(named) != len(found):
         missing = ", ".join(sorted(wanted.keys() - named.keys())) or "none"
         surplus = ", ".join(sorted(named.keys() - wanted.keys()))[:200] or "none"
-        raise Difference(place, f"keys missing: {missing}; keys not expected: {surplus}")
+        raise AnswerDiffers(place, f"keys missing: {missing}; keys not expected: {surplus}")
     properties = schema.get("properties") or {}
     left_open = None
     for name, (key, value) in wanted.items():
         try:
             _compare(properties.get(key) or {}, value, named[name], f"{place}.{key}", ordered=False)
-        except Difference as difference:
+        except AnswerDiffers as difference:
             if difference.sure:
                 raise
             left_open = left_open or difference

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from trajudge.rules.mutation.mutators import EQUIVALENT, NEAR_MISSES
-from trajudge.rules.mutation.testing import Case, MutationSuite
+from trajudge.rules.mutation.testing import MutationCase, MutationSuite
 from trajudge.rules.mutation.trace_mutators import TRACE_EQUIVALENT, TRACE_NEAR_MISSES
 from trajudge.rules.verified.network.sites import DEFAULT_PORTS
 from trajudge.rules.webarena.evaluator import WebArenaEvaluator
@@ -52,9 +52,9 @@ def mutation_suite(
     )
 
 
-def _case(task: Task, answer: str | None, trace: Trace | None) -> Case:
+def _case(task: Task, answer: str | None, trace: Trace | None) -> MutationCase:
     checks_answer = "string_match" in task.eval.eval_types
-    return Case(
+    return MutationCase(
         name=str(task.task_id),
         task=task,
         # Where the answer is not looked at, to change it is no mistake.
@@ -64,7 +64,7 @@ def _case(task: Task, answer: str | None, trace: Trace | None) -> Case:
     )
 
 
-def _recorded(tasks: Iterable[Task], path: Path) -> Iterator[Case]:
+def _recorded(tasks: Iterable[Task], path: Path) -> Iterator[MutationCase]:
     by_id = {str(task.task_id): task for task in tasks}
     for run in load_runs(path):
         if str(run.task_id) not in by_id:
@@ -72,7 +72,7 @@ def _recorded(tasks: Iterable[Task], path: Path) -> Iterator[Case]:
         yield _case(by_id[str(run.task_id)], run.answer, run.trace)
 
 
-def _built(tasks: Iterable[Task], sites: Mapping[str, str]) -> Iterator[Case]:
+def _built(tasks: Iterable[Task], sites: Mapping[str, str]) -> Iterator[MutationCase]:
     for task in tasks:
         yield _case(task, _answer(task), _trace(task, sites))
 

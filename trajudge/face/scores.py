@@ -79,7 +79,7 @@ class JudgeComparison(records.Comparison):
         ``first`` minus ``second``, with its 95 % limits and ``p_holm``."""
         from pandas import DataFrame  # noqa: PLC0415 - slow to import
 
-        columns = list(records.Difference.model_fields)
+        columns = list(records.MetricDifference.model_fields)
         return DataFrame([one.model_dump() for one in self.differences], columns=columns)
 
     def _repr_html_(self) -> str:

@@ -28,7 +28,7 @@ from trajudge.eval.stats.suites import tree as trees
 from trajudge.eval.stats.suites.balanced import BalancedApp, balanced_app
 from trajudge.eval.stats.suites.binomial_tables import BinomialTables, binomial_tables
 from trajudge.eval.stats.suites.levels import Configurations, Leaf, Levels
-from trajudge.eval.stats.suites.ragged import RaggedApp, Scenario
+from trajudge.eval.stats.suites.ragged import RaggedApp, RaggedScenario
 
 Estimand = Literal["new_scenarios", "these_scenarios"]
 FULL, ROLLOUTS = Levels(), Levels(scenarios=False, axes=False)
@@ -143,10 +143,10 @@ def prepare(
     )
 
 
-def _scenarios(tree: trees.Tree, starts: Ints, whole: bool) -> tuple[Scenario, ...]:
+def _scenarios(tree: trees.Tree, starts: Ints, whole: bool) -> tuple[RaggedScenario, ...]:
     """The scenarios whose cells lie between ``starts``, (S + 1,)."""
     return tuple(
-        Scenario(
+        RaggedScenario(
             tree.successes[first:last],
             tree.rollouts[first:last],
             np.arange(last - first)[:, None] if whole else tree.levels[first:last],

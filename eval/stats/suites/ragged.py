@@ -22,7 +22,7 @@ REDRAWS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Scenario:
+class RaggedScenario:
     """One scenario's cells: ``successes`` and ``rollouts`` (C,), ``levels`` (C, X)."""
 
     successes: Ints
@@ -38,7 +38,7 @@ class RaggedApp:
     R / (R - 1), because resampling R outcomes under-states their variance by that factor.
     """
 
-    scenarios: tuple[Scenario, ...]
+    scenarios: tuple[RaggedScenario, ...]
     axes: tuple[bool, ...]
     weighting: Weighting = "nested"
     unbiased: bool = False
@@ -65,7 +65,7 @@ class RaggedApp:
         return np.asarray((earned / possible).mean(axis=1))
 
     def _outcomes(
-        self, scenario: Scenario, weights: Floats, leaf: Leaf | None, rng: np.random.Generator
+        self, scenario: RaggedScenario, weights: Floats, leaf: Leaf | None, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
         """Successes earned and possible in each drawn copy, both (D,), from weights (D, C).
 
@@ -94,7 +94,7 @@ class RaggedApp:
 
 
 def _cell_weights(
-    scenario: Scenario, axes: tuple[bool, ...], n: int, rng: np.random.Generator
+    scenario: RaggedScenario, axes: tuple[bool, ...], n: int, rng: np.random.Generator
 ) -> Floats:
     """How often each cell is drawn in each of ``n`` copies, (n, C); never all zero."""
     weights = _axis_product(scenario.levels, axes, n, rng)

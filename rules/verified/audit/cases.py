@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from trajudge.rules.mutation.mutators import EQUIVALENT, NEAR_MISSES
-from trajudge.rules.mutation.testing import Case, MutationSuite, Mutator, Variant
+from trajudge.rules.mutation.testing import MutationCase, MutationSuite, Mutator, Variant
 from trajudge.rules.mutation.trace_mutators import TRACE_EQUIVALENT, TRACE_NEAR_MISSES
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Verdict
@@ -37,7 +37,7 @@ _MOST_EVENTS = 20_000
 _GENERAL = frozenset({"method", "status", "host"})
 
 
-class VerifiedCase(Case, frozen=True, kw_only=True):
+class VerifiedCase(MutationCase, frozen=True, kw_only=True):
     """A correct run, with the requests that make its checks hold."""
 
     checks: tuple[Decisive, ...] = ()
@@ -94,7 +94,7 @@ class _OnEntries:
         return self._events[id(entry)][1]
 
 
-def _built(tasks: Iterable[Task]) -> Iterator[Case]:
+def _built(tasks: Iterable[Task]) -> Iterator[MutationCase]:
     """Tasks that no run can be built for have none: the linter names them."""
     for task in tasks:
         if (run := synthesise(task).run) is not None:
@@ -103,7 +103,7 @@ def _built(tasks: Iterable[Task]) -> Iterator[Case]:
 
 def _recorded(
     tasks: Mapping[str, Task], folder: Path, hosts: Hosts, states: dict[str, Mapping[str, State]]
-) -> Iterator[Case]:
+) -> Iterator[MutationCase]:
     for task_id in found_runs(folder, tasks):
         task = tasks[task_id]
         files = run_files(folder, task.task_id)
@@ -155,7 +155,7 @@ def _case(task: Task, answer: object, entries: list[Entry] | None, hosts: Hosts)
     )
 
 
-def _specified(case: Case) -> Iterator[Variant]:
+def _specified(case: MutationCase) -> Iterator[Variant]:
     """Yield every part of a decisive request that its check names, changed."""
     if isinstance(case, VerifiedCase):
         for check, at in case.checks:
@@ -165,7 +165,7 @@ def _specified(case: Case) -> Iterator[Variant]:
                     yield Variant(case.answer, trace, part.partition(" ")[0])
 
 
-def _forbidden(case: Case) -> Iterator[Variant]:
+def _forbidden(case: MutationCase) -> Iterator[Variant]:
     """Yield what must not be sent, sent first."""
     if isinstance(case, VerifiedCase) and case.trace:
         for check in case.task.network_checks:

@@ -18,7 +18,7 @@ _STRINGS = {"type": "array", "items": {"type": "string"}}
 _OK = '{"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": ["tea"]}'
 
 
-class Difference(NamedTuple):
+class ReleaseDifference(NamedTuple):
     """What a task asks for, what a run did, in words and as data, and why the modes disagree."""
 
     part: str
@@ -58,20 +58,22 @@ _MUTATED = {"task_type": "MUTATE", "status": "SUCCESS"}
 _NAVIGATED = {"task_type": "NAVIGATE", "status": "SUCCESS"}
 
 
-def _said(run: str, why: str, answer: object) -> Difference:
-    return Difference("response", "`tea`", run, why, _task("retrieve", ["tea"]), answer, (_HOME,))
+def _said(run: str, why: str, answer: object) -> ReleaseDifference:
+    return ReleaseDifference(
+        "response", "`tea`", run, why, _task("retrieve", ["tea"]), answer, (_HOME,)
+    )
 
 
-def _sent(specification: str, run: str, why: str, *parts: Any) -> Difference:
+def _sent(specification: str, run: str, why: str, *parts: Any) -> ReleaseDifference:
     """``parts``: the checks, then the entries after the home page."""
     checks, entries = parts
     task = _task("mutate", None, *checks)
-    return Difference("request", specification, run, why, task, _MUTATED, (_HOME, *entries))
+    return ReleaseDifference("request", specification, run, why, task, _MUTATED, (_HOME, *entries))
 
 
-def _went(run: str, why: str, *entries: dict[str, Any]) -> Difference:
+def _went(run: str, why: str, *entries: dict[str, Any]) -> ReleaseDifference:
     task = _task("navigate", None, _PAGE)
-    return Difference("last page", "`/cart`", run, why, task, _NAVIGATED, (_HOME, *entries))
+    return ReleaseDifference("last page", "`/cart`", run, why, task, _NAVIGATED, (_HOME, *entries))
 
 
 def _response(**fields: Any) -> dict[str, Any]:
@@ -111,7 +113,7 @@ EXAMPLES = (
         "Punctuation at the edge of a status does not count in the release.",
         _response(status="SUCCESS."),
     ),
-    Difference(
+    ReleaseDifference(
         "response",
         "`ab` or `a`, and `a`",
         "`a`, `ab`",
@@ -149,7 +151,7 @@ EXAMPLES = (
 )  # fmt: skip
 
 
-def verdicts(example: Difference) -> tuple[str, str]:
+def verdicts(example: ReleaseDifference) -> tuple[str, str]:
     """Return what the release and the sound mode say of an example."""
     task = msgspec.convert(example.task, Task)
     trace = trace_of_list(example.entries)

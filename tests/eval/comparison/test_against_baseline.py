@@ -8,7 +8,7 @@ import pytest
 from tests.eval.cases import key, label, said
 from trajudge.eval.reporting.tables import tables
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Difference, ScoreReport
+from trajudge.eval.scoring.records import MetricDifference, ScoreReport
 from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
 from trajudge.eval.stats.judging.comparison import probability_of_improvement
 from trajudge.trajectories.model import TrajectoryKey
@@ -32,7 +32,7 @@ def judged(wrong: int) -> ScoreReport:
     return score(judgments, labels, rewards=rewards)
 
 
-def overall(scores: ScoreReport, metric: str) -> Difference:
+def overall(scores: ScoreReport, metric: str) -> MetricDifference:
     return next(
         d for d in scores.against_baseline if d.benchmark == "overall" and d.metric == metric
     )

@@ -9,7 +9,7 @@ from tests.eval.cases import failed, key, label, said
 from trajudge.annotations import Labels
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
-from trajudge.eval.scoring.records import Comparison, Difference, ScoreReport
+from trajudge.eval.scoring.records import Comparison, MetricDifference, ScoreReport
 from trajudge.eval.stats.judging.comparison import holm
 from trajudge.judges.model import Judgment, Status
 
@@ -28,7 +28,7 @@ def compared(*judgments: list[Judgment], labels: Labels = LABELS, seed: int = 0)
     return score(said_all, labels, rewards={}, bootstrap=bootstrap)
 
 
-def difference(found: Comparison, metric: str, first: str, second: str) -> Difference:
+def difference(found: Comparison, metric: str, first: str, second: str) -> MetricDifference:
     (one,) = [
         d for d in found.differences if (d.metric, d.first, d.second) == (metric, first, second)
     ]

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.rules.mutation.mutators import EQUIVALENT, NEAR_MISSES
-from trajudge.rules.mutation.testing import Case
+from trajudge.rules.mutation.testing import MutationCase
 from trajudge.rules.mutation.trace_mutators import OTHER_HOST, TRACE_EQUIVALENT, TRACE_NEAR_MISSES
 from trajudge.rules.webarena import StoredPage, Trace
 
 
 def answers(mutator: str, answer: Any, **facts: Any) -> list[Any]:
     change = {**NEAR_MISSES, **EQUIVALENT}[mutator]
-    case = Case(name="case", task=None, answer=answer, **facts)
+    case = MutationCase(name="case", task=None, answer=answer, **facts)
     return [variant.answer for variant in change(case)]
 
 
@@ -99,7 +99,7 @@ def test_no_answer_upsets_a_mutator_and_none_is_changed_in_place(
 ) -> None:
     before = repr(answer)
     for mutator in (*NEAR_MISSES.values(), *EQUIVALENT.values()):
-        list(mutator(Case(name="any", task=None, answer=answer, ordered=ordered)))
+        list(mutator(MutationCase(name="any", task=None, answer=answer, ordered=ordered)))
     assert repr(answer) == before
 
 
@@ -109,7 +109,7 @@ MONSTERS = [10**5000, float("inf"), float("nan"), "9" * 10**6, "1." * 10**5, "-"
 @pytest.mark.parametrize("answer", MONSTERS, ids=["int", "inf", "nan", "9s", "points", "signs"])
 def test_monstrous_numbers_are_left_alone_or_changed_but_never_hang(answer: Any) -> None:
     for mutator in NEAR_MISSES.values():
-        list(mutator(Case(name="any", task=None, answer=answer)))
+        list(mutator(MutationCase(name="any", task=None, answer=answer)))
 
 
 EVENTS = [
@@ -120,7 +120,7 @@ EVENTS = [
 
 def traces(mutator: str, trace: Any, **facts: Any) -> list[Any]:
     change = {**TRACE_NEAR_MISSES, **TRACE_EQUIVALENT}[mutator]
-    case = Case(name="case", task=None, answer=None, trace=trace, **facts)
+    case = MutationCase(name="case", task=None, answer=None, trace=trace, **facts)
     return [variant.trace for variant in change(case)]
 
 

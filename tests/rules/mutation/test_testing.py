@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from trajudge.rules.mutation.mutators import EQUIVALENT, NEAR_MISSES
-from trajudge.rules.mutation.testing import MOST, Case, MutationReport, mutation_report
+from trajudge.rules.mutation.testing import MOST, MutationCase, MutationReport, mutation_report
 from trajudge.rules.mutation.trace_mutators import TRACE_NEAR_MISSES
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
 from trajudge.rules.webarena import Task, Trace, WebArenaEvaluator
@@ -36,10 +36,10 @@ class Undecided:
 
 
 ANSWER = {"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": [{"n": 12, "city": "X"}]}
-CASE = Case(name="one", task=(ANSWER, None), answer=ANSWER)
+CASE = MutationCase(name="one", task=(ANSWER, None), answer=ANSWER)
 
 
-def report(case: Case, rule: Any) -> MutationReport:
+def report(case: MutationCase, rule: Any) -> MutationReport:
     """Of two runs, for the variants of one tell nothing of others."""
     cases = [case, msgspec.structs.replace(case, name="two")]
     return mutation_report(cases, rule, NEAR_MISSES, EQUIVALENT)
@@ -85,7 +85,7 @@ def test_substring_rules_fall_for_what_the_audit_says() -> None:
         "intent": "How far?",
         "eval": {"eval_types": ["string_match"], "reference_answers": {"must_include": ["20 km"]}},
     }
-    case = Case(name="far", task=msgspec.convert(record, Task), answer="20 km")
+    case = MutationCase(name="far", task=msgspec.convert(record, Task), answer="20 km")
     made = report(case, WebArenaEvaluator())
     fooled = {mistake.mutator: mistake.answer for mistake in made.mistakes}
     assert fooled == {"sign": "-20 km", "denial": "It is certainly not 20 km"}
@@ -100,7 +100,7 @@ def test_containment_falls_for_no_other_host_but_urls_run_on() -> None:
     }
     trace = Trace(url="http://shop.test/cart")
     task = msgspec.convert(record, Task)
-    case = Case(name="cart", task=task, answer=None, trace=trace, ends_there=True)
+    case = MutationCase(name="cart", task=task, answer=None, trace=trace, ends_there=True)
     made = mutation_report([case], WebArenaEvaluator(), TRACE_NEAR_MISSES, {})
     assert {rate.mutator: rate.wrong for rate in made.mutators} == {
         "original": 0,
@@ -111,7 +111,7 @@ def test_containment_falls_for_no_other_host_but_urls_run_on() -> None:
 
 def test_long_lists_are_tried_within_bounds() -> None:
     answer = list(range(1_000))
-    made = report(Case(name="long", task=None, answer=answer), Anything())
+    made = report(MutationCase(name="long", task=None, answer=answer), Anything())
     assert all(rate.trials <= 2 * MOST for rate in made.mutators)
 
 

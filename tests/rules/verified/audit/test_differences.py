@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.rules.verified.audit.differences import EXAMPLES, Difference, table, verdicts
+from trajudge.rules.verified.audit.differences import EXAMPLES, ReleaseDifference, table, verdicts
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.run)
-def test_the_modes_disagree(example: Difference) -> None:
+def test_the_modes_disagree(example: ReleaseDifference) -> None:
     assert set(verdicts(example)) == {"pass", "fail"}
 
 
