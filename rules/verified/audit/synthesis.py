@@ -21,7 +21,7 @@ from trajudge.rules.verified.dataset import NetworkCheck, Task, placeholder, pla
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network.addresses import expected_query
 from trajudge.rules.verified.network.events import Trace
-from trajudge.rules.verified.network.jsonpath import EVERY, Filter, compiled
+from trajudge.rules.verified.network.jsonpath import EVERY, PathFilter, compiled
 from trajudge.rules.verified.network.patterns import HOLE, fullmatch, is_pattern
 from trajudge.rules.verified.network.read import trace_of_list
 from trajudge.rules.verified.network.sites import DEFAULT_PORTS, FOLDERS
@@ -257,8 +257,8 @@ def _document(
 def _place(made: Any, steps: list[Any], value: Any) -> None:
     """Write a value where the steps lead, making objects and lists on the way."""
     step, rest = steps[0], steps[1:]
-    if isinstance(step, Filter) or step == EVERY:
-        row = {step.field: step.value} if isinstance(step, Filter) else {}
+    if isinstance(step, PathFilter) or step == EVERY:
+        row = {step.field: step.value} if isinstance(step, PathFilter) else {}
         made.append(row)
         step = len(made) - 1
     if isinstance(step, int):
@@ -266,6 +266,6 @@ def _place(made: Any, steps: list[Any], value: Any) -> None:
     if not rest:
         made[step] = value
         return
-    lists = isinstance(rest[0], int | Filter) or rest[0] == EVERY
+    lists = isinstance(rest[0], int | PathFilter) or rest[0] == EVERY
     there = made[step] if isinstance(step, int) else made.setdefault(step, [] if lists else {})
     _place(there, rest, value)

@@ -34,7 +34,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 MAX_FOUND = 10_000
 
 
-class Filter(NamedTuple):
+class PathFilter(NamedTuple):
     """``[?(@.field sign value)]``."""
 
     field: str
@@ -42,7 +42,7 @@ class Filter(NamedTuple):
     value: Any
 
 
-Step: TypeAlias = str | int | Filter
+Step: TypeAlias = str | int | PathFilter
 EVERY = "*"
 
 
@@ -66,13 +66,13 @@ def compiled(path: str) -> Path:
             raise BadPattern(f"the path {path[:60]!r} is not understood at {path[at : at + 20]!r}")
         steps.append(_step(step))
         at = step.end()
-    several = any(step == EVERY or isinstance(step, Filter) for step in steps)
+    several = any(step == EVERY or isinstance(step, PathFilter) for step in steps)
     return Path(tuple(steps), several)
 
 
 def _step(match: re.Match[str]) -> Step:
     if match["field"]:
-        return Filter(match["field"], match["sign"], _literal(match["value"]))
+        return PathFilter(match["field"], match["sign"], _literal(match["value"]))
     if match["quoted"]:
         return match["quoted"][1:-1]
     if match["position"] and match["position"] != EVERY:
@@ -97,7 +97,7 @@ def find(path: str, data: Any) -> list[Any]:
 
 
 def _follow(step: Step, item: Any) -> Iterator[Any]:
-    if isinstance(step, Filter):
+    if isinstance(step, PathFilter):
         yield from (value for value in _items(item) if _holds(step, value))
     elif step == EVERY:
         yield from _items(item)
@@ -115,7 +115,7 @@ def _items(item: Any) -> Iterator[Any]:
         yield from item
 
 
-def _holds(step: Filter, item: Any) -> bool:
+def _holds(step: PathFilter, item: Any) -> bool:
     if not isinstance(item, dict) or step.field not in item:
         return False
     try:
