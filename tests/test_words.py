@@ -34,6 +34,29 @@ REPLACED = {
     },
 }
 
+# Public classes that share a name, and why they may; no other name stands for two things.
+SHARED = {
+    **dict.fromkeys(
+        (
+            "Address",
+            "ParseFailure",
+            "Request",
+            "Response",
+            "Run",
+            "Task",
+            "Trace",
+            "Url",
+            "Verdict",
+        ),
+        "rules: the terms of WebArena and of WebArena Verified, as their own code has them",
+    ),
+    **dict.fromkeys(
+        ("Case", "Difference", "Filter", "Group", "Outcome", "Reference"),
+        "a plain word of two rooms that do not meet",
+    ),
+}
+ROOMS = ("annotations", "environments", "eval", "judges", "prompts", "rules", "trajectories")
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -75,3 +98,14 @@ def test_replaced_names_do_not_return(room: str) -> None:
         if isinstance(node, ast.ClassDef | Function) and node.name in REPLACED[room]
     }
     assert defined == set()
+
+
+def test_a_public_class_name_stands_for_one_thing() -> None:
+    homes: dict[str, list[str]] = {}
+    for room in ROOMS:
+        for name, module in _modules(room).items():
+            for node in module.body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    homes.setdefault(node.name, []).append(name)
+    twice = {name: places for name, places in homes.items() if len(places) > 1}
+    assert {name: places for name, places in twice.items() if name not in SHARED} == {}

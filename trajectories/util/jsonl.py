@@ -73,8 +73,10 @@ def read_lines(
 def _line(number: int, data: bytes, size: int, limit: int) -> Iterator[Line]:
     if size > limit:
         yield Line(number, b"", f"the line is longer than {limit} bytes")
-    elif data.strip():
-        yield Line(number, data.removeprefix(BOM) if number == 1 else data)
+        return
+    content = data.removeprefix(BOM) if number == 1 else data
+    if content.strip():
+        yield Line(number, content)
 
 
 def _pieces(path: Path, folder: DataFolder | None) -> Iterator[bytes]:

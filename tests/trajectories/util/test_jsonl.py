@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.jsonl import read_lines
+from trajudge.trajectories.util.python_json import BOM
 
 _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -22,6 +23,8 @@ _PACK: dict[str, Callable[[bytes], bytes]] = {
 
 @settings(max_examples=60)
 @given(st.lists(st.binary(max_size=30)), st.sampled_from(["", ".gz", ".zst"]))
+@example([BOM], "")
+@example([BOM + b"a", BOM], ".gz")
 def test_lines_are_those_of_the_file(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], suffix: str
 ) -> None:
@@ -29,7 +32,8 @@ def test_lines_are_those_of_the_file(
     packed = data if not suffix else _PACK[suffix](data)
     path = tmp_path_factory.mktemp("lines") / f"a.jsonl{suffix}"
     path.write_bytes(packed)
-    expected = [(n, line) for n, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+    text = data.removeprefix(BOM)
+    expected = [(n, line) for n, line in enumerate(text.split(b"\n"), 1) if line.strip()]
     assert [(line.number, line.data) for line in read_lines(path)] == expected
 
 
