@@ -16,7 +16,7 @@ class JudgeEntry:
     ``module``; ``id_options`` those that tell variants apart in the judge's id.
 
     ``representations`` are what it may be shown of a page, the first one by default; none: it
-    reads no page. ``models`` are the options (``judges.reader.Reader``) that give it other models
+    reads no page. ``models`` are the options (``AuxiliaryModel``) that give it other models
     than the run's own, such as ``captioner`` for ``--captioner-model``. ``pictures`` is whose
     model must take images whatever the representation: "" nobody's, "judge" or one of ``models``.
     A user's judge (``judges.plugins``) has a ``label`` that begins its id, and the ``digest`` of
