@@ -36,8 +36,12 @@ class _Source(Protocol):
 
 
 def open_annotations(spec: str) -> list[Annotation]:
-    """Annotations from ``KIND:PATH``, a bare ``PATH`` (kind detected) or a bare ``KIND`` (the
-    source's own place). Raises UserError."""
+    """Read annotations from ``KIND:PATH``, a bare ``PATH`` (kind detected), a bare ``KIND`` (the
+    source's own place) or ``sample``. Raises UserError."""
+    if spec == "sample":
+        from trajudge.trajectories.sample import sample_path  # noqa: PLC0415 - only where it is used
+
+        spec = f"trajudge:{sample_path() / 'labels.jsonl'}"
     kind, colon, path = spec.partition(":")
     if kind in KINDS and (colon or not Path(spec).exists()):
         return _source(kind).load(Path(path) if path else None)

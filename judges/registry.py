@@ -104,10 +104,10 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
 
 def _made(entry: JudgeEntry, options: Record) -> Judge:
     if entry.function is not None:
-        return entry.function
+        return plugins.explained(entry.label, entry.function)
     factory = getattr(import_module(entry.module), entry.judge)
     judge: Judge = factory(options) if entry.options else factory
-    return judge
+    return plugins.explained(entry.label, judge) if entry.label else judge
 
 
 def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from trajudge.annotations import Annotation, Role, open_annotations
 from trajudge.annotations.store import detect, load, write
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.sample import sample_path
 from trajudge.trajectories.util.errors import UserError
 
 FLAG = st.sampled_from([True, False, None])
@@ -90,3 +91,7 @@ def test_a_byte_order_mark_is_no_damage(tmp_path: Path) -> None:
     write(path, [])
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert load(path) == []
+
+
+def test_the_samples_labels_have_its_name() -> None:
+    assert open_annotations("sample") == open_annotations(f"trajudge:{sample_path()}/labels.jsonl")

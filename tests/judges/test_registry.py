@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.judges.runs import ScriptedAsk, mug_run
 from trajudge.judges import providers, registry
+from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.registry import (
     JUDGES,
@@ -159,3 +162,15 @@ def test_listing_judges_imports_none_of_them() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_mistake_in_a_users_judge_is_one_sentence_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from trajudge import Verdict\n"
+        "async def judge(trajectory, ask):\n"
+        "    return Verdict(success=int('seven') > 3)\n"
+    )
+    name, judge = make_judge(str(path))
+    with pytest.raises(UserError, match=r"judge mine failed on .*ValueError: .*mine\.py:3\)"):
+        asyncio.run(judge_trajectory(name, judge, mug_run(), ScriptedAsk()))
