@@ -44,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
     add("--freeze", action="store_true", help="only write the plan; no label is read")
     add("--candidates", type=Path, metavar="FILE", help="a frozen plan, instead of what follows")
     add("--plot", type=Path, metavar="FILE", help="precision against yield, .png, .svg or .pdf")
+    add("--full", action="store_true", help="print decision.txt instead of one screen")
     add("--json", action="store_true", help="print decision.json instead of the text")
     _plan_options(made.add_argument_group("the plan"))
     _candidate_options(made.add_argument_group("the plan's candidates and prices"))
@@ -113,12 +114,12 @@ def _candidate_options(group: argparse._ArgumentGroup) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Freeze, read the labels, decide and write; return the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.eval.select.output import FILES, decision_json  # noqa: PLC0415
+    from trajudge.eval.select.output import printed  # noqa: PLC0415
     from trajudge.eval.select.plan import FILE  # noqa: PLC0415
     from trajudge.eval.select.plot import check_plot, plot  # noqa: PLC0415
     from trajudge.eval.select.selecting import freeze_plan, select  # noqa: PLC0415
     from trajudge.eval.select.settings import PlanConfig, SelectConfig  # noqa: PLC0415
-    from trajudge.eval.select.text import counted, text  # noqa: PLC0415
+    from trajudge.eval.select.text import counted  # noqa: PLC0415
 
     if options.plot:
         check_plot(options.plot)
@@ -133,9 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stderr.write(_STALE if is_stale else "")
     if options.plot:
         plot(decision, options.plot)
-    sys.stdout.write(decision_json(decision) if options.json else text(decision))
-    if not options.json:
-        sys.stdout.write(f"\nwritten to {folder}: {FILE}, {', '.join(FILES)}\n")
+    sys.stdout.write(printed(decision, folder, as_json=options.json, full=options.full))
     return FAILURES if decision.chosen is None else OK
 
 

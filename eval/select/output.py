@@ -8,6 +8,8 @@ import orjson
 
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.files import read_record, write_whole
+from trajudge.eval.select.plan import FILE
+from trajudge.eval.select.screen import screen
 from trajudge.eval.select.text import text
 
 FILES = ("decision.json", "decision.txt")
@@ -30,3 +32,13 @@ def read_decision(path: Path) -> Decision:
     """Read ``decision.json``, or the folder that holds it. Raises UserError."""
     file = path / FILES[0] if path.is_dir() else path
     return read_record(file, Decision, "name the folder that trajudge select wrote")
+
+
+def printed(decision: Decision, folder: Path, *, as_json: bool, full: bool) -> str:
+    """Write what the command prints: one file of ``folder`` as it is, or the first screen."""
+    if as_json:
+        return decision_json(decision)
+    written = f"written to {folder}: {FILE}, {', '.join(FILES)}"
+    if full:
+        return f"{text(decision)}\n{written}\n"
+    return screen(decision, rest=f"All candidates and how to read them: --full; {written}")

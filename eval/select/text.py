@@ -30,17 +30,18 @@ _CORRECTIONS = {
 
 def text(decision: Decision) -> str:
     """Word everything, as plain text with a newline at the end."""
-    parts = [_wrapped(part) for part in (_conclusion(decision), _transferring(decision)) if part]
+    parts = [_wrapped(part) for part in (_conclusion(decision), transfer(decision)) if part]
     rows = [_row(found) for found in decision.findings]
     parts.append("Candidates\n" + "\n".join(_aligned([_HEAD, *rows])))
     parts.append(_wrapped([" ".join(_how_to_read(decision))]))
     if decision.notes:
-        parts.append(_wrapped([_note(note) for note in decision.notes]))
+        parts.append(_wrapped(notes(decision)))
     return "\n\n".join(parts) + "\n"
 
 
-def _note(note: str) -> str:
-    return note if note.startswith("warning: ") else f"note: {note}"
+def notes(decision: Decision) -> list[str]:
+    """Return the warnings and notes, each marked as what it is, in the decision's order."""
+    return [note if note.startswith("warning: ") else f"note: {note}" for note in decision.notes]
 
 
 def _wrapped(lines: Sequence[str]) -> str:
@@ -54,30 +55,41 @@ def _wrapped(lines: Sequence[str]) -> str:
 
 
 def _conclusion(decision: Decision) -> list[str]:
-    plan = decision.plan
-    if decision.chosen is not None:
-        found = decision.findings[decision.chosen]
+    lines, found = headline(decision), leading(decision)
+    if found is None:
+        return [*lines, "None accepted a labelled trajectory, so there is nothing to decide on."]
+    lines += [*facts(found), *next_step(decision)]
+    return [*lines, *_ties(decision)]
+
+
+def leading(decision: Decision) -> CandidateResult | None:
+    """Return the candidate chosen, else the one that came nearest, None if none accepts."""
+    at = decision.nearest if decision.chosen is None else decision.chosen
+    return None if at is None else decision.findings[at]
+
+
+def headline(decision: Decision) -> list[str]:
+    """Say which candidate was chosen for which target, or that none was."""
+    plan, found = decision.plan, leading(decision)
+    if decision.chosen is not None and found is not None:
         return [
             f"Decision: filter with {found.name}.",
             f"It meets the target, {_target(plan)}, {_assurance(plan)}.",
-            *_facts(found),
-            *_other_scope(plan, found),
-            *_ties(decision),
         ]
     lines = [
         "Decision: no judge qualifies.",
         f"None was shown to meet the target, {_target(plan)}, {_assurance(plan)}.",
     ]
-    if decision.nearest is None:
-        return [*lines, "None accepted a labelled trajectory, so there is nothing to decide on."]
-    found = decision.findings[decision.nearest]
-    return [
-        *lines,
-        f"Best that failed: {found.name}.",
-        *_facts(found),
-        *_missing(plan, found),
-        *_ties(decision),
-    ]
+    return lines if found is None else [*lines, f"Best that failed: {found.name}."]
+
+
+def next_step(decision: Decision) -> list[str]:
+    """Say what else was shown of the chosen candidate, or what the nearest one lacks."""
+    found = leading(decision)
+    if found is None:
+        return []
+    say = _missing if decision.chosen is None else _other_scope
+    return list(say(decision.plan, found))
 
 
 def _target(plan: SelectionPlan) -> str:
@@ -104,7 +116,8 @@ def counted(plan: SelectionPlan) -> str:
     )
 
 
-def _facts(found: CandidateResult) -> Iterator[str]:
+def facts(found: CandidateResult) -> Iterator[str]:
+    """Yield the candidate's rates, one aligned line each, those on each benchmark last."""
     yield f"  precision                            {_said(found.precision)}"
     if found.rate != found.precision:
         failures = found.rate
@@ -178,7 +191,8 @@ def _ties(decision: Decision) -> Iterator[str]:
         yield f"No other candidate that qualifies is tied with it in {compared}."
 
 
-def _transferring(decision: Decision) -> list[str]:
+def transfer(decision: Decision) -> list[str]:
+    """Say whether the decision holds on another benchmark, and on what that rests."""
     found = decision.transport
     if found is None:
         return []
@@ -208,14 +222,14 @@ def _transport(found: Transport, chosen: bool) -> Iterator[str]:
 
 def _row(found: CandidateResult) -> tuple[str, ...]:
     worst = next((p for p in found.places if p.benchmark == found.worst), None)
-    place = f"{benchmark_name(worst.benchmark)} {_cell(worst.rate)}" if worst else UNDEFINED
+    place = f"{benchmark_name(worst.benchmark)} {cell(worst.rate)}" if worst else UNDEFINED
     clean, dollars = found.clean_per_rollout, found.clean_per_dollar
     return (
         found.family,
         f"{found.threshold:.4g}",
         f"{found.precision.trials}/{found.labelled}",
-        _cell(found.precision),
-        _cell(found.recall),
+        cell(found.precision),
+        cell(found.recall),
         UNDEFINED if clean is None else f"{100 * clean:.1f}",
         UNDEFINED if dollars is None else f"{dollars:.3g}",
         place,
@@ -257,7 +271,8 @@ def _said(rate: CandidateRate) -> str:
     return f"{percent(rate.estimate)} %, at least {percent(rate.low)} %  {counted}"
 
 
-def _cell(rate: CandidateRate) -> str:
+def cell(rate: CandidateRate) -> str:
+    """Show an estimate with its lower limit, in percent."""
     if rate.estimate is None:
         return UNDEFINED
     low = UNDEFINED if rate.hits and not rate.low else percent(rate.low)

@@ -251,3 +251,45 @@ def columns(
         ).rstrip()
         for row in cells
     ]
+
+
+def first_screen(
+    above: Sequence[str],
+    tables: Sequence[Table],
+    below: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    *,
+    rest: str,
+    more: str = "--full",
+    width: int | None = None,
+) -> str:
+    """Lay out finding, tables, sentences and warnings, with a newline at the end: at most 40 lines.
+
+    ``rest`` says where everything else stands, ``more`` where what was cut does. Tables share the
+    lines that are left; where these are few, fewer warnings are shown.
+    """
+    width = width or screen_width()
+    head = [line for text in above for line in folded(text, width, most=_LONGEST)]
+    tail = [line for text in below for line in folded(text, width, most=_LONGEST)]
+    last = folded(rest, width)
+    least = len(head) + len(tail) + len(last) + 6 * len(tables) + 1
+    for most in range(WARNINGS, 0, -1):
+        told = first_warnings(warnings, width, rest=more, most=most)
+        if least + len(told) <= LINES:
+            break
+    room = LINES - len(head) - len(tail) - len(told) - len(last) - 1
+    body: list[str] = []
+    for number, table in enumerate(tables):
+        share = max((room - len(body)) // (len(tables) - number), 5)
+        body += ["", *_cut(table, width, share - 1, more)]
+    return "\n".join([*head, *body, "", *tail, *told, *last]) + "\n"
+
+
+def _cut(table: Table, width: int, room: int, more: str) -> list[str]:
+    """Lay out a table in ``room`` lines, and say how many rows did not fit."""
+    titled = [elided(table.title, width)] if table.title else []
+    room -= len(titled) + 1
+    kept = table.rows if len(table.rows) <= room else table.rows[: room - 1]
+    lines = titled + columns(table.head, kept, width, names=table.names)
+    left = len(table.rows) - len(kept)
+    return [*lines, f"and {left} more: {more}"] if left else lines

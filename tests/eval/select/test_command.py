@@ -45,7 +45,9 @@ def test_a_good_judge_is_chosen_and_everything_is_written(
     assert select(good, poor, "--target-precision", 0.8, "--out", out) == 0
     printed = capsys.readouterr().out
     assert "Decision: filter with good at threshold 1." in printed
-    assert printed.startswith((out / "decision.txt").read_text())
+    assert f"written to {out}" in " ".join(printed.split())
+    assert select(good, poor, "--target-precision", 0.8, "--out", out, "--full") == 0
+    assert capsys.readouterr().out.startswith((out / "decision.txt").read_text())
     found = read_decision(out)
     assert found.chosen == 0
     assert [f.family for f in found.findings] == ["good", "poor"]

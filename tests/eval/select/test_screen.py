@@ -1,0 +1,59 @@
+"""The first screen of a decision: at most 40 lines of 100 or 80 columns, the decision first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.eval.select.test_decide import stacked
+from tests.eval.select.world import evidence, plan
+from tests.screens import one_screen, width  # noqa: F401 - a fixture
+from trajudge.eval.select.command import main
+from trajudge.eval.select.decide import decide
+from trajudge.eval.select.screen import screen
+
+REST = "everything: --full"
+
+
+def test_the_chosen_judge_leads_the_table(width: int) -> None:  # noqa: F811
+    success, accepted = stacked((60, 2, 0), (190, 120, 0), (150, 10, 0))
+    found = decide(plan((1.0,), (1.0,), (1.0,)), evidence(success, accepted))
+    lines = one_screen(screen(found, rest=REST, width=width), width)
+    assert lines[0] == "Decision: filter with judge 3 at threshold 1."
+    head = next(n for n, line in enumerate(lines) if line.startswith("candidate "))
+    assert [line.split()[1] for line in lines[head + 1 : head + 4]] == ["3", "1", "2"]
+    assert "93.8 [" in lines[head + 1]
+    assert lines[-1] == REST
+
+
+def test_many_candidates_and_benchmarks_take_one_screen(width: int) -> None:  # noqa: F811
+    success, accepted = stacked(*[(150 - n, 10 + n, 0) for n in range(40)])
+    places = [f"benchmark-{n % 20:02}" for n in range(400)]
+    made = plan(*[(1.0,)] * 40)
+    found = decide(made, evidence(success, accepted, benchmark=places))
+    lines = one_screen(screen(found, rest=REST, width=width), width)
+    assert any("more benchmarks: --full" in line for line in lines)
+    assert any(line.startswith("and ") and line.endswith(" more: --full") for line in lines)
+    assert sum(", worst" in line for line in lines) == 1
+
+
+@pytest.mark.real_data
+def test_the_published_judgments_take_one_screen(
+    real_data: Path,
+    tmp_path: Path,
+    width: int,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = real_data / "agentrewardbench"
+    labels = f"agentrewardbench:{folder / 'annotations.csv'}"
+    words = ["--judgments", str(folder / "judgments"), "--annotations", labels]
+    main([*words, "--target-precision", "0.8", "--out", "out"])
+    shown = capsys.readouterr().out
+    lines = one_screen(shown, width)
+    assert lines[0].startswith("Decision: ")
+    assert any(line.startswith("webjudge") for line in lines)
+    assert "decision.txt" in lines[-1]
+    assert max(map(len, Path("out/decision.txt").read_text().splitlines())) > width
