@@ -15,7 +15,7 @@ from trajudge.trajectories.util.tables import columns, folded, screen_width
 _COLUMNS = ("task_id", "category", "field", "value", "problem", "mend")
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class Finding(msgspec.Struct, frozen=True):
     """One weakness. ``field`` is its place in the task, such as ``eval.program_html[0].locator``.
 
     ``value`` is what stands there; ``problem`` and ``mend`` are one sentence each.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,25 @@ def real_data() -> Path:
         missing("real-data", "TRAJUDGE_REAL_DATA names no folder with the real files")
     assert folder
     return Path(folder).resolve()
+
+
+@pytest.fixture(params=[100, 80])
+def screen_lines(
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[], list[str]]:
+    """Sets the terminal's width; the call returns the lines shown, which must fit one screen."""
+    monkeypatch.setenv("COLUMNS", str(request.param))
+
+    def shown() -> list[str]:
+        captured = capsys.readouterr()
+        lines = (captured.out + captured.err).splitlines()
+        assert len(lines) <= 40
+        assert max(map(len, lines)) <= request.param
+        return lines
+
+    return shown
 
 
 @pytest.fixture(scope="session")

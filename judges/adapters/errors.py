@@ -22,6 +22,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from trajudge.judges.adapters.protocols.headers import RateHeaders
 from trajudge.judges.model import Usage
 
@@ -105,3 +107,13 @@ class NoCredit(NoAccess):
 
 class UnknownModel(NoAccess):
     """The server does not serve the model, or not to this key."""
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error, its cause, the cause of that, and so on."""
+    visited = set[int]()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in visited:
+        visited.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__

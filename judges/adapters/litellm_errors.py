@@ -14,11 +14,11 @@ from trajudge.judges.adapters.errors import (
     ContextOverflow,
     Refused,
     Unreachable,
+    causes,
 )
 from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
 from trajudge.judges.adapters.protocols.failures import kind_of
 from trajudge.judges.adapters.protocols.json_body import json_object
-from trajudge.judges.adapters.sdk import causes
 
 _NO_CONNECTION = re.compile(r"Connection error|Cannot connect to host")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from trajudge.judges.adapters.errors import CallFailed, Unreachable
+from trajudge.judges.adapters.errors import CallFailed, Unreachable, causes
 from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
 from trajudge.judges.adapters.protocols.json_body import json_bytes, json_object
 from trajudge.judges.model import Picture
@@ -107,16 +107,6 @@ def root_cause(error: BaseException) -> str:
     """Return the message of the deepest cause: "Connect call failed", not "Connection error"."""
     *_, deepest = causes(error)
     return str(deepest) or type(deepest).__name__
-
-
-def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error, its cause, the cause of that, and so on."""
-    visited = set[int]()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in visited:
-        visited.add(id(cause))
-        yield cause
-        cause = cause.__cause__ or cause.__context__
 
 
 def host_of(url: str) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 
-from trajudge.judges.adapters.errors import BadReply, CallFailed, Unreachable
+from trajudge.judges.adapters.errors import BadReply, CallFailed, Unreachable, causes
 
 # Nothing was sent: the connection was never made. By name, for none of these libraries is
 # imported before its first use (aiohttp, httpx).
@@ -30,7 +29,7 @@ def may_be_billed(error: BaseException) -> bool:
     if isinstance(error, BadReply):
         return True
     if isinstance(error, Unreachable):
-        return not any(_no_connection(cause) for cause in _chain(error))
+        return not any(_no_connection(cause) for cause in causes(error))
     return not isinstance(error, CallFailed)
 
 
@@ -38,13 +37,3 @@ def _no_connection(error: BaseException) -> bool:
     if isinstance(error, ConnectionRefusedError | socket.gaierror):
         return True
     return any(kind.__name__ in _NO_CONNECTION for kind in type(error).__mro__)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and its causes, however it was raised."""
-    visited = set[int]()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in visited:
-        visited.add(id(cause))
-        yield cause
-        cause = cause.__cause__ or cause.__context__

@@ -23,15 +23,7 @@ _POLARITY = frozenset({"yes", "no", "true", "false", "not"})
 
 
 def _finding(task: Task, category: str, at: tuple[str, object], problem: str, mend: str) -> Finding:
-    field, value = at
-    return Finding(
-        task_id=task.task_id,
-        category=category,
-        field=field,
-        value=value,
-        problem=problem,
-        mend=mend,
-    )
+    return Finding(task.task_id, category, *at, problem, mend)
 
 
 def dead_marker(task: Task) -> Iterator[Finding]:

@@ -9,6 +9,8 @@ included, where Table 14 as written gives 340; and ``outerText`` counts anywhere
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -17,101 +19,105 @@ from trajudge.rules.weaknesses.references import page_checks, references
 from trajudge.rules.webarena.model import UNACHIEVABLE, Task
 
 Detector = Callable[[Task], Iterator[Finding]]
+Fields = Iterator[tuple[str, object]]
 
 
-def page_content(task: Task) -> Iterator[Finding]:
+class _Category(NamedTuple):
+    """A weakness: the fields of a task that have it, each with its value; what is wrong with them,
+    and the fix, in a sentence each."""
+
+    fields: Callable[[Task], Fields]
+    problem: str
+    mend: str
+
+
+def _page_content(task: Task) -> Fields:
     """Page checks with a blank locator: the text counts wherever on the page it stands."""
     for place, check in page_checks(task):
         if not check.locator.strip():
-            yield Finding(
-                task_id=task.task_id,
-                category="page_content",
-                field=f"{place}.locator",
-                value=check.locator,
-                problem="The whole page is searched, so the text counts in any field.",
-                mend="Name the element that must hold the text.",
-            )
+            yield f"{place}.locator", check.locator
 
 
-def page_substring(task: Task) -> Iterator[Finding]:
+def _page_substring(task: Task) -> Fields:
     """Page checks by ``must_include``, whatever the locator."""
     for place, check in page_checks(task):
-        if check.required_contents.must_include is not UNSET:
-            yield Finding(
-                task_id=task.task_id,
-                category="page_substring",
-                field=f"{place}.required_contents.must_include",
-                value=list(check.required_contents.must_include),
-                problem="Any text around the references is accepted.",
-                mend="Compare the element's whole value, with its type.",
-            )
+        contents = check.required_contents
+        if contents.must_include is not UNSET:
+            yield f"{place}.required_contents.must_include", list(contents.must_include)
 
 
-def locator_substring(task: Task) -> Iterator[Finding]:
+def _locator_substring(task: Task) -> Fields:
     """Page checks by ``must_include`` on an element's ``outerText``."""
     for place, check in page_checks(task):
         if check.required_contents.must_include is not UNSET and "outerText" in check.locator:
-            yield Finding(
-                task_id=task.task_id,
-                category="locator_substring",
-                field=f"{place}.locator",
-                value=check.locator,
-                problem="The text of the element and of all in it is searched for a substring.",
-                mend="Read the one field that matters and compare its whole value.",
-            )
+            yield f"{place}.locator", check.locator
 
 
-def response_substring(task: Task) -> Iterator[Finding]:
+def _response_substring(task: Task) -> Fields:
     """Answers judged by ``must_include``."""
     answers = task.eval.reference_answers
     if answers is not None and answers.must_include is not UNSET:
-        yield Finding(
-            task_id=task.task_id,
-            category="response_substring",
-            field="eval.reference_answers.must_include",
-            value=list(answers.must_include),
-            problem="Any answer that contains the references passes, also one that denies them.",
-            mend="Ask for a structured answer and compare typed values.",
-        )
+        yield "eval.reference_answers.must_include", list(answers.must_include)
 
 
-def unachievable(task: Task) -> Iterator[Finding]:
+def _unachievable(task: Task) -> Fields:
     """Tasks whose right answer is "N/A"."""
     for reference in references(task):
         if reference.how == "fuzzy_match" and reference.among == (UNACHIEVABLE,):
-            yield Finding(
-                task_id=task.task_id,
-                category="unachievable",
-                field=reference.field,
-                value=reference.text,
-                problem='A run that did nothing and answers "N/A" passes.',
-                mend="Ask for a status that names the reason, and for evidence of a search.",
-            )
+            yield reference.field, reference.text
 
 
-def llm_evaluation(task: Task) -> Iterator[Finding]:
+def _llm_evaluation(task: Task) -> Fields:
     """Tasks that a language model judges, "N/A" included (a model reads other answers)."""
     answers = task.eval.reference_answers
     if answers is not None and answers.fuzzy_match is not UNSET:
         value = answers.fuzzy_match
-        yield Finding(
-            task_id=task.task_id,
-            category="llm_evaluation",
-            field="eval.reference_answers.fuzzy_match",
-            value=value if isinstance(value, str) else list(value),
-            problem="The verdict depends on a language model.",
-            mend="Compare typed values, such as durations or addresses.",
-        )
+        shown = value if isinstance(value, str) else list(value)
+        yield "eval.reference_answers.fuzzy_match", shown
 
 
-PUBLISHED: Mapping[str, Detector] = {
-    "page_content": page_content,
-    "page_substring": page_substring,
-    "locator_substring": locator_substring,
-    "response_substring": response_substring,
-    "unachievable": unachievable,
-    "llm_evaluation": llm_evaluation,
+_CATEGORIES: Mapping[str, _Category] = {
+    "page_content": _Category(
+        _page_content,
+        "The whole page is searched, so the text counts in any field.",
+        "Name the element that must hold the text.",
+    ),
+    "page_substring": _Category(
+        _page_substring,
+        "Any text around the references is accepted.",
+        "Compare the element's whole value, with its type.",
+    ),
+    "locator_substring": _Category(
+        _locator_substring,
+        "The text of the element and of all in it is searched for a substring.",
+        "Read the one field that matters and compare its whole value.",
+    ),
+    "response_substring": _Category(
+        _response_substring,
+        "Any answer that contains the references passes, also one that denies them.",
+        "Ask for a structured answer and compare typed values.",
+    ),
+    "unachievable": _Category(
+        _unachievable,
+        'A run that did nothing and answers "N/A" passes.',
+        "Ask for a status that names the reason, and for evidence of a search.",
+    ),
+    "llm_evaluation": _Category(
+        _llm_evaluation,
+        "The verdict depends on a language model.",
+        "Compare typed values, such as durations or addresses.",
+    ),
 }
+
+
+def _find(name: str, task: Task) -> Iterator[Finding]:
+    """Yield what one category finds in a task."""
+    category = _CATEGORIES[name]
+    for at in category.fields(task):
+        yield Finding(task.task_id, name, *at, category.problem, category.mend)
+
+
+PUBLISHED: Mapping[str, Detector] = {name: partial(_find, name) for name in _CATEGORIES}
 UNIONS: Mapping[str, tuple[str, ...]] = {
     "any_substring": ("locator_substring", "response_substring"),
     "permissive": ("page_substring", "response_substring"),

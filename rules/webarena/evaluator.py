@@ -15,7 +15,7 @@ from msgspec import UNSET
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, shown, verdict_of
 from trajudge.rules.webarena.model import UNACHIEVABLE, ReferenceAnswers, Run, Task, TaskId, Trace
 from trajudge.rules.webarena.pages import page_assertions
-from trajudge.rules.webarena.strings import clean, exact_match, must_include
+from trajudge.rules.webarena.strings import clean, exact_match, must_include, text_assertion
 from trajudge.rules.webarena.urls import alternatives, render, unresolved, url_match
 from trajudge.trajectories.util.errors import UserError
 
@@ -132,16 +132,8 @@ class WebArenaEvaluator:
 def _text(name: str, passed: bool, reference: str, answer: str) -> Assertion:
     """Return a comparison with the cleaned answer."""
     outcome = Outcome.PASS if passed else Outcome.FAIL
-    seen = shown(answer)
-    reason = "" if passed else f"{seen[:200]!r} does not match {reference[:200]!r}"
-    return Assertion(
-        name=name,
-        outcome=outcome,
-        reason=reason,
-        expected=reference,
-        expected_normalised=clean(reference),
-        found_normalised=seen,
-    )
+    reason = "" if passed else f"{shown(answer)[:200]!r} does not match {reference[:200]!r}"
+    return text_assertion(name, outcome, reason, reference, answer)
 
 
 def as_text(answer: object) -> str:

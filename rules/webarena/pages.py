@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from trajudge.rules.verdict import Assertion, Outcome, shown
+from trajudge.rules.verdict import Assertion, Outcome
 from trajudge.rules.webarena.model import PageCheck, RequiredContents, StoredPage, Trace
-from trajudge.rules.webarena.strings import OR, clean, exact_match, must_include
+from trajudge.rules.webarena.strings import OR, clean, exact_match, must_include, text_assertion
 from trajudge.rules.webarena.urls import post_address, render, unresolved
 
 _POST_ADDRESS = re.compile(r"func:reddit_get_post_url\('__last_url__'\)")
@@ -118,11 +118,4 @@ def _assertion(name: str, passed: bool, reference: str, text: str) -> Assertion:
             if placeholder
             else f"{reference[:200]!r} is not there"
         )
-    return Assertion(
-        name=name,
-        outcome=outcome,
-        reason=reason,
-        expected=reference,
-        expected_normalised=clean(reference),
-        found_normalised=shown(text),
-    )
+    return text_assertion(name, outcome, reason, reference, text)

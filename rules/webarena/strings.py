@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from trajudge.rules.verdict import Assertion, Outcome, shown
+
 OR = " |OR| "
 
 # What the harness's tokeniser (Penn Treebank conventions) always parts from a word.
@@ -25,6 +27,20 @@ def clean(text: str) -> str:
             text = text[1:-1]
             break
     return text.lower()
+
+
+def text_assertion(
+    name: str, outcome: Outcome, reason: str, reference: str, text: str
+) -> Assertion:
+    """Record a comparison of cleaned texts."""
+    return Assertion(
+        name=name,
+        outcome=outcome,
+        reason=reason,
+        expected_normalised=clean(reference),
+        found_normalised=shown(text),
+        expected=reference,
+    )
 
 
 def exact_match(reference: str, cleaned: str) -> bool:

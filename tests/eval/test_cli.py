@@ -12,7 +12,7 @@ from trajudge.eval.cli import COMMANDS, GROUPS, OLD, main
 
 SLOW = (
     *("openai", "anthropic", "litellm", "datasets", "sklearn", "scipy", "pydantic", "numpy"),
-    *("asyncio", "rich", "msgspec"),
+    *("asyncio", "rich", "msgspec", "matplotlib"),
 )
 PATHS = [
     *((name,) for name in COMMANDS),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -118,15 +116,6 @@ def test_a_mistake_is_one_sentence(
 ) -> None:
     assert main(arguments) == 2
     assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_help_imports_nothing_slow() -> None:
-    code = (
-        "import sys; from trajudge.eval.score import parser; parser().format_help(); "
-        "print([m for m in ('pydantic', 'numpy', 'rich', 'sklearn') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 @pytest.mark.real_data

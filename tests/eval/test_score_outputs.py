@@ -36,12 +36,17 @@ def results(run: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[
     return found
 
 
+def overall(run: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """The score of success over all benchmarks."""
+    scores: list[dict[str, Any]] = results(run, capsys, *words)["scores"]
+    return next(s for s in scores if s["benchmark"] == "overall" and s["label"] == "success")
+
+
 def test_the_submission_holds_the_leaderboards_fields_and_what_they_come_from(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "submission.json"
-    scores = results(run, capsys, "--submission", str(file))["scores"]
-    whole = next(s for s in scores if s["benchmark"] == "overall" and s["label"] == "success")
+    whole = overall(run, capsys, "--submission", str(file))
     written = json.loads(file.read_text())
     (line,) = written["leaderboard"]
     fields = ["Judge", "Overall", "Recall", "F1", "AB", "VWA", "WA", "Work", "Work++"]
@@ -66,8 +71,7 @@ def test_wrong_verdicts_are_written_with_what_one_needs_to_see_why(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "wrong.jsonl"
-    scores = results(run, capsys, "--mismatches", str(file))["scores"]
-    whole = next(s for s in scores if s["benchmark"] == "overall" and s["label"] == "success")
+    whole = overall(run, capsys, "--mismatches", str(file))
     cases = lines(file)
     errors = Counter(case["error"] for case in cases)
     assert errors["false positive"] == whole["counts"]["fp"]

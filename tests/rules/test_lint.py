@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -110,18 +111,9 @@ def test_the_published_tasks_are_linted(real_data: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize("width", [100, 80])
 @pytest.mark.parametrize("name", ["test.raw.json", "webarena-verified.json"])
 def test_the_findings_on_a_published_file_take_one_screen(
-    name: str,
-    width: int,
-    real_data: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, real_data: Path, screen_lines: Callable[[], list[str]]
 ) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
     assert main(["--tasks", str(real_data / "webarena" / name)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 40
-    assert max(map(len, lines)) <= width
-    assert lines[0].startswith(f"{name}: 812 tasks; ")
+    assert screen_lines()[0].startswith(f"{name}: 812 tasks; ")

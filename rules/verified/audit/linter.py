@@ -73,14 +73,7 @@ def findings(task: Task) -> Iterator[Finding]:
 def _finding(
     task: Task, category: str, field: str, value: Any, *, problem: str, mend: str
 ) -> Finding:
-    return Finding(
-        task_id=task.task_id,
-        category=category,
-        field=field,
-        value=value,
-        problem=problem,
-        mend=mend,
-    )
+    return Finding(task.task_id, category, field, value, problem, mend)
 
 
 def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:

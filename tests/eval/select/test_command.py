@@ -201,16 +201,6 @@ def test_unsure_and_unlabelled_trajectories_are_left_out(tmp_path: Path) -> None
     assert key(0) not in {label.key for label in store.load(labels) if label.success is not None}
 
 
-def test_help_imports_nothing_slow() -> None:
-    code = (
-        "import sys; from trajudge.eval.select.command import parser; parser().format_help(); "
-        "from trajudge.eval.accept import parser; parser().format_help(); "
-        "print([m for m in ('pydantic', 'numpy', 'scipy', 'matplotlib') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 @pytest.mark.real_data
 def test_the_published_judges_of_the_benchmark(
     real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
