@@ -24,21 +24,9 @@ from trajudge.environments.apps.lists import (
     search_form,
 )
 from trajudge.environments.kit.listing import listing
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import (
-    Block,
-    Chart,
-    DefinitionList,
-    Field,
-    Form,
-    ItemList,
-    Link,
-    ListRow,
-    Page,
-    Paragraph,
-    Section,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 
 _ALL = "SELECT * FROM district ORDER BY "
@@ -54,21 +42,23 @@ _TABLE = """SELECT d.id, d.name, d.region, f.amount FROM figure f JOIN district 
     AND (:region = '' OR d.region = :region) ORDER BY d."""
 
 
-def _search(words: str, topic: str) -> Form:
+def _search(words: str, topic: str) -> parts.Form:
     return search_form("reports", words, narrowed("topic", topic, STUDIES))
 
 
 def home(view: PageContext) -> Page:
     soon = view.state.rows(_HELD + "day LIMIT 4", kind="")
     desks = view.state.rows("SELECT * FROM desk ORDER BY name")
-    opening = DefinitionList(tuple((row["name"], row["opens"]) for row in desks))
+    opening = parts.DefinitionList(tuple((row["name"], row["opens"]) for row in desks))
     return Page(
         "Tarn Valley Almanac",
         (
-            Paragraph("Figures, studies and dates from every district of the valley."),
+            parts.Paragraph("Figures, studies and dates from every district of the valley."),
             _search("", ""),
             ui.section_of("opening", opening),
-            ui.section_of("soon", ItemList(headings(_EVENT_COLUMNS), tuple(map(_event_row, soon)))),
+            ui.section_of(
+                "soon", parts.ItemList(headings(_EVENT_COLUMNS), tuple(map(_event_row, soon)))
+            ),
         ),
     )
 
@@ -90,7 +80,7 @@ def district(view: PageContext, found: sqlite3.Row) -> Page:
         found["name"],
         (
             about,
-            Chart("Visitors to the reading room, by month", "bars", MONTHS, values),
+            parts.Chart("Visitors to the reading room, by month", "bars", MONTHS, values),
         ),
     )
 
@@ -115,7 +105,9 @@ def figures(view: PageContext) -> Page:
         for row in view.state.rows(_TABLE + order, **asked)
     ]
     listed = listing(view, "figures", headings("district region amount"), rows)
-    return Page(Word("figures"), (form, Paragraph(f"{chosen['name']} ({chosen['unit']})"), *listed))
+    return Page(
+        Word("figures"), (form, parts.Paragraph(f"{chosen['name']} ({chosen['unit']})"), *listed)
+    )
 
 
 def reports(view: PageContext) -> Page:
@@ -138,7 +130,7 @@ def report(view: PageContext, found: sqlite3.Row) -> Page:
         found["title"],
         (
             ui.facts_of(found, "topic published"),
-            *(Section(row["heading"], (Paragraph(row["body"]),)) for row in passages),
+            *(parts.Section(row["heading"], (parts.Paragraph(row["body"]),)) for row in passages),
             ui.action_form("keep", "keep", *fields, report=found["id"]),
         ),
     )
@@ -146,16 +138,16 @@ def report(view: PageContext, found: sqlite3.Row) -> Page:
 
 def glossary(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM term ORDER BY name")
-    rows = [ListRow(row["name"], (row["meaning"],)) for row in found]
+    rows = [parts.ListRow(row["name"], (row["meaning"],)) for row in found]
     return list_page(view, "glossary", "term meaning", rows)
 
 
 _EVENT_COLUMNS = "event kind day district"
 
 
-def _event_row(row: sqlite3.Row) -> ListRow:
+def _event_row(row: sqlite3.Row) -> parts.ListRow:
     link = ui.link_to(row, "event", "title")
-    return ListRow(link, (row["kind"], row["day"], row["place"]))
+    return parts.ListRow(link, (row["kind"], row["day"], row["place"]))
 
 
 def events(view: PageContext) -> Page:
@@ -177,9 +169,9 @@ def event(view: PageContext, found: sqlite3.Row) -> Page:
         fee=money(found["fee"]),
         seats=str(found["seats"]),
     )
-    wanted = Field("seats", Word("wanted"), "number", "1", required=True)
+    wanted = parts.Field("seats", Word("wanted"), "number", "1", required=True)
     book = ui.action_form("book", "book", wanted, event=found["id"])
-    return Page(found["title"], (about, Paragraph("Bookings are binding."), book))
+    return Page(found["title"], (about, parts.Paragraph("Bookings are binding."), book))
 
 
 @ui.detail("booking")
@@ -193,7 +185,7 @@ def booking(view: PageContext, found: sqlite3.Row) -> Page:
     return Page(Word("booking"), (about,))
 
 
-def _button(word: str, name: str, operation: str, **hidden: str) -> tuple[Form, ...]:
+def _button(word: str, name: str, operation: str, **hidden: str) -> tuple[parts.Form, ...]:
     return (ui.action_form(Word(word, name), operation, **hidden),)
 
 
@@ -202,15 +194,15 @@ def research(view: PageContext) -> Page:
         "SELECT b.*, r.title FROM bookmark b JOIN report r ON r.id = b.report ORDER BY r.title"
     )
     marked = tuple(
-        ListRow(
-            Link(row["title"], "report", {"id": row["report"]}),
+        parts.ListRow(
+            parts.Link(row["title"], "report", {"id": row["report"]}),
             (row["shelf"], row["remark"]),
             _button("drop", row["title"], "drop", bookmark=row["id"]),
         )
         for row in kept
     )
     notes = tuple(
-        ListRow(
+        parts.ListRow(
             row["heading"],
             (row["label"], row["body"]),
             _button("delete_note", row["heading"], "delete-note", note=row["id"]),
@@ -222,8 +214,8 @@ def research(view: PageContext) -> Page:
         ui.pick("label", LABELS),
         ui.control("body", "long"),
     )
-    bookmarks = ItemList(headings("report shelf remark"), marked)
-    written = ItemList(headings("heading label body"), notes)
+    bookmarks = parts.ItemList(headings("report shelf remark"), marked)
+    written = parts.ItemList(headings("heading label body"), notes)
     write = ui.action_form("write_note", "write-note", *fields)
     return Page(
         Word("research"),
@@ -261,7 +253,7 @@ def export(view: PageContext, found: sqlite3.Row) -> Page:
         status=found["status"],
         code=view.code("export", found["id"]),
     )
-    blocks: tuple[Block, ...] = (about,)
+    blocks: tuple[parts.Block, ...] = (about,)
     if found["status"] == "requested":
         blocks = (*blocks, *_button("withdraw", "", "withdraw-export", export=found["id"]))
     return Page(found["number"], blocks)
@@ -280,7 +272,7 @@ PAGES = {
     )
 }  # fmt: skip
 NAVIGATION = tuple(
-    Link(Word(name), name)
+    parts.Link(Word(name), name)
     for name in (
         "home", "districts", "figures", "reports", "glossary", "events", "research", "exports",
         "account",

@@ -16,17 +16,9 @@ from trajudge.environments.apps.console.schema import (
     TEAMS,
 )
 from trajudge.environments.apps.lists import asked_for, chosen, headings, opens, opens_row, searched
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import (
-    Block,
-    DefinitionList,
-    ItemList,
-    Link,
-    Page,
-    Paragraph,
-    Section,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 
 _ALERTS = """SELECT a.*, s.name AS of FROM alert a JOIN service s ON s.id = a.service
@@ -46,9 +38,9 @@ _WINDOWS = """SELECT w.*, s.name AS of FROM window w JOIN service s ON s.id = w.
     WHERE instr(lower(w.number || ' ' || s.name), lower(:words)) ORDER BY w.starts, w.id"""
 
 
-def _service(view: PageContext, key: str) -> Section:
+def _service(view: PageContext, key: str) -> parts.Section:
     name = view.state.row("service", key)["name"]
-    return ui.section_of("service", Link(name, "service", {"id": key}))
+    return ui.section_of("service", parts.Link(name, "service", {"id": key}))
 
 
 def alerts(view: PageContext) -> Page:
@@ -63,9 +55,9 @@ def alerts(view: PageContext) -> Page:
 def alert(view: PageContext, found: sqlite3.Row) -> Page:
     shown = ("severity", "raised", "status", "assignee", "priority", "note")
     about = tuple((Word(name), found[name] or "-") for name in shown)
-    blocks: tuple[Block, ...] = (
-        Paragraph(found["body"]),
-        DefinitionList(about),
+    blocks: tuple[parts.Block, ...] = (
+        parts.Paragraph(found["body"]),
+        parts.DefinitionList(about),
         _service(view, found["service"]),
     )
     if found["status"] != "resolved":
@@ -94,8 +86,8 @@ def member(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(found, "team role")
     fields = (ui.pick("role", ROLES, found["role"]), ui.pick("team", TEAMS, found["team"]))
     form = ui.action_form("set_role", "set-role", *fields, member=found["id"])
-    keys_held = ui.section_of("their_keys", ItemList(headings("key scope status"), rows))
-    return Page(found["name"], (Paragraph(found["about"]), about, keys_held, form))
+    keys_held = ui.section_of("their_keys", parts.ItemList(headings("key scope status"), rows))
+    return Page(found["name"], (parts.Paragraph(found["about"]), about, keys_held, form))
 
 
 def keys(view: PageContext) -> Page:
@@ -111,7 +103,10 @@ def key(view: PageContext, found: sqlite3.Row) -> Page:
     sealed = (Word("code"), view.code("accesskey", found["id"]))
     holder = view.state.row("member", found["member"])
     link = ui.link_to(holder, "member")
-    blocks: tuple[Block, ...] = (DefinitionList((*about, sealed)), ui.section_of("member", link))
+    blocks: tuple[parts.Block, ...] = (
+        parts.DefinitionList((*about, sealed)),
+        ui.section_of("member", link),
+    )
     if found["status"] == "active":
         hidden = {"key": found["id"]}
         form = ui.action_form("revoke", "revoke", ui.pick("ground", GROUNDS), **hidden)
@@ -144,7 +139,7 @@ def windows(view: PageContext) -> Page:
         opens(r["number"], "window", r["id"], r["of"], r["starts"], str(r["hours"])) for r in found
     ]
     page = searched(view, "windows", "window service starts hours", rows)
-    return page._replace(blocks=(Link(Word("plan_window"), "plan"), *page.blocks))
+    return page._replace(blocks=(parts.Link(Word("plan_window"), "plan"), *page.blocks))
 
 
 @ui.detail("window")
@@ -152,7 +147,7 @@ def window(view: PageContext, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), str(found[name])) for name in ("starts", "hours", "reason"))
     sealed = (Word("code"), view.code("window", found["id"]))
     return Page(
-        found["number"], (DefinitionList((*about, sealed)), _service(view, found["service"]))
+        found["number"], (parts.DefinitionList((*about, sealed)), _service(view, found["service"]))
     )
 
 

@@ -23,18 +23,9 @@ from trajudge.environments.apps.lists import (
     search_form,
     searched,
 )
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import (
-    Block,
-    Chart,
-    DefinitionList,
-    Field,
-    ItemList,
-    Link,
-    Page,
-    Paragraph,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext
 
@@ -56,7 +47,7 @@ def home(view: PageContext) -> Page:
     return Page(
         "Basalt Cloud",
         (
-            Paragraph("Everything that runs, and who may touch it."),
+            parts.Paragraph("Everything that runs, and who may touch it."),
             ui.facts(member=me["name"]),
             find,
         ),
@@ -83,30 +74,32 @@ def service(view: PageContext, found: sqlite3.Row) -> Page:
         found, "region version quota billing ticket", code=view.code("service", found["id"])
     )
     silence = Word("unsilence" if found["silenced"] else "silence")
-    blocks: tuple[Block, ...] = (
+    blocks: tuple[parts.Block, ...] = (
         about,
         ui.section_of("owner", ui.link_to(owner, "member")),
-        Link(Word("deploy_service"), "deploy", here),
-        Link(Word("change_quota"), "quota", here),
+        parts.Link(Word("deploy_service"), "deploy", here),
+        parts.Link(Word("change_quota"), "quota", here),
         _chart(view, found, "load", "load by day of the week (%)"),
         _chart(view, found, "requests", "requests by day of the week (thousands)"),
-        ui.section_of("its_machines", ItemList(headings("machine size cost state"), rows)),
+        ui.section_of("its_machines", parts.ItemList(headings("machine size cost state"), rows)),
         ui.action_form(silence, "silence", service=found["id"]),
     )
     return Page(found["name"], blocks)
 
 
-def _chart(view: PageContext, found: sqlite3.Row, kind: str, title: str) -> Chart:
+def _chart(view: PageContext, found: sqlite3.Row, kind: str, title: str) -> parts.Chart:
     drawn = view.state.rows(
         "SELECT day, amount FROM load WHERE service = :id AND kind = :kind",
         id=found["id"],
         kind=kind,
     )
     amounts = {row["day"]: row["amount"] for row in drawn}
-    return Chart(f"{found['name']}: {title}", "bars", DAYS, tuple(amounts[day] for day in DAYS))
+    return parts.Chart(
+        f"{found['name']}: {title}", "bars", DAYS, tuple(amounts[day] for day in DAYS)
+    )
 
 
-def _form(view: PageContext, title: str, submit: str, *fields: Field) -> Page:
+def _form(view: PageContext, title: str, submit: str, *fields: parts.Field) -> Page:
     """Return the page of a form about a service."""
     found = view.state.get("service", view.args.get("id", ""))
     if found is None:
@@ -160,7 +153,7 @@ def machine(view: PageContext, found: sqlite3.Row) -> Page:
     )
     of = view.state.row("service", found["service"])
     link = ui.link_to(of, "service")
-    blocks: tuple[Block, ...] = (about, ui.section_of("service", link))
+    blocks: tuple[parts.Block, ...] = (about, ui.section_of("service", link))
     if found["state"] in ("stopped", "draining"):
         hidden = {"machine": found["id"]}
         blocks = (*blocks, ui.action_form("retire", "retire", **hidden))
@@ -183,7 +176,9 @@ def deployment(view: PageContext, found: sqlite3.Row) -> Page:
     sealed = (Word("code"), view.code("deployment", found["id"]))
     of = view.state.row("service", found["service"])
     link = ui.link_to(of, "service")
-    return Page(found["number"], (DefinitionList((*about, sealed)), ui.section_of("service", link)))
+    return Page(
+        found["number"], (parts.DefinitionList((*about, sealed)), ui.section_of("service", link))
+    )
 
 
 PAGES = {
@@ -199,4 +194,4 @@ PAGES = {
     **admin_pages.PAGES,
 }
 _ENTRIES = "home services machines deployments alerts members keys invoices windows preferences"
-NAVIGATION = tuple(Link(Word(name), name) for name in _ENTRIES.split())
+NAVIGATION = tuple(parts.Link(Word(name), name) for name in _ENTRIES.split())

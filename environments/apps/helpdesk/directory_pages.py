@@ -17,17 +17,9 @@ from trajudge.environments.apps.lists import (
     searched,
     table_page,
 )
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import (
-    Block,
-    Chart,
-    ItemList,
-    Link,
-    ListRow,
-    Page,
-    Paragraph,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 
 _PEOPLE = """SELECT p.*, t.name AS team_name FROM person p JOIN team t ON t.id = p.team
@@ -51,7 +43,7 @@ def people(view: PageContext) -> Page:
 def person(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(found, "title site phone allowance")
     team = view.state.row("team", found["team"])
-    blocks: tuple[Block, ...] = (
+    blocks: tuple[parts.Block, ...] = (
         about,
         ui.section_of("team", ui.link_to(team, "team")),
     )
@@ -79,17 +71,17 @@ def team(view: PageContext, found: sqlite3.Row) -> Page:
             ui.section_of("lead", ui.link_to(lead, "person")),
             _bars(view, found["id"], "received", "Tickets received a month"),
             _bars(view, found["id"], "solved", "Tickets solved a month"),
-            Link(Word("spending"), "spending", {"id": found["id"]}),
+            parts.Link(Word("spending"), "spending", {"id": found["id"]}),
             ui.action_form(word, "pause", team=found["id"]),
         ),
     )
 
 
-def _bars(view: PageContext, key: str, kind: str, title: str) -> Chart:
+def _bars(view: PageContext, key: str, kind: str, title: str) -> parts.Chart:
     labels = CATEGORIES if kind == "spending" else MONTHS
     loads = "SELECT label, amount FROM load WHERE team = :key AND kind = :kind"
     found = {row["label"]: row["amount"] for row in view.state.rows(loads, key=key, kind=kind)}
-    return Chart(title, "bars", labels, tuple(found[label] for label in labels))
+    return parts.Chart(title, "bars", labels, tuple(found[label] for label in labels))
 
 
 @ui.detail("team")
@@ -108,7 +100,7 @@ def policies(view: PageContext) -> Page:
 @ui.detail("policy")
 def policy(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts(ceiling=money(found["ceiling"]), notice=f"{found['notice']} days")
-    return Page(found["category"], (Paragraph(found["body"]), about))
+    return Page(found["category"], (parts.Paragraph(found["body"]), about))
 
 
 def rooms(view: PageContext) -> Page:
@@ -131,13 +123,15 @@ def rooms(view: PageContext) -> Page:
 def room(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(found, "floor seats", screen="yes" if found["screen"] else "no")
     held = view.state.rows(_BOOKINGS, day="", hour="", room=found["id"])
-    rows = tuple(ListRow(row["day"], (row["hour"], row["purpose"], row["host"])) for row in held)
+    rows = tuple(
+        parts.ListRow(row["day"], (row["hour"], row["purpose"], row["host"])) for row in held
+    )
     fields = (
         ui.pick("day", DAYS),
         ui.pick("hour", HOURS),
         ui.control("purpose", "text", "", required=True),
     )
-    taken = ItemList(headings("day hour purpose booked_by"), rows)
+    taken = parts.ItemList(headings("day hour purpose booked_by"), rows)
     form = ui.action_form("book", "book", *fields, room=found["id"])
     return Page(found["name"], (about, form, ui.section_of("taken", taken)))
 

@@ -17,18 +17,8 @@ from trajudge.environments.apps.lists import (
 )
 from trajudge.environments.apps.moderation.operations import OUTCOMES
 from trajudge.environments.apps.moderation.queries import DECISIONS, clauses, decisions
-from trajudge.environments.model.page import (
-    Block,
-    DefinitionList,
-    Field,
-    ItemList,
-    Label,
-    Link,
-    ListRow,
-    Page,
-    Paragraph,
-    Word,
-)
+from trajudge.environments.model import page as parts
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext
 
@@ -54,15 +44,15 @@ def member(view: PageContext, found: sqlite3.Row) -> Page:
     written = view.state.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
     rows = tuple(opens_row(row, "post", "number", "title status") for row in written)
     about = ui.facts_of(found, "joined status", until=found["until"] or "-")
-    blocks: tuple[Block, ...] = (Paragraph(found["about"]), about)
+    blocks: tuple[parts.Block, ...] = (parts.Paragraph(found["about"]), about)
     if found["status"] == "active":
-        blocks = (*blocks, Link(Word("suspend_member"), "suspend", here))
-    items = ItemList(headings("post title status"), rows)
+        blocks = (*blocks, parts.Link(Word("suspend_member"), "suspend", here))
+    items = parts.ItemList(headings("post title status"), rows)
     return Page(
         found["handle"],
         (
             *blocks,
-            Link(Word("warn_member"), "warn", here),
+            parts.Link(Word("warn_member"), "warn", here),
             ui.section_of("posts_by", items),
             ui.section_of("decisions", decisions(view, found["id"])),
         ),
@@ -73,7 +63,7 @@ def decision(view: PageContext) -> Page:
     found = view.state.one(DECISIONS + " WHERE d.id = :id", id=view.args.get("id", ""))
     if found is None:
         return missing()
-    about: tuple[tuple[Label, str], ...] = (
+    about: tuple[tuple[parts.Label, str], ...] = (
         (Word("verdict"), found["kind"]),
         (Word("clause"), found["clause_number"]),
         (Word("moderator"), found["moderator"]),
@@ -84,13 +74,15 @@ def decision(view: PageContext) -> Page:
     if found["kind"] == "suspend":
         until = date.fromisoformat(found["taken"]) + timedelta(days=found["days"])
         about = (*about, (Word("days"), str(found["days"])), (Word("until"), until.isoformat()))
-    links = [Link(found["handle"], "member", {"id": found["member"]})]
+    links = [parts.Link(found["handle"], "member", {"id": found["member"]})]
     if found["post"]:
-        links.append(Link(found["about"], "post", {"id": found["post"]}))
-    return Page(found["number"], (DefinitionList(about), ui.section_of("concerns", *tuple(links))))
+        links.append(parts.Link(found["about"], "post", {"id": found["post"]}))
+    return Page(
+        found["number"], (parts.DefinitionList(about), ui.section_of("concerns", *tuple(links)))
+    )
 
 
-def _sanction(view: PageContext, word: str, operation: str, *fields: Field) -> Page:
+def _sanction(view: PageContext, word: str, operation: str, *fields: parts.Field) -> Page:
     found = view.state.get("member", view.args.get("id", ""))
     if found is None:
         return missing()
@@ -123,12 +115,14 @@ def rules(view: PageContext) -> Page:
 
 @ui.detail("rule")
 def rule(view: PageContext, found: sqlite3.Row) -> Page:
-    parts = view.state.rows("SELECT * FROM clause WHERE rule = :id ORDER BY number", id=found["id"])
-    rows = tuple(
-        ListRow(part["number"], (part["body"], str(part["days"]) if part["days"] else "-"))
-        for part in parts
+    clauses = view.state.rows(
+        "SELECT * FROM clause WHERE rule = :id ORDER BY number", id=found["id"]
     )
-    return Page(found["title"], (ItemList(headings("clause body days"), rows),))
+    rows = tuple(
+        parts.ListRow(part["number"], (part["body"], str(part["days"]) if part["days"] else "-"))
+        for part in clauses
+    )
+    return Page(found["title"], (parts.ItemList(headings("clause body days"), rows),))
 
 
 def appeals(view: PageContext) -> Page:
@@ -149,12 +143,12 @@ def appeal(view: PageContext, found: sqlite3.Row) -> Page:
     against = view.state.row("decision", found["decision"])
     about = ui.facts_of(found, "filed status", reply=found["reply"] or "-")
     link = ui.link_to(against, "decision", "number")
-    blocks: tuple[Block, ...] = (Paragraph(found["plea"]), about)
+    blocks: tuple[parts.Block, ...] = (parts.Paragraph(found["plea"]), about)
     blocks = (*blocks, ui.section_of("against", link))
     if found["status"] == "pending":
         fields = (
             ui.pick("outcome", OUTCOMES),
-            Field("reply", Word("your_reply"), "long"),
+            parts.Field("reply", Word("your_reply"), "long"),
         )
         hidden = {"appeal": found["id"]}
         blocks = (*blocks, ui.action_form("settle", "settle", *fields, **hidden))

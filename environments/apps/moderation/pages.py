@@ -20,19 +20,9 @@ from trajudge.environments.apps.lists import (
 from trajudge.environments.apps.moderation import member_pages
 from trajudge.environments.apps.moderation.queries import clauses, decisions
 from trajudge.environments.apps.moderation.schema import ACTIONS, CATEGORIES, SETTLED
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import (
-    Block,
-    Chart,
-    Field,
-    ItemList,
-    Link,
-    ListRow,
-    Option,
-    Page,
-    Paragraph,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 
 _REPORTS = """SELECT r.*, p.number AS about, m.id AS author, m.handle, f.name AS forum FROM report r
@@ -51,7 +41,7 @@ def home(view: PageContext) -> Page:
     return Page(
         "Quayside Commons",
         (
-            Paragraph("The moderators' desk. Every decision is logged under your name."),
+            parts.Paragraph("The moderators' desk. Every decision is logged under your name."),
             ui.facts(moderator=me["name"]),
             ui.section_of("find_post", search_form("posts", view.args.get("words", ""))),
         ),
@@ -100,20 +90,21 @@ def post(view: PageContext, found: sqlite3.Row) -> Page:
         fee=money(found["fee"]),
     )
     reported = view.state.rows(_REPORTS + " WHERE r.post = :id ORDER BY r.filed", id=found["id"])
-    blocks: tuple[Block, ...] = (
+    blocks: tuple[parts.Block, ...] = (
         about,
-        Paragraph(found["body"]),
+        parts.Paragraph(found["body"]),
         ui.section_of("author", ui.link_to(author, "member", "handle")),
         ui.section_of(
-            "reports_on", ItemList(headings(_REPORT_COLUMNS), tuple(map(_report_row, reported)))
+            "reports_on",
+            parts.ItemList(headings(_REPORT_COLUMNS), tuple(map(_report_row, reported))),
         ),
         ui.section_of("decisions", decisions(view, found["id"])),
     )
     if found["status"] == "visible":
-        kinds = tuple(Option(kind, kind) for kind in ("approve", "remove"))
+        kinds = tuple(parts.Option(kind, kind) for kind in ("approve", "remove"))
         fields = (
-            Field("kind", Word("verdict"), "choice", "", kinds),
-            clauses(view, Option("", Word("no_clause"))),
+            parts.Field("kind", Word("verdict"), "choice", "", kinds),
+            clauses(view, parts.Option("", Word("no_clause"))),
             ui.control("note", "long"),
         )
         hidden = {"post": found["id"]}
@@ -125,9 +116,11 @@ def post(view: PageContext, found: sqlite3.Row) -> Page:
 _REPORT_COLUMNS = "report category author filed status"
 
 
-def _report_row(report: sqlite3.Row) -> ListRow:
+def _report_row(report: sqlite3.Row) -> parts.ListRow:
     link = ui.link_to(report, "report", "number")
-    return ListRow(link, (report["category"], report["handle"], report["filed"], report["status"]))
+    return parts.ListRow(
+        link, (report["category"], report["handle"], report["filed"], report["status"])
+    )
 
 
 def reports(view: PageContext) -> Page:
@@ -141,7 +134,7 @@ def reports(view: PageContext) -> Page:
 @ui.detail(sql=_REPORTS + " WHERE r.id = :id")
 def report(view: PageContext, found: sqlite3.Row) -> Page:
     about = ui.facts_of(found, "category forum filed status note")
-    of = ui.section_of("reported", Link(found["about"], "post", {"id": found["post"]}))
+    of = ui.section_of("reported", parts.Link(found["about"], "post", {"id": found["post"]}))
     return Page(found["number"], (about, of))
 
 
@@ -150,7 +143,10 @@ def log(view: PageContext) -> Page:
     found = view.state.rows(
         "SELECT * FROM entry WHERE :action IN ('', action) ORDER BY noted DESC, id", action=asked
     )
-    rows = [ListRow(row["noted"], (row["moderator"], row["action"], row["about"])) for row in found]
+    rows = [
+        parts.ListRow(row["noted"], (row["moderator"], row["action"], row["about"]))
+        for row in found
+    ]
     form = filter_form("log", chosen(view, "action", (*ACTIONS.values(), SETTLED)))
     return list_page(view, "log", "noted moderator action concerns", rows, form)
 
@@ -176,14 +172,14 @@ def forum(view: PageContext, found: sqlite3.Row) -> Page:
     return Page(found["name"], (about, *charts, form))
 
 
-def _chart(view: PageContext, found: sqlite3.Row, kind: str, title: str) -> Chart:
+def _chart(view: PageContext, found: sqlite3.Row, kind: str, title: str) -> parts.Chart:
     counted = view.state.rows(
         "SELECT * FROM tally WHERE forum = :id AND kind = :kind ORDER BY label",
         id=found["id"],
         kind=kind,
     )
     labels = tuple(row["label"] for row in counted)
-    return Chart(
+    return parts.Chart(
         f"{found['name']}: {title}", "bars", labels, tuple(row["amount"] for row in counted)
     )
 
@@ -213,4 +209,4 @@ PAGES = {
     "preferences": preferences,
 }
 _ENTRIES = "home reports posts members appeals rules log forums preferences"
-NAVIGATION = tuple(Link(Word(name), name) for name in _ENTRIES.split())
+NAVIGATION = tuple(parts.Link(Word(name), name) for name in _ENTRIES.split())

@@ -13,19 +13,9 @@ from trajudge.environments.apps.press.schema import (
     MAIL_STATES,
     SENDERS,
 )
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import (
-    Block,
-    DefinitionList,
-    ItemList,
-    Link,
-    ListRow,
-    Option,
-    Page,
-    Paragraph,
-    Section,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 
 _IMAGES = """SELECT * FROM image WHERE instr(lower(caption || ' ' || credit), lower(:words))
@@ -40,9 +30,9 @@ _COMMENTS = """SELECT c.*, a.title FROM comment c JOIN article a ON a.id = c.art
     AND :status IN ('', c.status) ORDER BY c.posted DESC, c.id"""
 
 
-def _article(view: PageContext, word: str, key: str) -> Section:
+def _article(view: PageContext, word: str, key: str) -> parts.Section:
     title = view.state.row("article", key)["title"]
-    return Section(Word(word), (Link(title, "article", {"id": key}),))
+    return parts.Section(Word(word), (parts.Link(title, "article", {"id": key}),))
 
 
 def images(view: PageContext) -> Page:
@@ -71,7 +61,7 @@ def newsletters(view: PageContext) -> Page:
     filters = (chosen(view, "audience", AUDIENCES), chosen(view, "status", MAIL_STATES))
     columns = "newsletter subject audience sends status"
     page = searched(view, "newsletters", columns, rows, filters)
-    return page._replace(blocks=(Link(Word("compose_one"), "compose"), *page.blocks))
+    return page._replace(blocks=(parts.Link(Word("compose_one"), "compose"), *page.blocks))
 
 
 @ui.detail("newsletter")
@@ -79,8 +69,8 @@ def newsletter(view: PageContext, found: sqlite3.Row) -> Page:
     shown = ("subject", "audience", "sends", "status", "recipients", "sender")
     about = tuple((Word(name), str(found[name])) for name in shown)
     sealed = (Word("code"), view.code("newsletter", found["id"]))
-    blocks: tuple[Block, ...] = (
-        DefinitionList((*about, sealed)),
+    blocks: tuple[parts.Block, ...] = (
+        parts.DefinitionList((*about, sealed)),
         _article(view, "lead", found["article"]),
     )
     if found["status"] == "planned":
@@ -91,7 +81,7 @@ def newsletter(view: PageContext, found: sqlite3.Row) -> Page:
 
 def compose(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM article ORDER BY title")
-    options = tuple(Option(row["id"], row["title"]) for row in found)
+    options = tuple(parts.Option(row["id"], row["title"]) for row in found)
     fields = (
         ui.control("subject", required=True),
         ui.pick("audience", AUDIENCES),
@@ -112,9 +102,9 @@ def comments(view: PageContext) -> Page:
 def comment(view: PageContext, found: sqlite3.Row) -> Page:
     about = tuple((Word(name), found[name]) for name in ("reader", "posted", "status"))
     hidden = {"comment": found["id"]}
-    blocks: tuple[Block, ...] = (
-        Paragraph(found["body"]),
-        DefinitionList(about),
+    blocks: tuple[parts.Block, ...] = (
+        parts.Paragraph(found["body"]),
+        parts.DefinitionList(about),
         _article(view, "article", found["article"]),
         ui.action_form("delete", "delete", **hidden),
     )
@@ -139,10 +129,10 @@ def author(view: PageContext, found: sqlite3.Row) -> Page:
     rows = tuple(
         opens(r["title"], "article", r["id"], r["state"], money(r["fee"])) for r in written
     )
-    items = ItemList(headings("article state fee"), rows)
+    items = parts.ItemList(headings("article state fee"), rows)
     about = ui.facts(desk=found["desk"])
     their = ui.section_of("their_articles", items)
-    return Page(found["name"], (Paragraph(found["about"]), about, their))
+    return Page(found["name"], (parts.Paragraph(found["about"]), about, their))
 
 
 def rules(view: PageContext) -> Page:
@@ -150,7 +140,7 @@ def rules(view: PageContext) -> Page:
         "SELECT * FROM rule WHERE instr(lower(subject), lower(:words)) ORDER BY subject",
         **asked_for(view),
     )
-    rows = [ListRow(row["subject"], (str(row["most"]), row["advice"])) for row in found]
+    rows = [parts.ListRow(row["subject"], (str(row["most"]), row["advice"])) for row in found]
     return searched(view, "rules", "subject_of_rule most advice", rows)
 
 

@@ -23,20 +23,9 @@ from trajudge.environments.apps.press.schema import (
     TAGS,
     VERDICTS,
 )
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import (
-    Block,
-    Chart,
-    DefinitionList,
-    Field,
-    ItemList,
-    Link,
-    ListRow,
-    Option,
-    Page,
-    Paragraph,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext
 
@@ -53,7 +42,7 @@ def home(view: PageContext) -> Page:
     return Page(
         "The Lantern Review",
         (
-            Paragraph("The publishing desk. What you publish is read at once."),
+            parts.Paragraph("The publishing desk. What you publish is read at once."),
             ui.facts(author=me["name"]),
             find,
         ),
@@ -81,9 +70,9 @@ def article(view: PageContext, found: sqlite3.Row) -> Page:
         (Word("teaser"), found["teaser"] or "-"),
         (Word("code"), view.code("article", found["id"])),
     )
-    blocks: tuple[Block, ...] = (
-        Paragraph(found["body"]),
-        DefinitionList(about),
+    blocks: tuple[parts.Block, ...] = (
+        parts.Paragraph(found["body"]),
+        parts.DefinitionList(about),
         ui.section_of("author", ui.link_to(author, "author")),
         ui.section_of("section", ui.link_to(section, "section")),
     )
@@ -91,25 +80,25 @@ def article(view: PageContext, found: sqlite3.Row) -> Page:
         link = ui.link_to(image, "image", "caption")
         blocks = (*blocks, ui.section_of("image", link))
     if found["state"] != "published":
-        blocks = (*blocks, Link(Word("edit_it"), "edit", here))
-        blocks = (*blocks, Link(Word("review_it"), "review", here))
+        blocks = (*blocks, parts.Link(Word("edit_it"), "edit", here))
+        blocks = (*blocks, parts.Link(Word("review_it"), "review", here))
     if found["state"] == "in review":
-        blocks = (*blocks, Link(Word("publish_it"), "publish", here))
+        blocks = (*blocks, parts.Link(Word("publish_it"), "publish", here))
     pin = ui.action_form("unpin" if found["pinned"] else "pin", "pin", article=found["id"])
     return Page(found["title"], (*blocks, ui.section_of("reviews", _reviews(view, found)), pin))
 
 
-def _reviews(view: PageContext, found: sqlite3.Row) -> ItemList:
+def _reviews(view: PageContext, found: sqlite3.Row) -> parts.ItemList:
     written = view.state.rows("SELECT * FROM review WHERE article = :id ORDER BY id",
                               id=found["id"])  # fmt: skip
     rows = tuple(
-        ListRow(row["reviewer"], (row["verdict"], str(row["grade"]), row["remark"]))
+        parts.ListRow(row["reviewer"], (row["verdict"], str(row["grade"]), row["remark"]))
         for row in written
     )
-    return ItemList(headings("reviewer verdict grade remark"), rows)
+    return parts.ItemList(headings("reviewer verdict grade remark"), rows)
 
 
-def _form(view: PageContext, title: str, operation: str, *fields: Field) -> Page:
+def _form(view: PageContext, title: str, operation: str, *fields: parts.Field) -> Page:
     """Return the page of a form about an article."""
     found = view.state.get("article", view.args.get("id", ""))
     if found is None:
@@ -143,7 +132,7 @@ def review(view: PageContext) -> Page:
 
 def publish(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM image ORDER BY caption")
-    options = tuple(Option(row["id"], row["caption"]) for row in found)
+    options = tuple(parts.Option(row["id"], row["caption"]) for row in found)
     return _form(
         view,
         "publish_it",
@@ -171,7 +160,7 @@ def section(view: PageContext, found: sqlite3.Row) -> Page:
     title = f"{found['name']}: readers by day of last week"
     editor = view.state.row("author", found["editor"])
     link = ui.link_to(editor, "author")
-    chart = Chart(title, "bars", DAYS, tuple(amounts[day] for day in DAYS))
+    chart = parts.Chart(title, "bars", DAYS, tuple(amounts[day] for day in DAYS))
     return Page(found["name"], (ui.section_of("editor", link), chart))
 
 
@@ -185,7 +174,7 @@ def readers(view: PageContext) -> Page:
             month=month,
         )
         labels, amounts = tuple(r["name"] for r in drawn), tuple(r["amount"] for r in drawn)
-        charts.append(Chart(f"Readers by section in {month}", "bars", labels, amounts))
+        charts.append(parts.Chart(f"Readers by section in {month}", "bars", labels, amounts))
     return Page(Word("readers"), tuple(charts))
 
 
@@ -202,4 +191,4 @@ PAGES = {
     **newsroom_pages.PAGES,
 }
 _ENTRIES = "home articles sections readers images newsletters comments authors rules preferences"
-NAVIGATION = tuple(Link(Word(name), name) for name in _ENTRIES.split())
+NAVIGATION = tuple(parts.Link(Word(name), name) for name in _ENTRIES.split())

@@ -14,20 +14,9 @@ from trajudge.environments.apps.lists import (
     table_page,
 )
 from trajudge.environments.apps.shop.schema import CITIES, DELIVERIES, MONTHS
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import (
-    Block,
-    Chart,
-    Field,
-    Form,
-    ItemList,
-    Link,
-    ListRow,
-    Option,
-    Page,
-    Paragraph,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 
 CATEGORIES = ("Kitchen", "Living", "Office", "Garden")
@@ -40,15 +29,17 @@ def _stars(tenths: int) -> str:
     return f"{tenths / 10:.1f} of 5"
 
 
-def _card(product: sqlite3.Row) -> ListRow:
+def _card(product: sqlite3.Row) -> parts.ListRow:
     link = ui.link_to(product, "product")
-    return ListRow(link, (product["category"], money(product["price"]), _stars(product["stars"])))
+    return parts.ListRow(
+        link, (product["category"], money(product["price"]), _stars(product["stars"]))
+    )
 
 
 _COLUMNS = "product category price rating"
 
 
-def _search(words: str, category: str) -> Form:
+def _search(words: str, category: str) -> parts.Form:
     return search_form("products", words, narrowed("category", category, CATEGORIES))
 
 
@@ -57,9 +48,11 @@ def home(view: PageContext) -> Page:
     return Page(
         "Alder & Finch",
         (
-            Paragraph("Useful things for the house and the garden."),
+            parts.Paragraph("Useful things for the house and the garden."),
             _search("", ""),
-            ui.section_of("favourites", ItemList(headings(_COLUMNS), tuple(map(_card, best)))),
+            ui.section_of(
+                "favourites", parts.ItemList(headings(_COLUMNS), tuple(map(_card, best)))
+            ),
         ),
     )
 
@@ -87,20 +80,22 @@ def product(view: PageContext, found: sqlite3.Row) -> Page:
         stock=str(found["stock"]),
     )
     values = tuple(amounts[month] / 100 for month in MONTHS)
-    said = tuple(ListRow(row["author"], (f"{row['stars']} of 5", row["body"])) for row in reviews)
+    said = tuple(
+        parts.ListRow(row["author"], (f"{row['stars']} of 5", row["body"])) for row in reviews
+    )
     columns = headings("author stars review")
     review = ui.action_form(
-        "send_review", "write-review", stars, Field("body", Word("review"), "long"), **hidden
+        "send_review", "write-review", stars, parts.Field("body", Word("review"), "long"), **hidden
     )
     return Page(
         found["name"],
         (
-            Paragraph(found["blurb"]),
+            parts.Paragraph(found["blurb"]),
             about,
             ui.action_form("add_to_cart", "add-to-cart", quantity, **hidden),
             ui.action_form("wish", "wish", **hidden),
-            Chart("Price in the last months", "bars", MONTHS, values),
-            ui.section_of("reviews", ItemList(columns, said), review),
+            parts.Chart("Price in the last months", "bars", MONTHS, values),
+            ui.section_of("reviews", parts.ItemList(columns, said), review),
         ),
     )
 
@@ -111,19 +106,20 @@ def cart(view: PageContext) -> Page:
         "JOIN product p ON p.id = c.product ORDER BY p.name"
     )
     rows = tuple(
-        ListRow(
-            Link(row["name"], "product", {"id": row["product"]}),
+        parts.ListRow(
+            parts.Link(row["name"], "product", {"id": row["product"]}),
             (str(row["quantity"]), money(row["price"] * row["quantity"])),
             (ui.action_form(Word("remove", row["name"]), "remove-from-cart", item=row["id"]),),
         )
         for row in held
     )
-    items = ItemList(headings("product quantity sum"), rows)
+    items = parts.ItemList(headings("product quantity sum"), rows)
     if not held:
         return Page(Word("cart"), (items,))
     goods = sum(row["price"] * row["quantity"] for row in held)
     options = tuple(
-        Option(name, f"{name.capitalize()} ({money(fee)})") for name, fee in DELIVERIES.items()
+        parts.Option(name, f"{name.capitalize()} ({money(fee)})")
+        for name, fee in DELIVERIES.items()
     )
     order = ui.action_form(
         "order_now", "place-order", ui.control("delivery", "choice", "", options)
@@ -175,7 +171,7 @@ def order(view: PageContext, found: sqlite3.Row) -> Page:
         code=view.code("purchase", found["id"]),
     )
     columns = headings("product category quantity price")
-    blocks: tuple[Block, ...] = (about, ItemList(columns, rows))
+    blocks: tuple[parts.Block, ...] = (about, parts.ItemList(columns, rows))
     if found["status"] == "processing":
         cancel = ui.action_form("cancel_order", "cancel-order", order=found["id"])
         blocks = (*blocks, cancel)
@@ -197,7 +193,7 @@ def wishes(view: PageContext) -> Page:
 
 def account(view: PageContext) -> Page:
     mine = view.state.row("account", "me")
-    cities = tuple(Option(city, city) for city in CITIES)
+    cities = tuple(parts.Option(city, city) for city in CITIES)
     address = (
         ui.control("street", "text", mine["street"], required=True),
         ui.control("city", "choice", mine["city"], cities),
@@ -224,5 +220,6 @@ PAGES = {
     "account": account,
 }
 NAVIGATION = tuple(
-    Link(Word(name), name) for name in ("home", "products", "cart", "orders", "wishes", "account")
+    parts.Link(Word(name), name)
+    for name in ("home", "products", "cart", "orders", "wishes", "account")
 )

@@ -16,20 +16,9 @@ from trajudge.environments.apps.lists import (
 from trajudge.environments.apps.toolbox.schema import BAGS, COUNTINGS, DAYS
 from trajudge.environments.apps.toolbox.tools import TOOLS
 from trajudge.environments.kit.listing import listing
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
-from trajudge.environments.model.page import (
-    Block,
-    Chart,
-    DefinitionList,
-    Field,
-    Form,
-    Link,
-    ListRow,
-    Notice,
-    Page,
-    Paragraph,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 
 _LENDERS = ("SELECT * FROM lender ORDER BY name", "SELECT * FROM lender ORDER BY longest, name")
@@ -38,17 +27,19 @@ _JOBS = ("SELECT * FROM job ORDER BY made DESC", "SELECT * FROM job ORDER BY nam
 _MEASURES = ("length", "width", "height", "openings")
 
 
-def _reckoner(view: PageContext, tool: str, fields: tuple[Field, ...]) -> tuple[Block, ...]:
+def _reckoner(
+    view: PageContext, tool: str, fields: tuple[parts.Field, ...]
+) -> tuple[parts.Block, ...]:
     """Return a tool: its form as it was filled in, and what came out with the ways to keep it."""
     asked = tuple(field._replace(value=view.args.get(field.name, "")) for field in fields)
-    form = Form(Word("reckon"), asked, page=tool)
+    form = parts.Form(Word("reckon"), asked, page=tool)
     if not any(field.value for field in asked):
         return (form,)
     outcome = TOOLS[tool](view.state, view.args)
     if outcome is None:
-        return (Notice("The tool cannot reckon with these inputs.", error=True), form)
+        return (parts.Notice("The tool cannot reckon with these inputs.", error=True), form)
     hidden = {**outcome.inputs, "tool": tool}
-    shown = DefinitionList(tuple((Word(key), value) for key, value in outcome.rows))
+    shown = parts.DefinitionList(tuple((Word(key), value) for key, value in outcome.rows))
     result = ui.control("result_name", required=True)
     job = ui.control("job_name", required=True)
     keep = ui.action_form("save_result", "save-result", result, **hidden)
@@ -58,11 +49,11 @@ def _reckoner(view: PageContext, tool: str, fields: tuple[Field, ...]) -> tuple[
 
 def home(view: PageContext) -> Page:
     benches = view.state.rows("SELECT * FROM bench ORDER BY name")
-    taken = DefinitionList(tuple((row["name"], row["taken"]) for row in benches))
+    taken = parts.DefinitionList(tuple((row["name"], row["taken"]) for row in benches))
     return Page(
         "The Reckoner",
         (
-            Paragraph("Small tools for people who build, paint, pack and pay."),
+            parts.Paragraph("Small tools for people who build, paint, pack and pay."),
             ui.section_of("taken", taken),
         ),
     )
@@ -93,7 +84,7 @@ def loan(view: PageContext) -> Page:
         for row in found
     ]
     fields = (
-        Field("amount", Word("principal")),
+        parts.Field("amount", Word("principal")),
         ui.control("rate"),
         ui.control("years", "number"),
     )
@@ -111,10 +102,10 @@ def lender(view: PageContext, found: sqlite3.Row) -> Page:
     )
     fields = (
         ui.control("principal", required=True),
-        Field("term", Word("years"), "number", required=True),
+        parts.Field("term", Word("years"), "number", required=True),
     )
     form = ui.action_form("enquire", "enquire", *fields, lender=found["id"])
-    return Page(found["name"], (about, Paragraph("An enquiry is binding for 30 days."), form))
+    return Page(found["name"], (about, parts.Paragraph("An enquiry is binding for 30 days."), form))
 
 
 @ui.detail("enquiry")
@@ -151,7 +142,7 @@ def estimator(view: PageContext) -> Page:
         for row in found
     ]
     fields = (
-        *(Field(name, Word(name), "number") for name in _MEASURES),
+        *(parts.Field(name, Word(name), "number") for name in _MEASURES),
         ui.control("coats", "number"),
         ui.pick("paint", (row["name"] for row in found)),
     )
@@ -168,7 +159,7 @@ def paint(view: PageContext, found: sqlite3.Row) -> Page:
         price=money(found["price"]),
         drying=f"{found['drying']} min",
     )
-    tins = Field("tins", Word("wanted"), "number", required=True)
+    tins = parts.Field("tins", Word("wanted"), "number", required=True)
     form = ui.action_form("order", "order", tins, paint=found["id"])
     return Page(found["name"], (about, form))
 
@@ -188,8 +179,8 @@ def rooms(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM room ORDER BY name")
     rows = [opens(row["name"], "room", row["id"]) for row in found]
     fields = (
-        Field("name", Word("room_name"), required=True),
-        *(Field(name, Word(name), "number", required=True) for name in _MEASURES),
+        parts.Field("name", Word("room_name"), required=True),
+        *(parts.Field(name, Word(name), "number", required=True) for name in _MEASURES),
     )
     form = ui.action_form("record", "record-room", *fields)
     return Page(Word("rooms"), (*listing(view, "rooms", (Word("room"),), rows), form))
@@ -197,13 +188,13 @@ def rooms(view: PageContext) -> Page:
 
 @ui.detail("room")
 def room(view: PageContext, found: sqlite3.Row) -> Page:
-    about = DefinitionList(tuple((Word(name), str(found[name])) for name in _MEASURES))
+    about = parts.DefinitionList(tuple((Word(name), str(found[name])) for name in _MEASURES))
     logged = view.state.rows("SELECT * FROM humidity WHERE room = :key", key=found["id"])
     if not logged:
         return Page(found["name"], (about,))
     amounts = {row["day"]: float(row["amount"]) for row in logged}
     values = tuple(amounts[day] for day in DAYS)
-    chart = Chart("Humidity last week, in per cent", "line", DAYS, values)
+    chart = parts.Chart("Humidity last week, in per cent", "line", DAYS, values)
     return Page(found["name"], (about, chart))
 
 
@@ -222,7 +213,9 @@ def packed(view: PageContext, found: sqlite3.Row) -> Page:
         bag=bag,
     )
     rows = [
-        ListRow(row["name"], (row["bag"], str(row["grams"]), str(row["count"]), row["remark"]))
+        parts.ListRow(
+            row["name"], (row["bag"], str(row["grams"]), str(row["count"]), row["remark"])
+        )
         for row in things
     ]
     form = filter_form("list", narrowed("bag", bag, BAGS), id=found["id"])
@@ -280,7 +273,7 @@ PAGES = {"list": packed} | {
     )
 }  # fmt: skip
 NAVIGATION = tuple(
-    Link(Word(name), name)
+    parts.Link(Word(name), name)
     for name in (
         "home", "converter", "loan", "dates", "estimator", "rooms", "packing", "jobs", "history",
         "account",

@@ -10,20 +10,11 @@ import pytest
 
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import Reject, check
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.axes import open_state
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
-from trajudge.environments.model.page import (
-    DefinitionList,
-    Form,
-    ItemList,
-    Link,
-    ListRow,
-    Notice,
-    Page,
-    Paragraph,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.plan import follow, press
 from trajudge.environments.model.schema import table
 from trajudge.environments.model.spec import (
@@ -55,18 +46,19 @@ def _profile(_: np.random.Generator, index: int) -> Rows:
 
 def _home(view: PageContext) -> Page:
     rows = view.state.rows("SELECT * FROM mug ORDER BY name")
-    links = tuple(ListRow(Link(row["name"], "mug", {"id": row["id"]})) for row in rows)
-    return Page("Home", (ItemList(("Mug",), links),))
+    links = tuple(parts.ListRow(parts.Link(row["name"], "mug", {"id": row["id"]})) for row in rows)
+    return Page("Home", (parts.ItemList(("Mug",), links),))
 
 
 def _mug(view: PageContext) -> Page:
     mug = view.state.row("mug", view.args["id"])
     price = f"${mug['price'] / 100:.2f}"
-    take = Form(Word("take"), operation="take", hidden={"mug": mug["id"]})
+    take = parts.Form(Word("take"), operation="take", hidden={"mug": mug["id"]})
     logged = view.state.rows("SELECT * FROM log")
-    codes = tuple(Paragraph(view.code("log", row["id"])) for row in logged)
+    codes = tuple(parts.Paragraph(view.code("log", row["id"])) for row in logged)
     return Page(
-        mug["name"], (DefinitionList((("Price", price), ("Colour", mug["colour"]))), take, *codes)
+        mug["name"],
+        (parts.DefinitionList((("Price", price), ("Colour", mug["colour"]))), take, *codes),
     )
 
 
@@ -111,7 +103,7 @@ def checked(scenario: Scenario, config: Config | None = None, **changes: object)
         profile=_profile,
         pages={"home": _home, "mug": _mug},
         operations={"take": Operation(_take)},
-        navigation=(Link(Word("home"), "home"),),
+        navigation=(parts.Link(Word("home"), "home"),),
         scenarios=(scenario,),
         words={"take": ("Take", "Grab")},
     )
@@ -221,7 +213,7 @@ def test_a_start_page_that_says_the_answer_alone_leaks_it() -> None:
     def open_home(view: PageContext) -> Page:
         page = _home(view)
         (mug,) = view.state.rows("SELECT price FROM mug ORDER BY id LIMIT 1")
-        return page._replace(blocks=(Paragraph(f"From ${mug[0] / 100:.2f}"), *page.blocks))
+        return page._replace(blocks=(parts.Paragraph(f"From ${mug[0] / 100:.2f}"), *page.blocks))
 
     configs = [Config(app="shelf", scenario="price", instance=n) for n in range(20)]
     found = [checked(PRICE, config, pages={"home": open_home, "mug": _mug}) for config in configs]
@@ -234,12 +226,14 @@ def test_an_address_that_says_the_answer_leaks_it() -> None:
     def home(view: PageContext) -> Page:
         rows = view.state.rows("SELECT * FROM mug ORDER BY name")
         links = tuple(
-            ListRow(
-                Link(row["name"], "mug", {"id": row["id"], "price": f"${row['price'] / 100:.2f}"})
+            parts.ListRow(
+                parts.Link(
+                    row["name"], "mug", {"id": row["id"], "price": f"${row['price'] / 100:.2f}"}
+                )
             )
             for row in rows
         )
-        return Page("Home", (ItemList(("Mug",), links),))
+        return Page("Home", (parts.ItemList(("Mug",), links),))
 
     found = checked(PRICE, pages={"home": home, "mug": _mug})
     assert found == Reject(reason="leak-free", detail="an address says the answer")
@@ -256,7 +250,7 @@ def test_keys_that_sort_by_a_value_leak_it() -> None:
 def test_a_page_that_says_it_went_wrong_stops_the_plan() -> None:
     def sorry(view: PageContext) -> Page:
         page = _mug(view)
-        return page._replace(blocks=(Notice("Out of order.", error=True), *page.blocks))
+        return page._replace(blocks=(parts.Notice("Out of order.", error=True), *page.blocks))
 
     found = checked(PRICE, pages={"home": _home, "mug": sorry})
     assert isinstance(found, Reject)

@@ -8,19 +8,9 @@ import pytest
 
 from trajudge.environments.checks.walk import TURNS, ControlNotFound, Walk
 from trajudge.environments.kit.listing import PART, listing
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.config import Ui
-from trajudge.environments.model.page import (
-    DefinitionList,
-    Field,
-    Form,
-    ItemList,
-    Link,
-    ListRow,
-    Option,
-    Page,
-    Paragraph,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.plan import choose, enter, follow, press, scan, tick
 from trajudge.environments.model.schema import table
 from trajudge.environments.model.site import Site
@@ -38,22 +28,25 @@ NAMES = [f"Mug {n}" for n in range(10)]
 
 
 def _home(view: PageContext) -> Page:
-    rows = [ListRow(Link(name, "mug", {"id": name})) for name in NAMES]
+    rows = [parts.ListRow(parts.Link(name, "mug", {"id": name})) for name in NAMES]
     return Page("Mugs", listing(view, "home", ("Mug",), rows))
 
 
 def _mug(view: PageContext) -> Page:
     fields = (
-        Field("size", "Size", "choice", "", (Option("s", "Small"), Option("l", "Large"))),
-        Field("note", "Note"),
-        Field("gift", "Gift", "tick", ""),
+        parts.Field(
+            "size", "Size", "choice", "", (parts.Option("s", "Small"), parts.Option("l", "Large"))
+        ),
+        parts.Field("note", "Note"),
+        parts.Field("gift", "Gift", "tick", ""),
     )
-    order = Form("Order", fields, operation="order", hidden={"mug": view.args["id"]})
-    look = Form("Look", (Field("id", "Name"),), page="mug")
+    order = parts.Form("Order", fields, operation="order", hidden={"mug": view.args["id"]})
+    look = parts.Form("Look", (parts.Field("id", "Name"),), page="mug")
     rows = tuple(
-        ListRow(name, (), (Form(Word("remove", name), operation="order"),)) for name in "abc"
+        parts.ListRow(name, (), (parts.Form(Word("remove", name), operation="order"),))
+        for name in "abc"
     )
-    return Page(view.args["id"], (order, look, ItemList(("Part",), rows)))
+    return Page(view.args["id"], (order, look, parts.ItemList(("Part",), rows)))
 
 
 def _order(call: FormSubmission) -> Success | Rejected:
@@ -73,7 +66,7 @@ def _app(**operation: bool) -> App:
         profile=lambda *_: {},
         pages={"home": _home, "mug": _mug},
         operations={"order": Operation(_order, **operation, **asks)},  # type: ignore[arg-type]
-        navigation=(Link(Word("home"), "home"),),
+        navigation=(parts.Link(Word("home"), "home"),),
         scenarios=(),
         words={},
     )
@@ -181,7 +174,14 @@ def test_a_move_without_its_control_is_lost_and_says_where(walk: Walk, move: obj
 
 
 def test_a_list_that_never_ends_is_given_up() -> None:
-    endless = Page("On", (Link(Word("next_page"), "home"), DefinitionList(()), Paragraph("and on")))
+    endless = Page(
+        "On",
+        (
+            parts.Link(Word("next_page"), "home"),
+            parts.DefinitionList(()),
+            parts.Paragraph("and on"),
+        ),
+    )
     app = _app()
     site = Site(app, AppState(app.tables), Ui("home", 4, 0, folded=False))
     site.get = lambda *_: endless  # type: ignore[method-assign]

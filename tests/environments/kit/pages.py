@@ -4,22 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from trajudge.environments.model.page import (
-    Chart,
-    DefinitionList,
-    Field,
-    Form,
-    Input,
-    ItemList,
-    Link,
-    ListRow,
-    Notice,
-    Option,
-    Page,
-    Paragraph,
-    Section,
-    Word,
-)
+from trajudge.environments.model import page as parts
+from trajudge.environments.model.page import Page, Word
 
 KEYS = ("alpha", "beta", "gamma")
 WORDS = {
@@ -48,44 +34,48 @@ TEXT = st.sampled_from(HOSTILE) | st.text(max_size=30) | st.text("<>&\"'/=! -ab\
 LABEL = TEXT | st.builds(Word, st.sampled_from(KEYS), st.just("") | TEXT)
 PLAIN = st.text("abcdef-", min_size=1, max_size=8)
 ARGS = st.dictionaries(TEXT, TEXT, max_size=3)
-LINK = st.builds(Link, LABEL, TEXT.filter(bool), ARGS)
-OPTIONS = st.lists(st.builds(Option, TEXT, LABEL), max_size=4, unique_by=lambda o: o.value)
-INPUTS: tuple[Input, ...] = ("text", "search", "number", "date", "long", "choice", "tick")
+LINK = st.builds(parts.Link, LABEL, TEXT.filter(bool), ARGS)
+OPTIONS = st.lists(st.builds(parts.Option, TEXT, LABEL), max_size=4, unique_by=lambda o: o.value)
+INPUTS: tuple[parts.Input, ...] = ("text", "search", "number", "date", "long", "choice", "tick")
 
 
 @st.composite
-def fields(draw: st.DrawFn) -> Field:
+def fields(draw: st.DrawFn) -> parts.Field:
     kind = draw(st.sampled_from(INPUTS))
     options = tuple(draw(OPTIONS)) if kind == "choice" else ()
     value = draw(st.sampled_from(("", "on"))) if kind == "tick" else draw(TEXT)
-    return Field("", draw(LABEL), kind, value, options, draw(st.booleans()))
+    return parts.Field("", draw(LABEL), kind, value, options, draw(st.booleans()))
 
 
 @st.composite
-def forms(draw: st.DrawFn) -> Form:
+def forms(draw: st.DrawFn) -> parts.Form:
     found = draw(st.lists(fields(), max_size=4))
     named = tuple(entry._replace(name=f"f{place}") for place, entry in enumerate(found))
     where = {draw(st.sampled_from(("operation", "page"))): draw(PLAIN)}
     hidden = draw(st.dictionaries(PLAIN, TEXT, max_size=3))
-    return Form(draw(LABEL), named, hidden=hidden, **where)
+    return parts.Form(draw(LABEL), named, hidden=hidden, **where)
 
 
 @st.composite
-def items(draw: st.DrawFn) -> ItemList:
+def items(draw: st.DrawFn) -> parts.ItemList:
     width = draw(st.integers(0, 3))
     cells = st.lists(TEXT, min_size=width, max_size=width).map(tuple)
-    row = st.builds(ListRow, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
+    row = st.builds(parts.ListRow, LINK | TEXT, cells, st.lists(forms(), max_size=2).map(tuple))
     columns = tuple(draw(LABEL) for _ in range(width + 1))
-    return ItemList(columns, tuple(draw(st.lists(row, max_size=3))))
+    return parts.ItemList(columns, tuple(draw(st.lists(row, max_size=3))))
 
 
 CHART = st.builds(
-    Chart, TEXT, st.sampled_from(("bars", "line", "pie")), st.just(("a", "b")), st.just((1.0, 2.0))
+    parts.Chart,
+    TEXT,
+    st.sampled_from(("bars", "line", "pie")),
+    st.just(("a", "b")),
+    st.just((1.0, 2.0)),
 )
-FACTS = st.builds(DefinitionList, st.lists(st.tuples(LABEL, TEXT), max_size=3).map(tuple))
+FACTS = st.builds(parts.DefinitionList, st.lists(st.tuples(LABEL, TEXT), max_size=3).map(tuple))
 LEAF = (
-    st.builds(Paragraph, LABEL)
-    | st.builds(Notice, LABEL, st.booleans())
+    st.builds(parts.Paragraph, LABEL)
+    | st.builds(parts.Notice, LABEL, st.booleans())
     | FACTS
     | items()
     | CHART
@@ -93,6 +83,6 @@ LEAF = (
     | LINK
 )
 BLOCKS = st.recursive(
-    LEAF, lambda inner: st.builds(Section, LABEL, st.lists(inner, max_size=3).map(tuple))
+    LEAF, lambda inner: st.builds(parts.Section, LABEL, st.lists(inner, max_size=3).map(tuple))
 )
 PAGES = st.builds(Page, LABEL, st.lists(BLOCKS, max_size=5).map(tuple))

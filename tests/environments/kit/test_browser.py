@@ -12,21 +12,8 @@ from tests.environments.kit.pages import WORDS
 from trajudge.environments.kit.html import render
 from trajudge.environments.kit.layout import PageLayout
 from trajudge.environments.kit.theme import theme
-from trajudge.environments.model.page import (
-    DefinitionList,
-    Field,
-    Form,
-    ItemList,
-    Link,
-    ListRow,
-    Notice,
-    Option,
-    Overlay,
-    Page,
-    Paragraph,
-    Section,
-    Word,
-)
+from trajudge.environments.model import page as parts
+from trajudge.environments.model.page import Page, Word
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -36,49 +23,56 @@ pytestmark = pytest.mark.browser
 VIEWPORTS = ((1024, 768), (390, 844))
 XSS = "<img src=x onerror=\"document.title='broken into'\"><script>document.title='x'</script>"
 OPTIONS = ("First", "Second one", "Third of a rather long kind")
-CHOICES = tuple(Option(name[0], name) for name in OPTIONS)
-SEARCH = Form(
+CHOICES = tuple(parts.Option(name[0], name) for name in OPTIONS)
+SEARCH = parts.Form(
     "Look up",
-    (Field("q", "Query", "search", required=True), Field("kind", "Kind", "choice", "", CHOICES)),
+    (
+        parts.Field("q", "Query", "search", required=True),
+        parts.Field("kind", "Kind", "choice", "", CHOICES),
+    ),
     page="list",
 )
-EDIT = Form(
+EDIT = parts.Form(
     "Save all",
     (
-        Field("name", "Name", "text", "x" * 200),
-        Field("count", "Count", "number", "1"),
-        Field("day", "Day", "date", "2026-03-02"),
-        Field("body", "Body", "long", "\nfirst line"),
-        Field("sure", "I am sure", "tick"),
+        parts.Field("name", "Name", "text", "x" * 200),
+        parts.Field("count", "Count", "number", "1"),
+        parts.Field("day", "Day", "date", "2026-03-02"),
+        parts.Field("body", "Body", "long", "\nfirst line"),
+        parts.Field("sure", "I am sure", "tick"),
     ),
     operation="save",
 )
 THINGS = ("Oak Mug", "Wool Throw", "Unbroken" * 9)
 ROWS = tuple(
-    ListRow(
-        Link(name, "thing", {"id": name}),
+    parts.ListRow(
+        parts.Link(name, "thing", {"id": name}),
         ("$3.00", "a rather long remark " * 3, XSS),
-        tuple(Form(Word(key, name), operation="act") for key in ("alpha", "beta")),
+        tuple(parts.Form(Word(key, name), operation="act") for key in ("alpha", "beta")),
     )
     for name in THINGS
 )
-ITEMS = ItemList(("Thing", "Price", "Remark", "Note"), ROWS)
+ITEMS = parts.ItemList(("Thing", "Price", "Remark", "Note"), ROWS)
 PAGE = Page(
     "A page with everything",
     (
-        Notice("Saved."),
-        Paragraph(XSS),
+        parts.Notice("Saved."),
+        parts.Paragraph(XSS),
         SEARCH,
-        DefinitionList((("Status", "open"), ("Where", "5 Station Street, " * 5))),
+        parts.DefinitionList((("Status", "open"), ("Where", "5 Station Street, " * 5))),
         ITEMS,
-        Link("Onward", "list", {"part": "1"}),
-        Section("Editing", (EDIT, Form(Word("gamma"), operation="gamma"))),
+        parts.Link("Onward", "list", {"part": "1"}),
+        parts.Section("Editing", (EDIT, parts.Form(Word("gamma"), operation="gamma"))),
     ),
 )
 PLACES = tuple(f"Place {number}" for number in range(7))
-NAVIGATION = tuple(Link(place, "place") for place in PLACES)
-COOKIES = Overlay("Cookies", "We use cookies. " * 6, Word("accept_cookies"), "/dismiss/cookies")
-PROMOTION = Overlay("Just for you", "Buy more. " * 9, Word("dismiss"), "/dismiss/promotion", True)
+NAVIGATION = tuple(parts.Link(place, "place") for place in PLACES)
+COOKIES = parts.Overlay(
+    "Cookies", "We use cookies. " * 6, Word("accept_cookies"), "/dismiss/cookies"
+)
+PROMOTION = parts.Overlay(
+    "Just for you", "Buy more. " * 9, Word("dismiss"), "/dismiss/promotion", True
+)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +83,7 @@ def browser(chromium: Path) -> Iterator[Browser]:
         yield playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
 
 
-def show(tab: Tab, index: int, *noise: Overlay) -> None:
+def show(tab: Tab, index: int, *noise: parts.Overlay) -> None:
     shell = PageLayout(
         title="Everything",
         navigation=NAVIGATION,

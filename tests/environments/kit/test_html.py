@@ -17,23 +17,8 @@ from trajudge.environments.kit.html import NONCE, render
 from trajudge.environments.kit.layout import PageLayout, address
 from trajudge.environments.kit.reading import blocks, forms, links
 from trajudge.environments.kit.theme import Theme, name_of, printable, theme
-from trajudge.environments.model.page import (
-    Block,
-    Chart,
-    DefinitionList,
-    Field,
-    Form,
-    ItemList,
-    Link,
-    ListRow,
-    Notice,
-    Option,
-    Overlay,
-    Page,
-    Paragraph,
-    Section,
-    Word,
-)
+from trajudge.environments.model import page as parts
+from trajudge.environments.model.page import Page, Word
 
 THEMES = st.builds(theme, st.integers(0, 11), st.integers(0, 3))
 TAGS = {
@@ -60,7 +45,7 @@ ATTRIBUTES = {
     *("aria-modal", "method", "action", "novalidate", "autocomplete", "type", "value", "id", "for"),
     *("required", "checked", "selected", "rows", "scope", "src", "alt", "width", "height"),
 }
-NAVIGATION = (Link(Word("alpha"), "home"), Link(Word("beta"), "list", {"a": "1"}))
+NAVIGATION = (parts.Link(Word("alpha"), "home"), parts.Link(Word("beta"), "list", {"a": "1"}))
 
 
 def shell(look: Theme, **changed: Any) -> PageLayout:
@@ -88,22 +73,22 @@ def flat(text: str) -> str:
 
 
 def followed(href: str) -> tuple[str, list[tuple[str, str]]]:
-    parts = urlsplit(href)
-    assert not parts.scheme
-    assert not parts.netloc
-    return unquote(parts.path), parse_qsl(parts.query, keep_blank_values=True)
+    split = urlsplit(href)
+    assert not split.scheme
+    assert not split.netloc
+    return unquote(split.path), parse_qsl(split.query, keep_blank_values=True)
 
 
 def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def expected_link(link: Link) -> tuple[str, tuple[str, list[tuple[str, str]]]]:
+def expected_link(link: parts.Link) -> tuple[str, tuple[str, list[tuple[str, str]]]]:
     args = [(encodable(name), encodable(value)) for name, value in link.args.items()]
     return named(link.label), (f"/{encodable(link.page)}", args)
 
 
-def sent(entry: Field) -> str | None:
+def sent(entry: parts.Field) -> str | None:
     """What an untouched field sends; None for nothing."""
     if entry.input == "tick":
         return "on" if entry.value == "on" else None
@@ -119,9 +104,9 @@ def test_no_text_becomes_markup(page: Page, look: Theme) -> None:
     for tag in ("html", "head", "title", "style", "body", "main", "h1", "nav"):
         assert found.tags[tag] == 1, tag
     every = list(blocks(page.blocks))
-    assert found.tags["section"] == sum(isinstance(block, Section) for block in every)
+    assert found.tags["section"] == sum(isinstance(block, parts.Section) for block in every)
     assert found.tags["form"] == len(list(forms(page)))
-    assert found.tags["img"] == sum(isinstance(block, Chart) for block in every)
+    assert found.tags["img"] == sum(isinstance(block, parts.Chart) for block in every)
 
 
 @settings(deadline=None, max_examples=200)
@@ -161,7 +146,7 @@ def _control(control: Control, document: Document) -> tuple[Any, ...]:
     return control.field, named(control.name), sends, described
 
 
-def _as_modelled(form: Form) -> tuple[Any, ...]:
+def _as_modelled(form: parts.Form) -> tuple[Any, ...]:
     hidden = {name: printable(value) for name, value in form.hidden.items()}
     if form.operation:
         hidden[NONCE] = f"once-{form.operation}"
@@ -183,18 +168,18 @@ def test_everything_that_a_page_says_can_be_read(page: Page, look: Theme) -> Non
         assert said[flat(printable(text))] or not flat(printable(text))
 
 
-def _texts(given: Iterable[Block]) -> Iterable[str]:
+def _texts(given: Iterable[parts.Block]) -> Iterable[str]:
     for block in blocks(tuple(given)):
         match block:
-            case Paragraph(text) | Notice(text):
+            case parts.Paragraph(text) | parts.Notice(text):
                 yield named(text)
-            case DefinitionList(rows):
+            case parts.DefinitionList(rows):
                 for label, value in rows:
                     yield from (named(label), value)
-            case ItemList(_, rows):
+            case parts.ItemList(_, rows):
                 for row in rows:
                     yield from (row.cells)
-            case Section(title):
+            case parts.Section(title):
                 yield named(title)
 
 
@@ -206,21 +191,23 @@ def test_the_same_page_gives_the_same_bytes(page: Page, look: Theme) -> None:
     assert "<script" not in document.lower().replace("&lt;", "")
 
 
-def everywhere(*blocks: Block) -> list[Document]:
+def everywhere(*blocks: parts.Block) -> list[Document]:
     return [read(Page("Page", blocks), theme(index, 0)) for index in range(12)]
 
 
 def test_a_word_with_an_object_shows_its_wording_and_is_named_in_full() -> None:
-    form = Form(Word("alpha", "Oak & Mug"), operation="remove")
-    for document in everywhere(ItemList(("Thing",), (ListRow("Oak & Mug", (), (form,)),))):
+    form = parts.Form(Word("alpha", "Oak & Mug"), operation="remove")
+    for document in everywhere(
+        parts.ItemList(("Thing",), (parts.ListRow("Oak & Mug", (), (form,)),))
+    ):
         assert document.forms[0].submit == f"{WORDS['alpha']} Oak & Mug"
         assert WORDS["alpha"] in document.texts
 
 
 @pytest.mark.parametrize(("value", "sends"), [("a", "a"), ("", ""), ("gone", "gone")])
 def test_a_choice_sends_the_model_s_value_until_somebody_chooses(value: str, sends: str) -> None:
-    options = (Option("a", "First"), Option("b", "Second"))
-    form = Form("Go", (Field("pick", "Which", "choice", value, options),), page="list")
+    options = (parts.Option("a", "First"), parts.Option("b", "Second"))
+    form = parts.Form("Go", (parts.Field("pick", "Which", "choice", value, options),), page="list")
     for document in everywhere(form):
         (control,) = document.forms[0].controls
         assert control.name == "Which"
@@ -228,19 +215,22 @@ def test_a_choice_sends_the_model_s_value_until_somebody_chooses(value: str, sen
 
 
 def test_a_long_choice_is_a_list_in_every_theme() -> None:
-    options = tuple(Option(str(number), f"Number {number}") for number in range(9))
-    short = Field("few", "Few", "choice", "1", options[:8])
-    long = Field("many", "Many", "choice", "1", options)
+    options = tuple(parts.Option(str(number), f"Number {number}") for number in range(9))
+    short = parts.Field("few", "Few", "choice", "1", options[:8])
+    long = parts.Field("many", "Many", "choice", "1", options)
     kinds = {
         tuple(control.kind for control in document.forms[0].controls)
-        for document in everywhere(Form("Go", (short, long), page="list"))
+        for document in everywhere(parts.Form("Go", (short, long), page="list"))
     }
     assert kinds == {("select", "select"), ("radio", "select")}
 
 
 def test_lists_have_named_columns_in_every_layout() -> None:
-    rows = (ListRow("Mug", ("$3",), (Form("Go", page="list"),)), ListRow("Jug", ("$4",)))
-    for document in everywhere(ItemList(("Thing", "Price"), rows)):
+    rows = (
+        parts.ListRow("Mug", ("$3",), (parts.Form("Go", page="list"),)),
+        parts.ListRow("Jug", ("$4",)),
+    )
+    for document in everywhere(parts.ItemList(("Thing", "Price"), rows)):
         assert "Price" in document.texts
         if document.tags["table"]:
             assert document.tags["th"] == 3
@@ -249,12 +239,12 @@ def test_lists_have_named_columns_in_every_layout() -> None:
 
 
 def test_an_empty_list_says_so() -> None:
-    for document in everywhere(ItemList(("Thing",), ())):
+    for document in everywhere(parts.ItemList(("Thing",), ())):
         assert "Nothing" in document.texts
 
 
 def test_a_row_with_too_few_cells_is_refused() -> None:
-    page = Page("Page", (ItemList(("Thing", "Price"), (ListRow("Mug"),)),))
+    page = Page("Page", (parts.ItemList(("Thing", "Price"), (parts.ListRow("Mug"),)),))
     with pytest.raises(ValueError, match="zip"):
         render(page, shell(theme(0, 0)))
 
@@ -265,22 +255,24 @@ def test_a_word_that_nobody_words_is_refused() -> None:
 
 
 def test_notices_are_announced() -> None:
-    page = Page("Page", (Notice("Saved"), Notice("Failed", error=True)))
+    page = Page("Page", (parts.Notice("Saved"), parts.Notice("Failed", error=True)))
     document = render(page, shell(theme(0, 0)))
     assert 'role="status">Saved<' in document
     assert 'role="alert">Failed<' in document
 
 
 def test_a_chart_is_a_picture_whose_text_is_its_title() -> None:
-    chart = Chart("Sales", "bars", ("June",), (1234.5,))
+    chart = parts.Chart("Sales", "bars", ("June",), (1234.5,))
     for document in everywhere(chart):
         assert document.images == [("/chart/bars.png", "Sales")]
         assert not any("1234" in text or "June" in text for text in document.texts)
 
 
 def test_a_dialog_puts_the_page_out_of_reach_until_its_button_is_pressed() -> None:
-    promotion = Overlay("Just <you>", "Buy & save", Word("dismiss"), "/dismiss/promotion", True)
-    page = Page("Page", (Form("Go", operation="buy"),))
+    promotion = parts.Overlay(
+        "Just <you>", "Buy & save", Word("dismiss"), "/dismiss/promotion", True
+    )
+    page = Page("Page", (parts.Form("Go", operation="buy"),))
     document = render(page, shell(theme(0, 0), noise=(promotion,)))
     assert '<div class="page" inert>' in document
     assert 'role="dialog" aria-modal="true" aria-label="Just &lt;you&gt;"' in document
@@ -289,7 +281,7 @@ def test_a_dialog_puts_the_page_out_of_reach_until_its_button_is_pressed() -> No
 
 
 def test_a_cookie_bar_leaves_the_page_within_reach() -> None:
-    bar = Overlay("Cookies", "We use them", Word("accept_cookies"), "/dismiss/cookies")
+    bar = parts.Overlay("Cookies", "We use them", Word("accept_cookies"), "/dismiss/cookies")
     document = render(Page("Page", ()), shell(theme(0, 0), noise=(bar,)))
     assert " inert" not in document.partition("</style>")[2]
     assert Document(document).forms[-1].submit == "Accept"
@@ -304,14 +296,14 @@ def test_an_address_keeps_hostile_arguments_together() -> None:
 
 def test_structures_differ_between_all_themes() -> None:
     """What a replay of recorded marks depends on: the sequence of elements."""
-    options = (Option("a", "First"), Option("b", "Second"))
-    field = Field("pick", "Which", "choice", "a", options)
+    options = (parts.Option("a", "First"), parts.Option("b", "Second"))
+    field = parts.Field("pick", "Which", "choice", "a", options)
     page = Page(
         "Page",
         (
-            DefinitionList((("Name", "Value"),)),
-            Form("Go", (field, Field("text", "Say")), page="list"),
-            ItemList(("Thing", "Price"), (ListRow(Link("Mug", "mug"), ("$3",)),)),
+            parts.DefinitionList((("Name", "Value"),)),
+            parts.Form("Go", (field, parts.Field("text", "Say")), page="list"),
+            parts.ItemList(("Thing", "Price"), (parts.ListRow(parts.Link("Mug", "mug"), ("$3",)),)),
         ),
     )
     structures = set()

@@ -6,44 +6,35 @@ import pytest
 
 from trajudge.environments.kit.listing import PART, listing
 from trajudge.environments.kit.reading import beside, blocks, charts, forms, links, options, texts
+from trajudge.environments.model import page as parts
 from trajudge.environments.model.config import Ui
-from trajudge.environments.model.page import (
-    Chart,
-    DefinitionList,
-    Field,
-    Form,
-    ItemList,
-    Link,
-    ListRow,
-    Notice,
-    Option,
-    Page,
-    Paragraph,
-    Section,
-    Word,
-)
+from trajudge.environments.model.page import Page, Word
 from trajudge.environments.model.spec import PageContext
 from trajudge.environments.model.state import AppState
 
-OPEN, LOOSE = Link("Oak", "mug"), Link(Word("home"), "home")
-DROP = Form(Word("remove", "Oak"), operation="drop")
-ASK = Form(Word("search"), (Field("q", Word("words"), value="oak", options=(Option("1", "One"),)),))
+OPEN, LOOSE = parts.Link("Oak", "mug"), parts.Link(Word("home"), "home")
+DROP = parts.Form(Word("remove", "Oak"), operation="drop")
+ASK = parts.Form(
+    Word("search"),
+    (parts.Field("q", Word("words"), value="oak", options=(parts.Option("1", "One"),)),),
+)
 PAGE = Page(
     "Mugs",
     (
-        Paragraph("Hello"),
+        parts.Paragraph("Hello"),
         LOOSE,
-        Section(
+        parts.Section(
             Word("more", "Mugs"),
             (
-                ItemList(
-                    ("Mug", "Price"), (ListRow(OPEN, ("$5",), (DROP,)), ListRow("Slate", ("$6",)))
+                parts.ItemList(
+                    ("Mug", "Price"),
+                    (parts.ListRow(OPEN, ("$5",), (DROP,)), parts.ListRow("Slate", ("$6",))),
                 ),
-                Section("Deeper", (ASK, Chart("Sales", "bars", ("Jan",), (1.0,)))),
+                parts.Section("Deeper", (ASK, parts.Chart("Sales", "bars", ("Jan",), (1.0,)))),
             ),
         ),
-        DefinitionList((("Maker", "Finch"),)),
-        Notice("Careful"),
+        parts.DefinitionList((("Maker", "Finch"),)),
+        parts.Notice("Careful"),
     ),
 )
 
@@ -77,28 +68,28 @@ def view(part: str | None, size: int = 4) -> PageContext:
     )
 
 
-ROWS = [ListRow(f"Mug {n}") for n in range(10)]
+ROWS = [parts.ListRow(f"Mug {n}") for n in range(10)]
 
 
 def test_a_long_list_comes_a_page_at_a_time_with_links_to_its_neighbours() -> None:
     shown, older = listing(view(None), "mugs", ("Mug",), ROWS)
-    assert isinstance(shown, ItemList)
+    assert isinstance(shown, parts.ItemList)
     assert shown.rows == tuple(ROWS[:4])
-    assert older == Link(Word("next_page"), "mugs", {"kind": "mug", PART: "1"})
+    assert older == parts.Link(Word("next_page"), "mugs", {"kind": "mug", PART: "1"})
     middle = listing(view("1"), "mugs", ("Mug",), ROWS)
-    assert [block.label for block in middle if isinstance(block, Link)] == [
+    assert [block.label for block in middle if isinstance(block, parts.Link)] == [
         Word("previous_page"),
         Word("next_page"),
     ]
     (last, _) = listing(view("2"), "mugs", ("Mug",), ROWS)
-    assert isinstance(last, ItemList)
+    assert isinstance(last, parts.ItemList)
     assert last.rows == tuple(ROWS[8:])
 
 
 @pytest.mark.parametrize("part", ["-1", "x", "", "²", "1e3", "0x1", "99999999", "1" * 5000])
 def test_a_part_that_is_no_page_is_an_end_of_the_list(part: str) -> None:
     shown = listing(view(part), "mugs", ("Mug",), ROWS)[0]
-    assert isinstance(shown, ItemList)
+    assert isinstance(shown, parts.ItemList)
     assert shown.rows in (tuple(ROWS[:4]), tuple(ROWS[8:]))
 
 
