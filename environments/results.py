@@ -27,6 +27,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--save", type=Path, default=Path("results.json"), metavar="FILE", help="file to write"
     )
+    made.add_argument("--full", action="store_true", help="print all tables, not one screen")
     add_seed(made)
     return made
 
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import orjson  # noqa: PLC0415
 
     from trajudge.environments.analysis.agent_results import results  # noqa: PLC0415
-    from trajudge.environments.analysis.agent_tables import tables  # noqa: PLC0415
+    from trajudge.environments.analysis.agent_tables import screen, tables  # noqa: PLC0415
     from trajudge.environments.analysis.outcomes import read_outcomes  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
@@ -46,9 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     content = results(read_outcomes(options.folders, options.cases), options.seed)
     write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    notes = sorted({note for entry in content.values() for note in entry["summary"]["notes"]})
+    if not options.full:
+        rest = f"By group, by axis and in pairs: --full; everything is in {options.save}"
+        sys.stdout.write(screen(content, notes, rest=rest))
+        return OK
     print_tables(tables(content))
-    for note in sorted({note for entry in content.values() for note in entry["summary"]["notes"]}):
-        sys.stdout.write(f"note: {one_line(note)}\n")
+    sys.stdout.writelines(f"note: {one_line(note)}\n" for note in notes)
     return OK
 
 

@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     add("--probes", type=Path, metavar="FILE", help="ask the sites for their state now")
     add("--steps", type=Path, metavar="FILE", help="steps of each run (default: pages loaded)")
     add("--workers", type=count, default=1, metavar="N", help="processes (default: 1)")
+    add("--full", action="store_true", help="print all tables instead of one screen")
     add("--seconds", type=positive, metavar="S", help="time limit of one run")
     return made
 
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     from trajudge.rules.evaluating import EvaluateConfig, default_out, evaluate_runs  # noqa: PLC0415
     from trajudge.rules.output import write_json  # noqa: PLC0415
-    from trajudge.rules.verified.runs.tables import show_evaluation  # noqa: PLC0415
+    from trajudge.rules.verified.runs.tables import evaluation_screen, show_evaluation  # noqa: PLC0415
 
     config = read_settings(EvaluateConfig, options)
     results, summary = evaluate_runs(config)
@@ -63,10 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for result in results:
         write_json(out / "tasks" / f"{result.task_id}.json", result)
     write_json(out / "summary.json", summary)
-    show_evaluation(summary, results)
-    sys.stdout.write(
-        f"written: {one_line(str(out))}: summary.json and {len(results)} files in tasks/\n"
-    )
+    written = f"written: {one_line(str(out))}: summary.json and {len(results)} files in tasks/"
+    if options.full:
+        show_evaluation(summary, results)
+        sys.stdout.write(f"{written}\n")
+    else:
+        sys.stdout.write(evaluation_screen(summary, results, rest=f"All tables: --full; {written}"))
     return FAILURES if summary.not_judged else OK
 
 

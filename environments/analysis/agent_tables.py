@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from trajudge.environments.analysis.agent_results import NONE, groups, percent
-from trajudge.trajectories.util.tables import Table
+from trajudge.trajectories.util.tables import Table, first_screen
 
 _PAIRS = "Choosing an agent on half of the data (%)"
 _PAIRS_HEAD = (
@@ -19,9 +20,38 @@ _PAIRS_HEAD = (
 )
 
 
+_HEAD = ("agent", "runs", "open", "success [95 %]", "turns", "cost a task")
+
+
+def screen(
+    content: dict[str, Any], notes: Sequence[str], *, rest: str, width: int | None = None
+) -> str:
+    """Lay out the agents' success in at most 40 lines, the highest first.
+
+    ``rest`` says where everything else stands.
+    """
+    entries = sorted(
+        (entry["summary"] for entry in content.values()), key=lambda row: -row["success"]
+    )
+    rows = [_summary_row(row) for row in entries]
+    above = ["No agent has a run whose success is known: all are left out"]
+    if entries:
+        runs = sum(row["runs"] for row in entries)
+        named = "1 agent" if len(rows) == 1 else f"{len(rows)} agents"
+        above = [
+            f"{named}, {runs:,} runs; highest success: {rows[0][0]}, {rows[0][3]} (%, 95 % "
+            "interval over application, scenario, configuration and run)"
+        ]
+    if left_out := sum(row["open"] for row in entries):
+        above.append(f"{left_out:,} runs whose success is open to argument are left out")
+    told = [f"note: {note}" for note in notes]
+    return first_screen(
+        above, [Table("", _HEAD, rows, names=1)], warnings=told, rest=rest, width=width
+    )
+
+
 def tables(content: dict[str, Any]) -> list[Table]:
     """Return the summary of all agents, their success group by group, the axes."""
-    head = ("agent", "runs", "open", "success [95 %]", "turns", "cost a task")
     agents = [_summary_row(entry["summary"]) for entry in content.values()]
     axes: list[tuple[str, ...]] = [
         (agent, row["axis"], str(row["pairs"]), *(percent(row[n]) for n in ("mad", "floor")))
@@ -41,14 +71,10 @@ def tables(content: dict[str, Any]) -> list[Table]:
         for row in entry["regret"]
     ]
     return [
-        Table("Agents over the suite", head, agents, names=1),
+        Table("Agents over the suite", _HEAD, agents, names=1),
         _breakdown(content),
         Table("How far each axis moves success (%)", axes_head, axes),
-        *(
-            [Table("Choosing an agent on half of the data (%)", _PAIRS_HEAD, pairs)]
-            if pairs
-            else []
-        ),
+        *([Table(_PAIRS, _PAIRS_HEAD, pairs)] if pairs else []),
     ]
 
 

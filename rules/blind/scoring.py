@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from trajudge.rules.blind.agents import AuditedTask, BlindAgent, NoAnswer
-from trajudge.rules.output import first, progress_line, show, write_csv, write_json
+from trajudge.rules.output import first, progress_line, write_csv, write_json
 from trajudge.rules.suites import TaskSet
 from trajudge.rules.verdict import Evaluator, Outcome
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.tables import Table, first_screen
 
 TaskT = TypeVar("TaskT", bound=AuditedTask)
 Progress = Callable[[str, int, int], None]
@@ -108,19 +108,32 @@ def compare(
     listed = [*made, union(made)]
     if out:
         _write(out, rules.kind, tasks.mode, listed)
-    _show(tasks.path, tasks.mode, listed)
-    if out:
-        sys.stdout.write(f"written: {one_line(str(out / 'naive.json'))} and naive.csv\n")
+    sys.stdout.write(blind_screen(tasks.path, tasks.mode, listed, out))
     return tuple(listed)
 
 
-def _show(path: Path, mode: str, listed: Sequence[BlindScore]) -> None:
+def blind_screen(
+    path: Path, mode: str, listed: Sequence[BlindScore], out: Path | None, width: int | None = None
+) -> str:
+    """Lay out the scores in at most 40 lines; the union, last in ``listed``, stands first."""
+    together = listed[-1]
+    finding = (
+        f"{path.name}, {mode} rules: agents that never see a page pass {len(together.passed)} of "
+        f"{together.tasks} tasks ({100 * together.rate:.1f} %)"
+    )
     rows = [
-        (score.agent, len(score.passed), score.rate, score.unknown, first(score.passed))
-        for score in listed
+        (
+            score.agent,
+            first(score.passed),
+            str(len(score.passed)),
+            f"{100 * score.rate:.1f}",
+            str(score.unknown),
+        )
+        for score in [together, *listed[:-1]]
     ]
-    title = f"{path.name}: {listed[-1].tasks} tasks, {mode} rules, agents that never see a page"
-    show(title, ("agent", "passed", "rate", "unknown", "tasks"), rows)
+    table = Table("", ("agent", "tasks passed", "passed", "%", "unknown"), rows)
+    rest = f"written: {out / 'naive.json'} and naive.csv" if out else "All tasks: --out DIR"
+    return first_screen([finding], [table], rest=rest, more="--out DIR", width=width)
 
 
 def _write(out: Path, kind: str, mode: str, listed: Sequence[BlindScore]) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.screens import one_screen, width  # noqa: F401 - a fixture
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
+from trajudge.environments.analysis.agent_tables import screen
 from trajudge.environments.analysis.outcomes import outcomes
 from trajudge.environments.model.case import Case, write_cases
 from trajudge.environments.model.config import Config
@@ -79,6 +81,31 @@ def test_success_is_counted_by_group_and_open_runs_are_left_out(
     assert groups["level", "1"]["low"] < 0.75 < groups["level", "1"]["high"]
 
 
+def test_the_success_of_all_agents_takes_one_screen(
+    recorded: tuple[Path, Path],
+    tmp_path: Path,
+    width: int,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder, cases = recorded
+    words = [str(folder), "--cases", str(cases), "--save", str(tmp_path / "results.json")]
+    assert main(words) == OK
+    shown = capsys.readouterr().out.replace(str(tmp_path), "DIR")
+    lines = one_screen(shown, width)
+    assert lines[0].startswith("1 agent, 5 runs; highest success: a, 83.3 [")
+    assert "1 runs whose success is open to argument are left out" in lines
+    assert any(line.startswith("a ") and line.endswith("$0.5000") for line in lines)
+    assert main([*words, "--full"]) == OK
+    assert "How far each axis moves success" in capsys.readouterr().out
+    row = {**orjson.loads((tmp_path / "results.json").read_bytes())["a"]["summary"], "turns": 1.0}
+    many = {
+        f"agent-{n}-of-many": {"summary": {**row, "agent": f"agent-{n}-of-many"}} for n in range(50)
+    }
+    told = [f"note {n}: " + "all runs ended alike " * 15 for n in range(50)]
+    lines = one_screen(screen(many, told, rest="All: --full", width=width), width)
+    assert any(line.endswith(" more: --full") for line in lines)
+
+
 def test_matched_pairs_tell_what_an_axis_moves(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     folder, cases = recorded
     out = tmp_path / "results.json"
@@ -103,7 +130,7 @@ def test_two_agents_are_compared_on_the_configurations_of_both(
         [Annotation(key=k, raw_task_id=k.task_id, annotator="s", success=False) for k in keys],
     )
     out = tmp_path / "results.json"
-    main([str(folder), str(other), "--cases", str(cases), "--save", str(out)])
+    main([str(folder), str(other), "--cases", str(cases), "--save", str(out), "--full"])
     content = orjson.loads(out.read_bytes())
     assert content["b"]["regret"] == []
     assert [(row["other"], row["halves"]) for row in content["a"]["regret"]] == [

@@ -151,7 +151,7 @@ def test_the_command_shows_a_table_and_writes_what_was_won(
     out = tmp_path / "new" / "out"
     assert run(tmp_path, "--answers", f"gpt={answers}", "--out", str(out)) == 0
     shown = capsys.readouterr().out
-    assert "tasks.json: 5 tasks, original rules" in shown
+    assert "tasks.json, original rules: agents that never see a page pass 5 of 5 tasks" in shown
     assert "union" in shown
     written = json.loads((out / "naive.json").read_text())
     assert (written["kind"], written["mode"]) == ("webarena", "original")

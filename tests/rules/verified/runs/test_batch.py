@@ -114,7 +114,7 @@ def test_a_bad_trace_is_unknown_with_one_sentence_and_the_batch_goes_on(
 ) -> None:
     (runs[1] / "1/network.har").write_text(har)
     assert _judge(runs) == FAILURES
-    shown = capsys.readouterr().out.replace("\n", "")
+    shown = " ".join(capsys.readouterr().out.split())
     assert said in shown
     assert "runs that could not be judged: 1" in shown
     assert (_summary(runs)["overall"]["passed"], _summary(runs)["overall"]["unknown"]) == (2, 1)

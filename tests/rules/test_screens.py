@@ -1,0 +1,79 @@
+"""What the rules' commands print first takes one screen, the finding before the table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.rules.verified.tasks import answer, page
+from tests.screens import one_screen, width  # noqa: F401 - a fixture
+from trajudge.rules.blind.__main__ import main as blind
+from trajudge.rules.evaluate import main as evaluate
+from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.runs.results import TaskResult
+from trajudge.rules.verified.runs.summary import summarise
+from trajudge.rules.verified.runs.tables import evaluation_screen
+
+pytestmark = pytest.mark.usefixtures("width")
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["test.raw.json", "webarena-verified.json"])
+def test_blind_agents_take_one_screen(
+    name: str,
+    real_data: Path,
+    width: int,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert blind(["--tasks", str(real_data / "webarena" / name)]) == 0
+    lines = one_screen(capsys.readouterr().out, width)
+    assert "agents that never see a page pass" in " ".join(lines[:2])
+    head = next(n for n, line in enumerate(lines) if line.startswith("agent "))
+    assert lines[head + 1].startswith("union ")
+
+
+@pytest.mark.real_data
+def test_evaluated_runs_of_the_real_tasks_take_one_screen(
+    real_data: Path,
+    tmp_path: Path,
+    width: int,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tasks = real_data / "webarena" / "webarena-verified.json"
+    har = json.dumps({"log": {"entries": [page("/"), page("/a")]}})
+    for record in json.loads(tasks.read_bytes())[:40]:
+        own = tmp_path / "runs" / str(record["task_id"])
+        own.mkdir(parents=True)
+        (own / "agent_response.json").write_text(json.dumps(answer(["a"])))
+        (own / "network.har").write_text(har)
+    words = ["--tasks", str(tasks), "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "o")]
+    assert evaluate(words) == 0
+    lines = one_screen(capsys.readouterr().out.replace(str(tmp_path), "DIR"), width)
+    assert " of 40 runs passed" in lines[0]
+    assert any(line.startswith("what did not hold") for line in lines)
+    shutil.rmtree(tmp_path / "o")
+    assert evaluate([*words, "--full"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) > len(lines)
+
+
+def test_any_number_of_sites_and_failures_takes_one_screen(width: int) -> None:  # noqa: F811
+    results = [
+        TaskResult(
+            task_id=n,
+            template=str(n % 60),
+            sites=(f"a-site-with-a-name-{n % 30}",),
+            outcome=Outcome.UNKNOWN if n % 3 else Outcome.FAIL,
+            reasons=("no trace was recorded " * 20,),
+            failure_modes=(f"answer.check_{n % 25}",),
+            notes=tuple(f"site {m} is taken to be http://127.0.0.1:{m}/ " * 4 for m in range(9)),
+        )
+        for n in range(120)
+    ]
+    made = summarise("sound", results, missing=3, seconds=1.0)
+    lines = one_screen(evaluation_screen(made, results, rest="All: --full"), width)
+    assert lines[0].startswith("sound: 0 of 120 runs passed, success 0.0 [0.0, ")
+    assert sum(line.endswith(" more: --full") for line in lines) == 2
+    assert lines[-1] == "All: --full"
