@@ -117,8 +117,10 @@ def blind_screen(
 ) -> str:
     """Lay out the scores in at most 40 lines; the union, last in ``listed``, stands first."""
     together = listed[-1]
+    least = "at least " if together.unknown else ""
     finding = (
-        f"{path.name}, {mode} rules: agents that never see a page pass {len(together.passed)} of "
+        f"{path.name}, {mode} rules: agents that never see a page pass {least}"
+        f"{len(together.passed)} of "
         f"{together.tasks} tasks ({100 * together.rate:.1f} %)"
     )
     rows = [
