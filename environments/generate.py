@@ -13,34 +13,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.environments.options import add_seed
-from trajudge.eval.runs.options import call_options
+from trajudge.environments.options import add_case_choice, add_seed, add_wording_model
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count, read_settings
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    from trajudge.environments.apps import APPS  # noqa: PLC0415 - read when help is shown
-
     made = Parser(prog="trajudge env generate", description=__doc__, old={"--out": "--save"})
     add = made.add_argument
-    where = made.add_mutually_exclusive_group()
-    domains = ", ".join(dict.fromkeys(APPS.values()))
-    where.add_argument("--domain", metavar="D", help=f"one of {domains}")
-    where.add_argument("--app", metavar="A", help=f"one of {', '.join(APPS)}")
-    add("--scenario", metavar="S", help="only this scenario")
-    which = made.add_mutually_exclusive_group()
-    which.add_argument("--level", type=int, choices=(1, 2, 3), help="only cases of this level")
-    which.add_argument("--vector", metavar="N,N,...", help="only cases with exactly these grades")
+    add_case_choice(made)
     add("--count", type=count, default=20, metavar="N", help="number of cases (default: 20)")
     add_seed(made)
     add("--noise", action="store_true", help="cookie bars, promotions, latency, errors to retry")
     add("--save", type=Path, default=Path("cases.jsonl"), metavar="FILE", help="file to write")
-    model = made.add_argument_group("a model that words goals (optional)")
-    model.add_argument("--model", metavar="NAME", help="e.g. gpt-4o, claude-..., provider/name")
-    call_options(model, "base-url", "adapter", "cache", "max-tokens")
-    made.set_defaults(max_tokens=4096)
+    add_wording_model(made)
     return made
 
 

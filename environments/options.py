@@ -1,14 +1,17 @@
-"""The options that the commands on environments share."""
+"""The options of the commands on environments: those they share, and whole groups."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from trajudge.trajectories.util.options import whole
+from trajudge.eval.runs.options import CALL_OPTIONS, call_options
+from trajudge.trajectories.util.options import count, whole
 
 # Spellings of the version before.
 OLD = {"--configs": "--cases"}
+# Call options that an agent does not take, or that hold for the whole recording.
+_NOT_OF_AGENTS = {"seed", "concurrency", "dry-run", "yes"}
 
 
 def add_cases(parser: argparse.ArgumentParser) -> None:
@@ -23,3 +26,40 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=whole, default=0, metavar="N", help="seed of what is drawn (default: 0)"
     )
+
+
+def add_case_choice(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which cases are generated."""
+    from trajudge.environments.apps import APPS  # noqa: PLC0415 - read when help is shown
+
+    where = parser.add_mutually_exclusive_group()
+    domains = ", ".join(dict.fromkeys(APPS.values()))
+    where.add_argument("--domain", metavar="D", help=f"one of {domains}")
+    where.add_argument("--app", metavar="A", help=f"one of {', '.join(APPS)}")
+    parser.add_argument("--scenario", metavar="S", help="only this scenario")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--level", type=int, choices=(1, 2, 3), help="only cases of this level")
+    which.add_argument("--vector", metavar="N,N,...", help="only cases with exactly these grades")
+
+
+def add_wording_model(parser: argparse.ArgumentParser) -> None:
+    """Add the model that words goals, and how it is called."""
+    group = parser.add_argument_group("a model that words goals (optional)")
+    group.add_argument("--model", metavar="NAME", help="e.g. gpt-4o, claude-..., provider/name")
+    call_options(group, "base-url", "adapter", "cache", "max-tokens")
+    parser.set_defaults(max_tokens=4096)
+
+
+def add_model_agent(parser: argparse.ArgumentParser) -> None:
+    """Add the model that acts as an agent, what it sees, and how it is called."""
+    group = parser.add_argument_group("a model as agent")
+    add = group.add_argument
+    add("--model", metavar="NAME", help="e.g. gpt-4o, claude-..., provider/name")
+    add(
+        "--representation",
+        choices=("axtree", "screenshot", "both"),
+        default="axtree",
+        help="what the model sees of a page (default: axtree)",
+    )
+    add("--attempts", type=count, default=1, metavar="N", help="runs per case (default: 1)")
+    call_options(group, *(name for name in CALL_OPTIONS if name not in _NOT_OF_AGENTS))

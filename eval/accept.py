@@ -2,86 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
+from trajudge.eval.acceptance.options import accept_parser
+from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
 from trajudge.trajectories.util.options import read_settings
 
 if TYPE_CHECKING:
     from trajudge.eval.acceptance.accepting import Acceptance
     from trajudge.eval.acceptance.settings import AcceptConfig
 
-_DESCRIPTION = """\
-Apply a choice of judge and threshold: write the accepted trajectories as conversations for
-fine-tuning, with their provenance, and the rejected ones with the reason.
-
-  trajudge accept --decision selections/0a1b2c3d --run runs/new --out accepted
-  trajudge accept --judge webjudge-7b --threshold 1 --judgments DIR --data KIND:PATH
-  trajudge accept --judge heuristic --threshold 1 --data sample
-
-Without --run and --judgments the judge is asked now: options that are not listed here are those of
-trajudge judge.
-"""
-_EPILOG = """\
-accepted.jsonl: a line a trajectory, {"messages": [{"role", "content"}, ...], "provenance": {...}};
-one system turn, then a step: a user turn (goal, url, page), an assistant turn (<think>, <action>).
-rejected.jsonl: {"key", "kind", "reason", "score"}.
-acceptance.json: what was applied to what, and how many ended how.
-"""
-
-
-def parser() -> argparse.ArgumentParser:
-    """Make the command's parser."""
-    made = Parser(
-        prog="trajudge accept",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = made.add_argument
-    add("--decision", type=Path, metavar="DIR", help="what trajudge select wrote")
-    add("--judge", metavar="NAME", help="the judge, instead of a decision")
-    add("--threshold", type=float, metavar="T", help="accept scores of at least T (a verdict: 1)")
-    add("--run", type=Path, action="append", default=[], help="folder of a run; may be repeated")
-    add("--judgments", type=Path, metavar="DIR", help="in AgentRewardBench's published layout")
-    add("--data", metavar="KIND:PATH", help="the trajectories (default: those of the run)")
-    add("--out", type=Path, default=Path("accepted"), metavar="DIR", help="default: accepted")
-    add("--dataset", type=Path, metavar="DIR", help="the accepted ones as a datasets dataset, too")
-    add("--page", choices=("pruned", "full", "none"), default="pruned", help="accessibility tree")
-    add(
-        "--without-observations",
-        action="store_true",
-        help="also export runs with steps whose page was not recorded (their user turns are bare)",
-    )
-    add("--system", type=Path, metavar="FILE", help="another text of the system turn")
-    add(
-        "--any-benchmark",
-        action="store_true",
-        help="also where the decision was not shown to hold",
-    )
-    add(
-        "--agents",
-        choices=("same", "any"),
-        help="runs of agents that the decision was not made on: same rejects them, any takes them "
-        "(default: take them, and ask for a sample to recertify)",
-    )
-    add(
-        "--assume-same-judge",
-        action="store_true",
-        help="where the decision or the run does not record the judge's settings: they are the "
-        "same (what both record is compared all the same)",
-    )
-    return made
-
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Apply the choice and write; return the exit code (1: nothing was accepted)."""
-    options, rest = parser().parse_known_args(arguments)
+    options, rest = accept_parser().parse_known_args(arguments)
     from trajudge.eval.acceptance.accepting import accept  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.acceptance.settings import AcceptConfig  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415

@@ -15,57 +15,40 @@ COLUMNS = "agent, task_id, site, template, category, steps, success"
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser; the defaults are the released configuration."""
-    options = Parser(
+    made = Parser(
         prog="trajudge data hard-subset",
         old={"--out": "--save"},
         description="Select a hard, category-balanced subset of single-site tasks from the "
         "attempts of several agents. Append multi-site tasks yourself.",
     )
-    options.add_argument("attempts", type=Path, help=f"CSV with the columns {COLUMNS}")
-    options.add_argument(
-        "--save", type=Path, metavar="FILE", help="CSV of all tasks, hardness, and who is selected"
-    )
-    options.add_argument(
-        "--hard", type=float, default=0.20, metavar="RATE", help="reference success of a hard task"
-    )
-    options.add_argument(
-        "--easy", type=float, default=0.85, metavar="RATE", help="of a very easy category"
-    )
-    options.add_argument("--cap", type=count, metavar="N", default=3, help="tasks of a category")
-    options.add_argument(
-        "--cap-easy", type=count, metavar="N", default=2, help="tasks of a very easy category"
-    )
-    options.add_argument(
-        "--min-agents", type=count, metavar="N", default=4, help="that attempted a task"
-    )
-    options.add_argument(
-        "--budget", type=count, metavar="N", default=30, help="step cap of the agents"
-    )
-    options.add_argument(
-        "--resamples", type=whole, metavar="N", default=500, help="of tasks, for validation"
-    )
-    options.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="seed of what is drawn (default: 0)"
-    )
-    options.add_argument(
+    add = made.add_argument
+    add("attempts", type=Path, help=f"CSV with the columns {COLUMNS}")
+    add("--save", type=Path, metavar="FILE", help="CSV of all tasks, hardness, and who is selected")
+    add("--hard", type=float, default=0.20, metavar="RATE", help="reference success of a hard task")
+    add("--easy", type=float, default=0.85, metavar="RATE", help="of a very easy category")
+    add("--cap", type=count, metavar="N", default=3, help="tasks of a category")
+    add("--cap-easy", type=count, metavar="N", default=2, help="tasks of a very easy category")
+    add("--min-agents", type=count, metavar="N", default=4, help="that attempted a task")
+    add("--budget", type=count, metavar="N", default=30, help="step cap of the agents")
+    add("--resamples", type=whole, metavar="N", default=500, help="of tasks, for validation")
+    add("--seed", type=whole, default=0, metavar="N", help="seed of what is drawn (default: 0)")
+    add(
         "--fit",
         choices=("laplace", "nuts"),
         default="laplace",
         help="penalised likelihood (seconds), or sampling as published (minutes; needs the extra "
         "bayes)",
     )
-    options.add_argument("--chains", type=count, metavar="N", default=4, help="of --fit nuts")
-    options.add_argument(
+    add("--chains", type=count, metavar="N", default=4, help="of --fit nuts")
+    add(
         "--draws",
         type=count,
         metavar="N",
         default=1000,
         help="a chain of --fit nuts, after as many of warm-up",
     )
-    options.add_argument(
-        "--leave-one-out", action="store_true", help="select again without each agent"
-    )
-    return options
+    add("--leave-one-out", action="store_true", help="select again without each agent")
+    return made
 
 
 @user_errors

@@ -13,7 +13,6 @@ from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
     from trajudge.eval.runs.grid import PlannedRun
-    from trajudge.eval.runs.session import RunResult
     from trajudge.eval.runs.settings import RunRequest
 
 
@@ -51,11 +50,12 @@ def _may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
 def _execute(runs: Sequence[PlannedRun], *, full: bool) -> int:
     """Do the runs one after the other, then show one screen for all; the worst exit code."""
     from trajudge.eval.runs.outputs import missing_policy, show  # noqa: PLC0415
+    from trajudge.eval.runs.session import run_until_interrupted  # noqa: PLC0415
     from trajudge.eval.runs.workers import run_interruptible  # noqa: PLC0415
     from trajudge.eval.scoring.compute import score  # noqa: PLC0415
 
     started = time.monotonic()
-    results = run_interruptible(_run_until_interrupted(runs))
+    results = run_interruptible(run_until_interrupted(runs))
     done = [judgment for result in results for judgment in result.judgments]
     rewards = {key: reward for result in results for key, reward in result.rewards.items()}
     labels = {key: label for planned in runs for key, label in planned.plan.labels.items()}
@@ -66,16 +66,6 @@ def _execute(runs: Sequence[PlannedRun], *, full: bool) -> int:
     notes = [note for result in results for note in result.notes]
     show(scores, time.monotonic() - started, warnings, notes, full=full)
     return max((result.code for result in results), default=OK)
-
-
-async def _run_until_interrupted(runs: Sequence[PlannedRun]) -> list[RunResult]:
-    """Execute the runs; Ctrl-C and SIGTERM end them early."""
-    from trajudge.eval.runs.session import run_all  # noqa: PLC0415
-    from trajudge.eval.runs.workers import StopSignal, graceful_interrupt  # noqa: PLC0415
-
-    stop = StopSignal()
-    with graceful_interrupt(stop):
-        return await run_all(runs, stop)
 
 
 if __name__ == "__main__":

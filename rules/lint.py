@@ -10,16 +10,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trajudge.rules.options import KINDS
-from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import whole
 from trajudge.trajectories.util.terminal import one_line
-
-if TYPE_CHECKING:
-    from trajudge.rules.suites import Suite
 
 
 def parser() -> argparse.ArgumentParser:
@@ -51,10 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Lint the tasks and show, and with ``--out`` write, the findings."""
     options = parser().parse_args(argv)
     from trajudge.rules.findings import counts, show_findings, write_findings  # noqa: PLC0415
-    from trajudge.rules.suites import detected, suite  # noqa: PLC0415
+    from trajudge.rules.suites import chosen_categories, detected, suite  # noqa: PLC0415
 
     rules = suite(options.kind or detected(options.tasks))
-    categories = _chosen(options.category, rules)
+    categories = chosen_categories(options.category, rules)
     tasks = rules.load(options.tasks)
     found = [finding for finding in rules.lint(tasks) if finding.category in categories]
     unions = {name: parts for name, parts in rules.unions.items() if set(parts) <= {*categories}}
@@ -65,20 +60,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.out:
         sys.stdout.write(f"written: {one_line(str(options.out / 'lint.json'))} and lint.csv\n")
     return FAILURES if found and options.fail_on_findings else OK
-
-
-def _chosen(wanted: Sequence[str] | None, rules: Suite) -> tuple[str, ...]:
-    """Return the categories to report; the name of a union stands for its parts."""
-    if not wanted:
-        return tuple(rules.categories)
-    chosen: set[str] = set()
-    for name in wanted:
-        parts = rules.unions.get(name, (name,))
-        if not set(parts) <= {*rules.categories}:
-            known = ", ".join((*rules.categories, *rules.unions))
-            raise UserError(f"--category {name}: {rules.kind} tasks have {known}")
-        chosen |= set(parts)
-    return tuple(name for name in rules.categories if name in chosen)
 
 
 if __name__ == "__main__":

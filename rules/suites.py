@@ -108,3 +108,20 @@ def _first_record(path: Path) -> dict[str, Any]:
         data = bytes(records[0])
     record: dict[str, Any] = decode(data, dict[str, Any], file)
     return record
+
+
+def chosen_categories(wanted: Sequence[str] | None, rules: Suite) -> tuple[str, ...]:
+    """Return the categories to report; the name of a union stands for its parts.
+
+    Raises UserError for a category that tasks of this kind do not have.
+    """
+    if not wanted:
+        return tuple(rules.categories)
+    chosen: set[str] = set()
+    for name in wanted:
+        parts = rules.unions.get(name, (name,))
+        if not set(parts) <= {*rules.categories}:
+            known = ", ".join((*rules.categories, *rules.unions))
+            raise UserError(f"--category {name}: {rules.kind} tasks have {known}")
+        chosen |= set(parts)
+    return tuple(name for name in rules.categories if name in chosen)

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 
-WHAT = ("trajectories", "screenshots", "judgments", "annotations")
-
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
@@ -31,9 +29,9 @@ def parser() -> argparse.ArgumentParser:
         )
     add(
         "--what",
-        default=",".join(WHAT[:2]),
+        default="trajectories,screenshots",
         metavar="KIND,...",
-        help=f"of {','.join(WHAT)} (default: %(default)s)",
+        help="of trajectories,screenshots,judgments,annotations (default: %(default)s)",
     )
     add(
         "--screenshots",
@@ -43,12 +41,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--judge", action="append", default=[], metavar="NAME", help="judgments of this judge only")
     add("--revision", metavar="NAME", help="branch, tag or commit (default: main, then pinned)")
-    add(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="folder of the data (default: TRAJUDGE_DATA, or the cache)",
-    )
+    add("--out", type=Path, metavar="DIR", help="default: TRAJUDGE_DATA, or the user's cache")
     return made
 
 
@@ -61,18 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen,
         download,
         folder,
+        parts_of,
         rows,
         screenshots_of,
     )
     from trajudge.trajectories.hub.mirror import HubCopy  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
-    what = [part.strip() for part in options.what.split(",") if part.strip()]
-    for part in what:
-        if part not in WHAT:
-            raise UserError(f"--what {part!r} is none of {', '.join(WHAT)}")
-    shown = screenshots_of(options.screenshots)
+    what, shown = parts_of(options.what), screenshots_of(options.screenshots)
     copy = HubCopy(options.out or folder(), REPO, options.revision)
     names = {name: getattr(options, name) for name in ("benchmark", "agent", "task")}
     failed = download(
@@ -82,11 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"not fetched: {one_line(str(error))}\n")
     for path in copy.missing:
         sys.stderr.write(f"not in the dataset: {one_line(path)}\n")
-    counts = copy.counts
-    sys.stderr.write(
-        f"{counts.downloaded} files fetched ({counts.bytes / 1e6:.1f} MB), {counts.present} were "
-        f"here already, {counts.missing} not in the dataset; revision {copy.revision}\n"
-    )
+    sys.stderr.write(f"{copy.counts.sentence()}; revision {copy.revision}\n")
     sys.stdout.write(f"{copy.folder}\n")
     return FAILURES if failed else OK
 

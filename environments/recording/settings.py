@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from trajudge.environments.agents.script import AGENTS
-from trajudge.environments.agents.settings import ModelSettings, model_settings
+from trajudge.environments.agents.settings import ModelSettings, model_settings, model_side
+from trajudge.environments.recording.campaign import Model, RecordingPlan
 from trajudge.environments.recording.jobs import chosen
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.errors import UserError
 
 # How a model is reached: the fields below that are options of trajudge judge.
@@ -48,12 +50,12 @@ class RecordConfig(Record):
     cache: str | None = None
 
 
-def agents_of(config: RecordConfig) -> list[str]:
+def _agents_of(config: RecordConfig) -> list[str]:
     """Read which scripted agents are recorded. Raises UserError for an unknown one."""
     return chosen(config.agent or ([] if config.model else ["all"]))
 
 
-def model_of(config: RecordConfig) -> ModelSettings | None:
+def _model_of(config: RecordConfig) -> ModelSettings | None:
     """Read how the model is reached; None for none. Raises UserError."""
     given = config.model_dump(include=set(CALLS))
     if config.model is None:
@@ -64,3 +66,11 @@ def model_of(config: RecordConfig) -> ModelSettings | None:
     if config.model in AGENTS:
         raise UserError(f"--model {config.model}: must not be the name of a scripted agent")
     return model_settings(config.model, seed=config.seed, **given)
+
+
+def plan_of(config: RecordConfig) -> RecordingPlan:
+    """Open the model, if one is named, and plan the recording. Raises UserError."""
+    settings, agents = _model_of(config), _agents_of(config)
+    seen = Representation(config.representation)
+    model = Model(model_side(settings), seen, config.attempts) if settings else None
+    return RecordingPlan(config.cases, agents, config.seed, model)

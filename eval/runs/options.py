@@ -57,7 +57,10 @@ def parser() -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         old={"--of": "--members"},
     )
-    _judge_options(made.add_argument_group("the judge"))
+    judge = made.add_argument_group("the judge")
+    _judge_options(judge)
+    _ensemble_options(judge)
+    _prompt_options(judge)
     _data_options(made.add_argument_group("the trajectories"))
     call_options(made.add_argument_group("the calls"))
     _run_options(made.add_argument_group("the run"))
@@ -87,6 +90,10 @@ def _judge_options(group: Any) -> None:
         help="an option of this judge, or of the members that take it, see  "
         "trajudge judges show NAME; may be repeated",
     )
+
+
+def _ensemble_options(group: Any) -> None:
+    add = group.add_argument
     add("--members", metavar="NAME[:MODEL],...", help="members of --judge panel or cascade")
     add(
         "--rule",
@@ -104,6 +111,10 @@ def _judge_options(group: Any) -> None:
         choices=("success", "failure"),
         help="verdict when a panel's votes tie (default: failure)",
     )
+
+
+def _prompt_options(group: Any) -> None:
+    add = group.add_argument
     add("--captioner-model", metavar="NAME", help="describes screenshots (default: --model)")
     add("--describer-model", metavar="NAME", help="describes changes (default: --model)")
     add(

@@ -18,7 +18,7 @@ from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of, skipped
 from trajudge.eval.runs.outputs import write_results
 from trajudge.eval.runs.progress import RunProgress, telling
-from trajudge.eval.runs.workers import Interrupted, StopSignal, judge_all
+from trajudge.eval.runs.workers import Interrupted, StopSignal, graceful_interrupt, judge_all
 from trajudge.eval.windows import guesses
 from trajudge.judges.client import NoModel
 from trajudge.judges.engine import Payments
@@ -61,6 +61,13 @@ async def run_all(runs: Sequence[PlannedRun], stop: StopSignal) -> list[RunResul
             break
         stop.forget_budget()
     return results
+
+
+async def run_until_interrupted(runs: Sequence[PlannedRun]) -> list[RunResult]:
+    """Execute the runs as ``run_all`` does; Ctrl-C and SIGTERM end them early."""
+    stop = StopSignal()
+    with graceful_interrupt(stop):
+        return await run_all(runs, stop)
 
 
 class RunSession:

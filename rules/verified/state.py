@@ -9,9 +9,7 @@ the run, ``trajudge rules evaluate --probes`` asks for it when it judges.
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,8 +19,6 @@ from msgspec import UNSET, Struct, UnsetType
 from trajudge.rules.output import write_json
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.verified.backend import RestProbe, SqlProbe, State, captured
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 
 STATE_FILE = "state.json"
 _NOT_ASKED = "the probe was not asked after the run"
@@ -85,36 +81,3 @@ def record(
             recorded[name] = msgspec.structs.replace(earlier, after=said, failure=reply.failure)
     write_json(file, recorded)
     return replies
-
-
-def parser() -> argparse.ArgumentParser:
-    """Make the command's parser."""
-    made = Parser(
-        prog="trajudge rules probe",
-        description="Record what a site's probes say before or after a run.",
-        epilog="exit codes: 0 done, 1 a probe had no reply, 2 a mistake in the call or its files",
-        old={"--run": "--run-folder"},
-    )
-    add = made.add_argument
-    add("--probes", type=Path, required=True, metavar="FILE", help="probes by name (JSON)")
-    add("--run-folder", type=Path, required=True, metavar="DIR", help="folder of the agent's run")
-    add("--when", choices=("before", "after"), required=True, help="of the run")
-    return made
-
-
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
-    """Record the state; return 1 if a probe had no reply."""
-    options = parser().parse_args(argv)
-    probes = load_probes(options.probes)
-    if not probes:
-        raise UserError(f"{options.probes}: holds no probe: name at least one")
-    replies = record(options.run_folder, probes, options.when)
-    failures = {name: reply.failure for name, reply in replies.items() if reply.failure}
-    for name, failure in failures.items():
-        sys.stderr.write(f"probe {name}: {failure}\n")
-    return FAILURES if failures else OK
-
-
-if __name__ == "__main__":
-    sys.exit(main())

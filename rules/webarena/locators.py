@@ -1,6 +1,4 @@
-"""Reads the locators of page checks in stored html: ``trajudge rules locators``.
-
-    trajudge rules locators --tasks test.raw.json --runs runs.jsonl --save read.jsonl
+"""Read the locators of page checks in stored html.
 
 Needs a browser (the extra ``browser`` and a chromium). The pages' own scripts do not run and
 nothing is fetched, so that what style sheets hide is read as well, and a field has the value that
@@ -9,24 +7,18 @@ its html says. A value that a run recorded itself is kept.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET
 
-from trajudge.rules.output import progress_line, write_text
-from trajudge.rules.webarena.files import load_runs, load_tasks
+from trajudge.rules.output import progress_line
 from trajudge.rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
 from trajudge.trajectories.util.errors import MissingExtra, UserError
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
-from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, CDPSession
@@ -116,7 +108,11 @@ def quiet_browser() -> Iterator[BrowserContext]:
             browser.close()
 
 
-def _read_runs(tasks: Iterable[Task], runs: Sequence[Run]) -> Iterator[Run]:
+def read_runs(tasks: Iterable[Task], runs: Sequence[Run]) -> Iterator[Run]:
+    """Read the locators of every run's task in its pages; progress is shown on stderr.
+
+    Raises UserError for a run of a task that is not there, and as ``quiet_browser`` does.
+    """
     checks = {str(task.task_id): task.eval.program_html for task in tasks}
     tell = progress_line()
     with quiet_browser() as context:
@@ -129,32 +125,3 @@ def _read_runs(tasks: Iterable[Task], runs: Sequence[Run]) -> Iterator[Run]:
                 read = read_locators(context, checks[str(run.task_id)], run.trace)
                 yield msgspec.structs.replace(run, trace=read)
             tell("runs", done, len(runs))
-
-
-def parser() -> argparse.ArgumentParser:
-    """Make the command's parser."""
-    made = Parser(
-        prog="trajudge rules locators",
-        description="Read the locators of page checks in the html that runs stored.",
-        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
-        old={"--out": "--save"},
-    )
-    add = made.add_argument
-    add("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
-    add("--runs", type=Path, required=True, metavar="PATH", help="the runs: a folder or a file")
-    add("--save", type=Path, required=True, metavar="FILE", help="file to write")
-    return made
-
-
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
-    """Read the locators of a file of runs, and write the runs with their values."""
-    options = parser().parse_args(argv)
-    read = list(_read_runs(load_tasks(options.tasks), load_runs(options.runs)))
-    write_text(options.save, "".join(f"{msgspec.json.encode(run).decode()}\n" for run in read))
-    sys.stdout.write(f"written: {one_line(str(options.save))}\n")
-    return OK
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -31,6 +31,7 @@ from trajudge.trajectories.util.safe_files import read_regular
 
 REPO = "McGill-NLP/agent-reward-bench"
 LAST_ONE = last(1)
+PARTS = ("trajectories", "screenshots", "judgments", "annotations")
 
 
 class Row(NamedTuple):
@@ -210,6 +211,15 @@ def _judgment_paths(copy: HubCopy, wanted: Sequence[Row], judges: Sequence[str])
             if (benchmark, agent, task_id) in tasks and (not judges or judge in judges):
                 found.append(path)
     return found
+
+
+def parts_of(text: str) -> list[str]:
+    """Read the parts of the benchmark that ``--what`` lists. Raises UserError for another."""
+    named = [part.strip() for part in text.split(",") if part.strip()]
+    for part in named:
+        if part not in PARTS:
+            raise UserError(f"--what {part!r} is none of {', '.join(PARTS)}")
+    return named
 
 
 def screenshots_of(text: str) -> tuple[Shown, ...]:

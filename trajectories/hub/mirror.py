@@ -34,6 +34,13 @@ class DownloadCounts(NamedTuple):
     present: int = 0
     missing: int = 0
 
+    def sentence(self) -> str:
+        """Say what was downloaded, what was there and what does not exist."""
+        return (
+            f"{self.downloaded} files fetched ({self.bytes / 1e6:.1f} MB), {self.present} were "
+            f"here already, {self.missing} not in the dataset"
+        )
+
 
 class HubCopy:
     """The files of dataset ``repo`` in ``folder``; safe to use from several threads.

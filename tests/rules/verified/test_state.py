@@ -12,7 +12,7 @@ import pytest
 from tests.rules.verified.tasks import answer, page
 from trajudge.rules.evaluate import main as evaluate
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.state import main as record
+from trajudge.rules.verified.probe import main as record
 from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
 
 TASK = {

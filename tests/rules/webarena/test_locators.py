@@ -11,7 +11,7 @@ import pytest
 
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.webarena import Run, StoredPage, Task, Trace, WebArenaEvaluator, load_runs
-from trajudge.rules.webarena.locators import main
+from trajudge.rules.locators import main
 
 pytestmark = pytest.mark.browser
 

@@ -1,0 +1,113 @@
+"""The options of ``trajudge accept`` and ``trajudge run recertify``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.options import count, whole
+
+_ACCEPT = """\
+Apply a choice of judge and threshold: write the accepted trajectories as conversations for
+fine-tuning, with their provenance, and the rejected ones with the reason.
+
+  trajudge accept --decision selections/0a1b2c3d --run runs/new --out accepted
+  trajudge accept --judge webjudge-7b --threshold 1 --judgments DIR --data KIND:PATH
+  trajudge accept --judge heuristic --threshold 1 --data sample
+
+Without --run and --judgments the judge is asked now: options that are not listed here are those of
+trajudge judge.
+"""
+_FILES = """\
+accepted.jsonl: a line a trajectory, {"messages": [{"role", "content"}, ...], "provenance": {...}};
+one system turn, then a step: a user turn (goal, url, page), an assistant turn (<think>, <action>).
+rejected.jsonl: {"key", "kind", "reason", "score"}.
+acceptance.json: what was applied to what, and how many ended how.
+"""
+_RECERTIFY = """\
+A decision of trajudge select holds for the agents whose runs were labelled for it. For others draw
+a sample of the runs that trajudge accept took, label them in order, and test after every label:
+
+  trajudge run recertify --decision selections/0a1b2c3d --accepted accepted --out again
+  trajudge run recertify --sample again --annotations trajudge:labels.jsonl
+
+The first call writes sample.jsonl: tasks in random order, one accepted run of each, with its
+inclusion probability and weight. The second reads labels in that order, up to the first run
+without one, and once the target is shown, or shown to be missed, writes decision.json for these
+agents alone. It may be repeated as labels come: the error is at most 1 - confidence however often
+one looks. Assumed is that the tasks are independent draws from those the judge will be used on;
+runs of one task may depend on each other in any way, for only one of each is labelled.
+"""
+_EXIT_CODES = (
+    "exit codes: 0 the sample was drawn, or the target is shown; 1 it is not (yet); 2 a mistake"
+)
+
+
+def accept_parser() -> argparse.ArgumentParser:
+    """Make the parser of ``trajudge accept``."""
+    made = Parser(
+        prog="trajudge accept",
+        description=_ACCEPT,
+        epilog=_FILES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add("--decision", type=Path, metavar="DIR", help="what trajudge select wrote")
+    add("--judge", metavar="NAME", help="the judge, instead of a decision")
+    add("--threshold", type=float, metavar="T", help="accept scores of at least T (a verdict: 1)")
+    add("--run", type=Path, action="append", default=[], help="folder of a run; may be repeated")
+    add("--judgments", type=Path, metavar="DIR", help="in AgentRewardBench's published layout")
+    add("--data", metavar="KIND:PATH", help="the trajectories (default: those of the run)")
+    add("--out", type=Path, default=Path("accepted"), metavar="DIR", help="default: accepted")
+    add("--dataset", type=Path, metavar="DIR", help="the accepted ones as a datasets dataset, too")
+    add("--page", choices=("pruned", "full", "none"), default="pruned", help="accessibility tree")
+    add(
+        "--without-observations",
+        action="store_true",
+        help="also export runs with steps whose page was not recorded (their user turns are bare)",
+    )
+    add("--system", type=Path, metavar="FILE", help="another text of the system turn")
+    add(
+        "--any-benchmark",
+        action="store_true",
+        help="also where the decision was not shown to hold",
+    )
+    add(
+        "--agents",
+        choices=("same", "any"),
+        help="runs of agents that the decision was not made on: same rejects them, any takes them "
+        "(default: take them, and ask for a sample to recertify)",
+    )
+    add(
+        "--assume-same-judge",
+        action="store_true",
+        help="where the decision or the run does not record the judge's settings: they are the "
+        "same (what both record is compared all the same)",
+    )
+    return made
+
+
+def recertify_parser() -> argparse.ArgumentParser:
+    """Make the parser of ``trajudge run recertify``."""
+    made = Parser(
+        prog="trajudge run recertify",
+        description=_RECERTIFY,
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add("--decision", type=Path, metavar="DIR", help="what trajudge select wrote")
+    add("--accepted", type=Path, metavar="DIR", help="what trajudge accept wrote")
+    add(
+        "--agent",
+        action="append",
+        metavar="NAME",
+        help="certify for this agent; may be repeated (default: those the decision does not know)",
+    )
+    add("--size", type=count, metavar="N", help="runs to label (default: planned, power 0.8)")
+    add("--seed", type=whole, default=0, metavar="N", help="seed of the sample (default: 0)")
+    add("--out", type=Path, metavar="DIR", help="a new folder for the sample")
+    add("--sample", type=Path, metavar="DIR", help="test this sample with --annotations")
+    add("--annotations", metavar="KIND:PATH", help="labels of the sampled runs")
+    return made

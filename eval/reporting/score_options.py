@@ -1,0 +1,146 @@
+"""The options of ``trajudge score``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trajudge.eval.runs.options import call_options
+from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.options import whole
+
+_DESCRIPTION = """\
+Score runs, or published judgments, again without a call: every rate with its interval, judges
+against each other, tables as in the paper, plots, and the cases that a judge got wrong.
+
+  trajudge score runs/*
+  trajudge score --judgments DIR --split test --protocol agentrewardbench --table 1
+  trajudge score RUN --mismatches wrong.jsonl --explain gpt-4o
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    options = Parser(
+        prog="trajudge score",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    _what(options.add_argument_group("what is scored"))
+    _output(options.add_argument_group("output"))
+    _errors(options.add_argument_group("wrong verdicts, and how --explain calls its model"))
+    return options
+
+
+def _what(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--judgments",
+        type=Path,
+        metavar="DIR",
+        help="judgments in AgentRewardBench's published layout",
+    )
+    add(
+        "--no-index",
+        action="store_true",
+        help="read every file of --judgments; without it what is needed of them is kept in the "
+        "user's cache and only changed files are read again",
+    )
+    add(
+        "--annotations",
+        metavar="KIND:PATH",
+        help="expert labels (default: those of the run; for --judgments the installed "
+        "package agent-reward-bench)",
+    )
+    add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
+    add(
+        "--missing",
+        choices=("negative", "exclude", "agentrewardbench"),
+        help="what a failed judgment counts as (default: negative, not accepted)",
+    )
+    add(
+        "--protocol",
+        choices=("default", "agentrewardbench"),
+        help="agentrewardbench: the paper's arithmetic; implies its --missing (default: the run's)",
+    )
+    add(
+        "--training-set",
+        choices=("exclude", "include"),
+        default="exclude",
+        help="trajectories that a judge was trained on: left out of its metrics and counted in its "
+        "coverage, or scored with a warning (default: exclude)",
+    )
+    _how(add)
+
+
+def _how(add: Callable[..., Any]) -> None:
+    add("--by", choices=("agent",), help="agent: also agent by agent")
+    add(
+        "--compare",
+        choices=("overall", "benchmark"),
+        default="overall",
+        help="judges against each other over all benchmarks, or also benchmark by benchmark",
+    )
+    add(
+        "--resamples",
+        type=whole,
+        default=2_000,
+        metavar="N",
+        help="0: judges are not compared; other numbers change nothing today (default: 2000)",
+    )
+    add(
+        "--seed",
+        type=whole,
+        default=0,
+        metavar="N",
+        help="recorded, without effect (default: 0)",
+    )
+
+
+def _output(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--table",
+        action="append",
+        type=int,
+        choices=(1, 2, 3, 6, 7, 8),
+        help="print this table of the paper instead of all; may be repeated",
+    )
+    add("--full", action="store_true", help="print all tables and notes instead of one screen")
+    add(
+        "--format",
+        choices=("table", "csv", "markdown", "latex"),
+        default="table",
+        help="of the tables (default: table)",
+    )
+    add("--csv", action="store_true", help="print results.csv instead of tables")
+    add("--json", action="store_true", help="print results.json instead of tables")
+    add(
+        "--calibration",
+        choices=("isotonic", "platt"),
+        help="fit judges' scores to the labels on the dev split, show their reliability on test",
+    )
+    add("--calibration-out", type=Path, metavar="FILE", help="write map and reliability as JSON")
+    add("--plots", type=Path, metavar="DIR", help="write plots, PNG and SVG")
+    add("--submission", type=Path, metavar="FILE", help="write the leaderboard's fields, hashed")
+
+
+def _errors(group: Any) -> None:
+    add = group.add_argument
+    add(
+        "--mismatches",
+        type=Path,
+        metavar="FILE",
+        help="write false positives and negatives with goal, last steps and reasoning (JSON Lines)",
+    )
+    add(
+        "--data",
+        action="append",
+        metavar="KIND:PATH",
+        help="trajectories of --mismatches (default: those of the runs); may be repeated",
+    )
+    add("--explain", metavar="MODEL", help="sort --mismatches by the paper's kinds with this model")
+    call_options(group, "adapter", "base-url", "script", "prices", "max-cost", "cache")

@@ -1,0 +1,51 @@
+"""``trajudge rules locators``: read the locators of page checks in stored html.
+
+    trajudge rules locators --tasks test.raw.json --runs runs.jsonl --save read.jsonl
+
+Needs a browser (the extra ``browser`` and a chromium).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(
+        prog="trajudge rules locators",
+        description="Read the locators of page checks in the html that runs stored.",
+        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
+        old={"--out": "--save"},
+    )
+    add = made.add_argument
+    add("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
+    add("--runs", type=Path, required=True, metavar="PATH", help="the runs: a folder or a file")
+    add("--save", type=Path, required=True, metavar="FILE", help="file to write")
+    return made
+
+
+@user_errors
+def main(argv: Sequence[str] | None = None) -> int:
+    """Read the locators of a file of runs, and write the runs with their values."""
+    options = parser().parse_args(argv)
+    import msgspec  # noqa: PLC0415 - --help needs none of these
+
+    from trajudge.rules.output import write_text  # noqa: PLC0415
+    from trajudge.rules.webarena.files import load_runs, load_tasks  # noqa: PLC0415
+    from trajudge.rules.webarena.locators import read_runs  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
+
+    read = list(read_runs(load_tasks(options.tasks), load_runs(options.runs)))
+    write_text(options.save, "".join(f"{msgspec.json.encode(run).decode()}\n" for run in read))
+    sys.stdout.write(f"written: {one_line(str(options.save))}\n")
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""``trajudge rules probe``: record what a site's probes say before and after a run.
+
+trajudge rules probe --probes probes.json --run-folder runs/tea-1 --when before
+trajudge rules probe --probes probes.json --run-folder runs/tea-1 --when after
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(
+        prog="trajudge rules probe",
+        description="Record what a site's probes say before or after a run.",
+        epilog="exit codes: 0 done, 1 a probe had no reply, 2 a mistake in the call or its files",
+        old={"--run": "--run-folder"},
+    )
+    add = made.add_argument
+    add("--probes", type=Path, required=True, metavar="FILE", help="probes by name (JSON)")
+    add("--run-folder", type=Path, required=True, metavar="DIR", help="folder of the agent's run")
+    add("--when", choices=("before", "after"), required=True, help="of the run")
+    return made
+
+
+@user_errors
+def main(argv: Sequence[str] | None = None) -> int:
+    """Record the state; return 1 if a probe had no reply."""
+    options = parser().parse_args(argv)
+    from trajudge.rules.verified.state import load_probes, record  # noqa: PLC0415 - --help needs none
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+
+    probes = load_probes(options.probes)
+    if not probes:
+        raise UserError(f"{options.probes}: holds no probe: name at least one")
+    replies = record(options.run_folder, probes, options.when)
+    failures = {name: reply.failure for name, reply in replies.items() if reply.failure}
+    for name, failure in failures.items():
+        sys.stderr.write(f"probe {name}: {failure}\n")
+    return FAILURES if failures else OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())
