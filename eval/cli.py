@@ -25,7 +25,7 @@ class CommandGroup(NamedTuple):
 COMMANDS: Mapping[str, Command] = {
     "judge": Command("eval.judge", "judge trajectories and score the judge against experts"),
     "score": Command("eval.score", "score judges: tables, plots, significance tests, errors"),
-    "select": Command("eval.select.command", "choose the judge and threshold for filtering"),
+    "select": Command("eval.select.__main__", "choose the judge and threshold for filtering"),
     "accept": Command("eval.accept", "write the trajectories that a judge accepts"),
     "audit": Command("eval.audit.__main__", "audit a rule-based evaluator against experts"),
     "telemetry": Command("eval.telemetry", "train the judge that reads only numbers of a run"),

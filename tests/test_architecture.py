@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from trajudge.eval.cli import COMMANDS, GROUPS
+
 ROOT = Path(__file__).parents[1]
 ALLOWED = {
     "trajectories": set[str](),
@@ -209,6 +211,18 @@ def _room(module: str) -> str:
 def test_a_folder_is_taken_in_at_a_glance(package: str) -> None:
     for init in (ROOT / package).rglob("__init__.py"):
         assert len(list(init.parent.glob("*.py"))) - 1 <= 14, init.parent
+
+
+def test_a_command_is_thin() -> None:
+    """It reads its options and calls the room that does the work; both stand in that room."""
+    groups = [COMMANDS, *(group.commands for group in GROUPS.values())]
+    files = [
+        ROOT / f"{command.module.replace('.', '/')}.py"
+        for commands in groups
+        for command in commands.values()
+    ]
+    sizes = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in files}
+    assert {name: size for name, size in sizes.items() if size > 80} == {}
 
 
 def test_text_reaches_a_terminal_as_it_is() -> None:

@@ -1,10 +1,44 @@
-"""Start ``trajudge select`` as a module."""
+"""``trajudge select RUN…``: choose the judge and threshold that filter trajectories."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-from trajudge.eval.select.command import main
+from trajudge.eval.select.options import parser
+from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
+from trajudge.trajectories.util.options import read_settings
+
+_STALE = "the judgments are not those that the plan was made from\n"
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Freeze, read the labels, decide and write; return the exit code."""
+    options = parser().parse_args(arguments)
+    from trajudge.eval.select.output import printed  # noqa: PLC0415
+    from trajudge.eval.select.plan import FILE  # noqa: PLC0415
+    from trajudge.eval.select.plot import check_plot, plot  # noqa: PLC0415
+    from trajudge.eval.select.selecting import freeze_plan, select  # noqa: PLC0415
+    from trajudge.eval.select.settings import PlanConfig, SelectConfig  # noqa: PLC0415
+    from trajudge.eval.select.text import counted  # noqa: PLC0415
+
+    if options.plot:
+        check_plot(options.plot)
+    config = read_settings(SelectConfig, options, plan=read_settings(PlanConfig, options))
+    if options.freeze:
+        frozen = freeze_plan(config)
+        sys.stderr.write(_STALE if frozen.is_stale else "")
+        file = frozen.folder / FILE
+        sys.stdout.write(f"{file}: frozen, {counted(frozen.plan)}; no label was read\n")
+        return OK
+    decision, folder, is_stale = select(config)
+    sys.stderr.write(_STALE if is_stale else "")
+    if options.plot:
+        plot(decision, options.plot)
+    sys.stdout.write(printed(decision, folder, as_json=options.json, full=options.full))
+    return FAILURES if decision.chosen is None else OK
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,7 +11,7 @@ import pytest
 from tests.eval.cases import failed, key, label, said
 from trajudge.eval.accept import main
 from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
-from trajudge.eval.select.command import main as select_main
+from trajudge.eval.select.__main__ import main as select_main
 from trajudge.judges.model import Status
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Observation, Step, Trajectory

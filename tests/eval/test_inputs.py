@@ -21,7 +21,7 @@ from trajudge.environments.model.case import write_cases
 from trajudge.eval.accept import main as accept
 from trajudge.eval.cli import COMMANDS, GROUPS, main
 from trajudge.eval.judge import main as judge
-from trajudge.eval.select.command import main as select
+from trajudge.eval.select.__main__ import main as select
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.sample import sample_path

@@ -15,7 +15,7 @@ from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reparse import main as reparse
 from trajudge.eval.score import main as score
-from trajudge.eval.select.command import main as select
+from trajudge.eval.select.__main__ import main as select
 from trajudge.eval.select.output import read_decision
 from trajudge.judges.model import Judgment, Status
 

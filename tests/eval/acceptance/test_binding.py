@@ -12,7 +12,7 @@ from tests.eval.cases import label, said
 from tests.eval.test_accept import lines, make_run, trajectory
 from trajudge.eval.accept import main as accept_main
 from trajudge.eval.data.run_folder import write_labels, write_manifest
-from trajudge.eval.select.command import main as select_main
+from trajudge.eval.select.__main__ import main as select_main
 from trajudge.eval.select.output import read_decision
 from trajudge.judges.model import Judgment
 

@@ -18,7 +18,7 @@ from trajudge.eval.data.run_folder import (
     write_labels,
     write_manifest,
 )
-from trajudge.eval.select.command import main
+from trajudge.eval.select.__main__ import main
 from trajudge.eval.select.output import read_decision
 
 
@@ -140,7 +140,7 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
 
 def test_a_plot_without_its_library_says_what_to_install(tmp_path: Path) -> None:
     code = (
-        "import sys; sys.modules['matplotlib'] = None; from eval.select.command import main; "
+        "import sys; sys.modules['matplotlib'] = None; from eval.select.__main__ import main; "
         f"sys.exit(main([{str(make_run(tmp_path / 'good'))!r}, '--target-precision', '0.8', "
         f"'--out', {str(tmp_path / 'out')!r}, '--plot', 'a.png']))"
     )

@@ -9,7 +9,7 @@ import pytest
 from tests.eval.select.test_decide import stacked
 from tests.eval.select.world import evidence, plan
 from tests.screens import one_screen, width  # noqa: F401 - a fixture
-from trajudge.eval.select.command import main
+from trajudge.eval.select.__main__ import main
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.screen import screen
 

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from trajudge.rules.locators import main
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.webarena import Run, StoredPage, Task, Trace, WebArenaEvaluator, load_runs
-from trajudge.rules.locators import main
 
 pytestmark = pytest.mark.browser
 

@@ -1,14 +1,12 @@
-"""``trajudge select RUN…``: choose the judge and threshold that filter trajectories."""
+"""The options of ``trajudge select``."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
-from trajudge.trajectories.util.options import read_settings, whole
+from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.options import whole
 
 _DESCRIPTION = """\
 Choose the judge, and the threshold on its score, that filters trajectories for fine-tuning: those
@@ -20,7 +18,6 @@ tried. The candidates are frozen in a file before a label is read.
   trajudge select runs/a runs/b --candidates plan/candidates.json
 """
 _EPILOG = "exit codes: 0 a judge qualifies, 1 none does, 2 a mistake in the call or its files"
-_STALE = "the judgments are not those that the plan was made from\n"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -108,35 +105,3 @@ def _candidate_options(group: argparse._ArgumentGroup) -> None:
         metavar="[JUDGE=]DOLLARS",
         help="of one trajectory (default: what the runs paid)",
     )
-
-
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Freeze, read the labels, decide and write; return the exit code."""
-    options = parser().parse_args(arguments)
-    from trajudge.eval.select.output import printed  # noqa: PLC0415
-    from trajudge.eval.select.plan import FILE  # noqa: PLC0415
-    from trajudge.eval.select.plot import check_plot, plot  # noqa: PLC0415
-    from trajudge.eval.select.selecting import freeze_plan, select  # noqa: PLC0415
-    from trajudge.eval.select.settings import PlanConfig, SelectConfig  # noqa: PLC0415
-    from trajudge.eval.select.text import counted  # noqa: PLC0415
-
-    if options.plot:
-        check_plot(options.plot)
-    config = read_settings(SelectConfig, options, plan=read_settings(PlanConfig, options))
-    if options.freeze:
-        frozen = freeze_plan(config)
-        sys.stderr.write(_STALE if frozen.is_stale else "")
-        file = frozen.folder / FILE
-        sys.stdout.write(f"{file}: frozen, {counted(frozen.plan)}; no label was read\n")
-        return OK
-    decision, folder, is_stale = select(config)
-    sys.stderr.write(_STALE if is_stale else "")
-    if options.plot:
-        plot(decision, options.plot)
-    sys.stdout.write(printed(decision, folder, as_json=options.json, full=options.full))
-    return FAILURES if decision.chosen is None else OK
-
-
-if __name__ == "__main__":
-    sys.exit(main())
