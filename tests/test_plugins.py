@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,20 @@ def test_what_a_loader_was_not_asked_for_is_left_out(folder: Path) -> None:
     (folder / "all.py").write_text(LOADER.replace("if want(key)", "if True"))
     found = list(open_source("all.py:tasks.txt", lambda key: key.task_id == "two"))
     assert [item.key.task_id for item in found if isinstance(item, tj.Trajectory)] == ["two"]
+
+
+def test_a_changed_loader_is_another_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same words of a command must not add what another loader read to a run."""
+    words = ["--data", "./loader.py:tasks.txt", "--judge", "heuristic", "--out", "run"]
+    assert main(words) == OK
+    assert read_manifest(Path("run"))["loader_digest"] == sha256(LOADER.encode()).hexdigest()
+    (folder / "loader.py").write_text(LOADER.replace('"done"', '"given up"'))
+    capsys.readouterr()
+    assert main(words) == USAGE_ERROR
+    said = capsys.readouterr().err
+    assert "loader_digest" in said
+    assert "the loader's file is not the one" in said
+    assert (
+        main(["--data", "sample", "--judge", "heuristic", "--limit", "1", "--out", "other"]) == OK
+    )
+    assert read_manifest(Path("other"))["loader_digest"] is None

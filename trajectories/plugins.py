@@ -52,6 +52,14 @@ class Door(NamedTuple):
             return self._from_package(point)
         return None
 
+    def digest(self, name: str) -> str | None:
+        """Return the SHA-256 of the ``.py`` file that ``name`` is, None if it is none.
+
+        Raises UserError if the file cannot be loaded.
+        """
+        module = self.module(name) if name.endswith(".py") else None
+        return module.__dict__["__digest__"] if module else None
+
     def _from_file(self, path: Path, importing: Importing) -> ModuleType:
         """Return the module in a file, once for its content."""
         try:

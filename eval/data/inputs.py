@@ -13,7 +13,7 @@ from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
-from trajudge.trajectories.user_loaders import split_spec
+from trajudge.trajectories.user_loaders import DOOR, split_spec
 from trajudge.trajectories.util.errors import UserError
 
 SAMPLE = "sample"
@@ -41,6 +41,14 @@ class DataSource(NamedTuple):
         if self.trajectories is not None:
             return (one for one in self.trajectories if want(one.key))
         return open_source(open_spec(self.spec), want, needs)
+
+    @property
+    def loader_digest(self) -> str | None:
+        """The SHA-256 of the user's file that reads the data, None where no such file does."""
+        if self.trajectories is not None:
+            return None
+        kind, _ = parse_source(open_spec(self.spec))
+        return DOOR.digest(kind)
 
 
 def in_memory(trajectories: Iterable[Trajectory], annotations: str | None = None) -> DataSource:

@@ -24,7 +24,8 @@ class RunManifest(Record):
     ``annotations`` are specifications, ``revision`` the data's where it is versioned. ``sent`` is
     what the calls turned out to be (``eval.data.effective``): endpoint, SDK, effective parameters.
     ``training_keys`` are hashes of the run's trajectories that the judge was trained on.
-    ``windows`` are those that prompts were cut to, by model.
+    ``windows`` are those that prompts were cut to, by model. ``loader_digest`` is the SHA-256 of
+    the user's file that read the data, None for a loader of ours or of an installed package.
 
     A field that is new since the first release is declared with ``trajectories.added.added``:
     folders recorded before it stay the same run, under the same name.
@@ -48,6 +49,7 @@ class RunManifest(Record):
     version: str
     sent: list[dict[str, JsonValue]] = added(default_factory=list)
     training_keys: list[str] = added(default_factory=list)
+    loader_digest: str | None = added(default=None)
 
 
 # What may differ between two sessions of the same run: how it is scored, and by which release.
@@ -57,6 +59,7 @@ _FREE = {"protocol", "version", "card", "revision", "sent", "windows"}
 _WHY = {
     "prompt_hash": "the prompts have changed since, and one run never mixes two versions (what it "
     "holds can be scored, and re-parsed with  trajudge run reparse): ",
+    "loader_digest": "the loader's file is not the one that read the earlier trajectories: ",
 }
 
 

@@ -89,6 +89,7 @@ def make_plan(
         protocol=run.protocol,
         version=code_version(),
         training_keys=_trained_on(judge_id, judge, keys),
+        loader_digest=source.loader_digest,
         **calls,
     )
     folder = run.out if run.out else default_folder(manifest)
