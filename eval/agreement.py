@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, TextParser, user_errors
 
 _DESCRIPTION = """\
 Measure how far annotators agree: the share of equal labels, Cohen's kappa and Krippendorff's
@@ -18,11 +18,7 @@ alpha, each with 95 % limits over tasks, by label and benchmark.
 
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
-    options = Parser(
-        prog="trajudge run agreement",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    options = TextParser(prog="trajudge run agreement", description=_DESCRIPTION)
     add = options.add_argument
     add(
         "--annotations",

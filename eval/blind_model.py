@@ -17,18 +17,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.eval.runs.options import call_options
-from trajudge.trajectories.util.exits import INTERRUPTED, OK, Parser, user_errors
+from trajudge.trajectories.util.exits import INTERRUPTED, OK, user_errors
 from trajudge.trajectories.util.options import count, read_settings
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    from trajudge.rules.options import add_task_options  # noqa: PLC0415
+    from trajudge.rules.options import add_task_options, rules_parser  # noqa: PLC0415
 
-    made = Parser(
-        prog="trajudge rules blind-model",
-        description=__doc__.split("\n\n")[0],
-        epilog="exit codes: 0 done, 1 some answers were not obtained, 2 a mistake in the call or "
+    made = rules_parser(
+        "blind-model",
+        __doc__,
+        "0 done, 1 some answers were not obtained, 2 a mistake in the call or "
         "its files, 130 interrupted (the same command goes on from there)",
     )
     add_task_options(made)

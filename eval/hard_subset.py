@@ -55,12 +55,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fit, select, validate and write; return the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.eval.analysis.hard_subset import (  # noqa: PLC0415 - --help needs none of it
-        HardSubsetConfig,
-        hard_subset,
-    )
+    from trajudge.eval.analysis import hard_subset  # noqa: PLC0415 - --help needs none of it
 
-    lines = hard_subset(read_settings(HardSubsetConfig, options))
+    lines = hard_subset.hard_subset(read_settings(hard_subset.HardSubsetConfig, options))
     sys.stdout.write("\n".join(lines) + "\n")
     return OK
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, TextParser, user_errors
 from trajudge.trajectories.util.options import read_settings
 
 _DESCRIPTION = """\
@@ -21,11 +21,7 @@ gave no reply, or where this version of the judge asks for something that was no
 
 def parser() -> argparse.ArgumentParser:
     """The command's options."""
-    made = Parser(
-        prog="trajudge run reparse",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    made = TextParser(prog="trajudge run reparse", description=_DESCRIPTION)
     add = made.add_argument
     add("run", type=Path, metavar="RUN", help="folder of a run")
     add("--out", type=Path, required=True, metavar="DIR", help="a new folder for the judgments")
@@ -39,12 +35,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the run again and write the new folder; return the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.eval.analysis.reparse import (  # noqa: PLC0415 - --help needs none of it
-        ReparseConfig,
-        reparse,
-    )
+    from trajudge.eval.analysis import reparse  # noqa: PLC0415 - --help needs none of it
 
-    sys.stdout.write(reparse(read_settings(ReparseConfig, options)))
+    sys.stdout.write(reparse.reparse(read_settings(reparse.ReparseConfig, options)))
     return OK
 
 

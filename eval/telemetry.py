@@ -57,12 +57,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train, evaluate, print and write; return the exit code."""
     options = parser().parse_args(arguments)
-    from trajudge.eval.analysis.train_telemetry import (  # noqa: PLC0415 - --help needs none of it
-        TelemetryConfig,
-        train_telemetry,
-    )
+    from trajudge.eval.analysis import train_telemetry as training  # noqa: PLC0415 - --help needs none of it
 
-    sys.stdout.write(train_telemetry(read_settings(TelemetryConfig, options)))
+    sys.stdout.write(training.train_telemetry(read_settings(training.TelemetryConfig, options)))
     return OK
 
 

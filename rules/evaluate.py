@@ -16,18 +16,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
+from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options, rules_parser
+from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
 from trajudge.trajectories.util.options import count, positive, read_settings
 from trajudge.trajectories.util.terminal import one_line
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(
-        prog="trajudge rules evaluate",
-        description=__doc__.split("\n\n")[0],
-        epilog="exit codes: 0 done, 1 a run could not be judged (its files, its time), 2 a mistake "
+    made = rules_parser(
+        "evaluate",
+        __doc__,
+        "0 done, 1 a run could not be judged (its files, its time), 2 a mistake "
         "in the call or its files, 130 interrupted",
         old=OLD_SITES,
     )

@@ -11,18 +11,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.rules.options import KINDS
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
+from trajudge.rules.options import KINDS, rules_parser
+from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
 from trajudge.trajectories.util.options import whole
 from trajudge.trajectories.util.terminal import one_line
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(
-        prog="trajudge rules lint",
-        description=__doc__.split("\n\n")[0],
-        epilog="exit codes: 0 done, 1 findings under --fail-on-findings, 2 a mistake in the call "
+    made = rules_parser(
+        "lint",
+        __doc__,
+        "0 done, 1 findings under --fail-on-findings, 2 a mistake in the call "
         "or its files, 130 interrupted",
         old={"--limit": "--show", "--strict": "--fail-on-findings"},
     )

@@ -12,15 +12,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.rules.options import rules_parser
+from trajudge.trajectories.util.exits import OK, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(
-        prog="trajudge rules locators",
-        description="Read the locators of page checks in the html that runs stored.",
-        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
+    made = rules_parser(
+        "locators",
+        "Read the locators of page checks in the html that runs stored.",
+        "0 done, 2 a mistake in the call or its files, 130 interrupted",
         old={"--out": "--save"},
     )
     add = made.add_argument

@@ -15,19 +15,25 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options, sites_of
+from trajudge.rules.options import (
+    OLD_SITES,
+    add_site_options,
+    add_task_options,
+    rules_parser,
+    sites_of,
+)
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, user_errors
 from trajudge.trajectories.util.options import whole
 from trajudge.trajectories.util.terminal import one_line
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(
-        prog="trajudge rules mutate",
-        description=__doc__.split("\n\n")[0],
-        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
+    made = rules_parser(
+        "mutate",
+        __doc__,
+        "0 done, 2 a mistake in the call or its files, 130 interrupted",
         old={**OLD_SITES, "--limit": "--show"},
     )
     add = made.add_argument

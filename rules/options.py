@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trajudge.trajectories.util.exits import Parser
+
 if TYPE_CHECKING:
     from trajudge.rules.verified.network.sites import Hosts
 
@@ -18,6 +20,14 @@ KINDS: Mapping[str, str] = {
 
 # --config was the sites' file in the version before; everywhere else it is a file of options.
 OLD_SITES = {"--config": "--sites"}
+
+
+def rules_parser(
+    name: str, purpose: str, exit_codes: str, *, old: Mapping[str, str] | None = None
+) -> Parser:
+    """Make the parser of ``trajudge rules NAME``; ``purpose`` is shown to its first blank line."""
+    first, codes = purpose.split("\n\n", maxsplit=1)[0], f"exit codes: {exit_codes}"
+    return Parser(prog=f"trajudge rules {name}", description=first, epilog=codes, old=old)
 
 
 def add_task_options(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.exits import TextParser
 from trajudge.trajectories.util.options import count, whole
 
 _ACCEPT = """\
@@ -46,12 +46,7 @@ _EXIT_CODES = (
 
 def accept_parser() -> argparse.ArgumentParser:
     """Make the parser of ``trajudge accept``."""
-    made = Parser(
-        prog="trajudge accept",
-        description=_ACCEPT,
-        epilog=_FILES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    made = TextParser(prog="trajudge accept", description=_ACCEPT, epilog=_FILES)
     add = made.add_argument
     add("--decision", type=Path, metavar="DIR", help="what trajudge select wrote")
     add("--judge", metavar="NAME", help="the judge, instead of a decision")
@@ -90,12 +85,7 @@ def accept_parser() -> argparse.ArgumentParser:
 
 def recertify_parser() -> argparse.ArgumentParser:
     """Make the parser of ``trajudge run recertify``."""
-    made = Parser(
-        prog="trajudge run recertify",
-        description=_RECERTIFY,
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    made = TextParser(prog="trajudge run recertify", description=_RECERTIFY, epilog=_EXIT_CODES)
     add = made.add_argument
     add("--decision", type=Path, metavar="DIR", help="what trajudge select wrote")
     add("--accepted", type=Path, metavar="DIR", help="what trajudge accept wrote")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.exits import TextParser
 
 _DESCRIPTION = """\
 Find where a rule-based evaluator is wrong, and what that changes. Compares the official rewards
@@ -19,11 +19,10 @@ with the judges.
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(
+    made = TextParser(
         prog="trajudge audit",
         description=_DESCRIPTION,
         old={"--rule": "--evaluator", "--tasks": "--task-tables"},
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = made.add_argument
     add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.eval.runs.options import call_options
-from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.exits import TextParser
 from trajudge.trajectories.util.options import whole
 
 _DESCRIPTION = """\
@@ -23,11 +23,7 @@ against each other, tables as in the paper, plots, and the cases that a judge go
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    options = Parser(
-        prog="trajudge score",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    options = TextParser(prog="trajudge score", description=_DESCRIPTION)
     options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
     _what(options.add_argument_group("what is scored"))
     _output(options.add_argument_group("output"))

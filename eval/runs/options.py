@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.exits import Parser, TextParser
 from trajudge.trajectories.util.options import (
     amount,
     config_words,
@@ -50,11 +50,10 @@ def _failures(text: str) -> float | int:
 
 def parser() -> Parser:
     """Make the parser of ``trajudge judge``."""
-    made = Parser(
+    made = TextParser(
         prog="trajudge judge",
         description=DESCRIPTION,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         old={"--of": "--members"},
     )
     judge = made.add_argument_group("the judge")

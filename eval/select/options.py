@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.exits import TextParser
 from trajudge.trajectories.util.options import whole
 
 _DESCRIPTION = """\
@@ -22,11 +22,10 @@ _EPILOG = "exit codes: 0 a judge qualifies, 1 none does, 2 a mistake in the call
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(
+    made = TextParser(
         prog="trajudge select",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         old={
             "--only": "--judge",
             "--joint-only": "--ensembles-only",

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajudge.rules.options import add_task_options
+from trajudge.rules.options import add_task_options, rules_parser
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, user_errors
 
 if TYPE_CHECKING:
     from trajudge.rules.blind.agents import BlindAgent
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(
-        prog="trajudge rules blind",
-        description=__doc__.split("\n\n")[0],
-        epilog="exit codes: 0 done, 2 a mistake in the call or its files, 130 interrupted",
+    made = rules_parser(
+        "blind",
+        __doc__,
+        "0 done, 2 a mistake in the call or its files, 130 interrupted",
     )
     add_task_options(made)
     made.add_argument(

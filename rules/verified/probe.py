@@ -11,15 +11,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
+from trajudge.rules.options import rules_parser
+from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(
-        prog="trajudge rules probe",
-        description="Record what a site's probes say before or after a run.",
-        epilog="exit codes: 0 done, 1 a probe had no reply, 2 a mistake in the call or its files",
+    made = rules_parser(
+        "probe",
+        "Record what a site's probes say before or after a run.",
+        "0 done, 1 a probe had no reply, 2 a mistake in the call or its files",
         old={"--run": "--run-folder"},
     )
     add = made.add_argument

@@ -47,6 +47,13 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message.removeprefix('argument ')}: see  {self.prog} --help")
 
 
+class TextParser(Parser):
+    """A parser whose help keeps the lines of its description and epilog."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
+
 def user_errors(command: Callable[P, int]) -> Callable[P, int]:
     """A command that returns its exit code: UserError is printed to stderr and gives 2, Ctrl-C
     gives 130. Everything else is a defect and keeps its traceback."""
