@@ -53,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.environments.recording.campaign import record, table  # noqa: PLC0415
     from trajudge.environments.recording.recorder import run_name  # noqa: PLC0415
     from trajudge.environments.recording.settings import RecordConfig, plan_of  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import one_line, terminal_console  # noqa: PLC0415
+    from trajudge.trajectories.util import tables  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     config = read_settings(RecordConfig, options)
     try:
@@ -62,14 +62,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Halted as halted:
         sys.stderr.write(f"stopped: {one_line(str(halted))}; the same command resumes\n")
         return FAILURES
-    print_tables([table(counts)])
-    for job, reason in failed:
-        sys.stderr.write(f"failed: {one_line(f'{run_name(job)}: {reason}')}\n")
-    if failed:
-        sys.stderr.write(f"{len(failed)} runs failed: the same command tries them again\n")
-        return FAILURES
-    terminal_console().print(f"judge them with  trajudge judge --data trajudge:{config.out}")
-    return OK
+    runs = sum(row["runs"] for row in counts.values())
+    rest = f"judge them with  trajudge judge --data trajudge:{config.out}"
+    again = f"{len(failed)} runs failed: the same command tries them again"
+    found = [f"{runs} runs recorded by {len(counts)} agents", *([again] if failed else [])]
+    sys.stdout.write(tables.first_screen(found, [table(counts)], rest=rest, more="labels.jsonl"))
+    reasons = [f"failed: {run_name(job)}: {reason}" for job, reason in failed]
+    told = tables.first_warnings(
+        reasons, tables.screen_width(), rest="the same command tries all again"
+    )
+    sys.stderr.writelines(f"{line}\n" for line in told)
+    return FAILURES if failed else OK
 
 
 if __name__ == "__main__":

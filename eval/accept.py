@@ -54,16 +54,19 @@ def _judged_now(config: AcceptConfig, rest: Sequence[str]) -> AcceptConfig:
 
 
 def _text(config: AcceptConfig, made: Acceptance) -> str:
-    from trajudge.eval.acceptance.acceptance import ACCEPTED, REJECTED  # noqa: PLC0415
+    from trajudge.eval.acceptance.acceptance import ACCEPTED, REJECTED, SUMMARY  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import Table, first_screen  # noqa: PLC0415
 
-    rejected = {kind: count for kind, count in made.counts.items() if kind != "accepted"}
-    why = ", ".join(f"{count} {kind}" for kind, count in rejected.items()) or "none"
-    head = (
+    rejected = [(kind, str(count)) for kind, count in made.counts.items() if kind != "accepted"]
+    total = sum(made.counts.values())
+    finding = (
         f"{made.choice.name} at threshold {made.choice.threshold:.4g}: "
-        f"{made.counts.get('accepted', 0)} accepted ({config.out / ACCEPTED}), "
-        f"{sum(rejected.values())} rejected: {why} ({config.out / REJECTED})"
+        f"{made.counts.get('accepted', 0)} accepted of {total} trajectories"
     )
-    return "".join(f"{line}\n" for line in (head, *made.warnings))
+    table = Table("", ("rejected because", "trajectories"), rejected, names=1)
+    rest = f"written to {config.out}: {ACCEPTED}, {REJECTED}, {SUMMARY}"
+    tables = [table] if rejected else []
+    return first_screen([finding], tables, (), made.warnings, rest=rest, more=SUMMARY)
 
 
 if __name__ == "__main__":

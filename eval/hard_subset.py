@@ -48,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
         help="a chain of --fit nuts, after as many of warm-up",
     )
     add("--leave-one-out", action="store_true", help="select again without each agent")
+    add("--full", action="store_true", help="print all lines, not one screen")
     return made
 
 
@@ -57,8 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     from trajudge.eval.analysis import hard_subset  # noqa: PLC0415 - --help needs none of it
 
-    lines = hard_subset.hard_subset(read_settings(hard_subset.HardSubsetConfig, options))
-    sys.stdout.write("\n".join(lines) + "\n")
+    config = read_settings(hard_subset.HardSubsetConfig, options)
+    sys.stdout.write(hard_subset.hard_subset(config))
     return OK
 
 

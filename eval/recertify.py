@@ -37,9 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if any(drawing) or options.annotations is None:
         raise UserError("--sample DIR takes --annotations KIND:PATH, and nothing else")
     made, found = recertify(options.sample, options.annotations)
-    sys.stdout.write(outcome_text(made, found))
-    if found.verdict != "undecided":
-        sys.stdout.write(f"the decision for these agents is in {options.sample}\n")
+    sys.stdout.write(outcome_text(made, found, options.sample))
     return OK if found.verdict == "certified" else FAILURES
 
 

@@ -22,6 +22,7 @@ from trajudge.eval.acceptance.settings import SampleConfig
 from trajudge.eval.select.files import write_whole
 from trajudge.eval.select.output import decision_json, read_decision
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.tables import first_screen
 
 
 class LabelledSample(NamedTuple):
@@ -66,17 +67,18 @@ def recertify(sample: Path, annotations: str) -> LabelledSample:
 def sample_text(made: Recertification, folder: Path, file: Path) -> str:
     """Say which runs are to be labelled, and what comes next."""
     planned = "no reasonable number of" if made.planned is None else str(made.planned)
-    return (
+    above = [
         f"label the {made.size} runs in {file}, in that order: one of each of {made.size} tasks "
         f"out of {len(made.runs)}, from {made.accepted_runs} accepted runs of "
-        f"{', '.join(made.agents)}\n{planned} labels decide with probability 0.8, were the "
-        f"precision that of the decision; then  trajudge run recertify --sample {folder} "
-        "--annotations KIND:PATH\n"
-    )
+        f"{', '.join(made.agents)}",
+        f"{planned} labels decide with probability 0.8, were the precision that of the decision",
+    ]
+    rest = f"then  trajudge run recertify --sample {folder} --annotations KIND:PATH"
+    return first_screen(above, [], rest=rest)
 
 
-def outcome_text(made: Recertification, found: RecertificationResult) -> str:
-    """Say what the labels show, and what to do where they do not decide."""
+def outcome_text(made: Recertification, found: RecertificationResult, folder: Path) -> str:
+    """Say what the labels show, what to do where they do not decide, and where it stands."""
     plan = made.decision.plan
     needed = 1 / (1 - plan.confidence)
     lines = [
@@ -95,7 +97,9 @@ def outcome_text(made: Recertification, found: RecertificationResult) -> str:
             if rest
             else "every task has its label: accept more runs, or count on the limit above"
         )
-    return "\n".join(lines) + "\n"
+    written = f"the decision for these agents is in {folder}"
+    rest = f"the sample is in {folder}" if found.verdict == "undecided" else written
+    return first_screen(lines, [], rest=rest)
 
 
 def _headline(made: Recertification, found: RecertificationResult) -> str:

@@ -20,6 +20,7 @@ from trajudge.eval.stats.difficulty.hazard_model import HazardFit, fit_hazard
 from trajudge.eval.stats.difficulty.subset_validation import leave_one_out, validate_subset
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.trajectories.util.tables import Table, first_screen, render
 
 COLUMNS = ("agent", "task_id", "site", "template", "category", "steps", "success")
 OUTCOMES = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
@@ -47,10 +48,13 @@ class HardSubsetConfig(Record):
     chains: int = 4
     draws: int = 1000
     leave_one_out: bool = False
+    full: bool = False
 
 
-def hard_subset(config: HardSubsetConfig) -> list[str]:
-    """Fit, select and validate; write the tasks where ``save`` says and return the findings.
+def hard_subset(config: HardSubsetConfig) -> str:
+    """Fit, select and validate; write the tasks where ``save`` says and return what to print.
+
+    That is one screen, or everything if ``full``.
 
     Raises UserError for attempts that cannot be read and for too few agents.
     """
@@ -66,16 +70,22 @@ def hard_subset(config: HardSubsetConfig) -> list[str]:
         )
     if config.save:
         write_tasks(config.save, data, subset)
-    return [
-        f"fitted by {fit.method}",
-        *_describe(data, subset, rules),
-        *_validate(data, subset, lambda some: select_hard(some, fit_model(some), rules), config),
-        *(f"warning: {note}" for note in fit.notes),
-    ]
+    tables = [_by_site(data, subset)]
+    if config.leave_one_out:
+        tables.append(_left_out(data, subset, lambda d: select_hard(d, fit_model(d), rules)))
+    below = [*_validate(data, subset, config), f"fitted by {fit.method}"]
+    notes = [f"warning: {note}" for note in fit.notes]
+    rest = (
+        f"each task: {config.save}" if config.save else "each task with its hardness: --save FILE"
+    )
+    above = list(_describe(data, subset, rules))
+    if config.full:
+        return "\n".join([*above, "", render(tables, "table"), *below, *notes, rest]) + "\n"
+    return first_screen(above, tables, below, notes, rest=rest)
 
 
 def _fitter(config: HardSubsetConfig) -> Callable[[Attempts], HazardFit]:
-    """The fit that ``fit`` names. Raises UserError on an impossible number of draws."""
+    """Choose the function that ``fit`` names. Raises UserError on an impossible number of draws."""
     if config.fit == "laplace":
         return fit_hazard
     from trajudge.eval.stats.difficulty.hazard_nuts import (  # noqa: PLC0415 - an extra
@@ -96,7 +106,7 @@ def _fitter(config: HardSubsetConfig) -> Callable[[Attempts], HazardFit]:
 
 
 def read_attempts(path: Path, budget: int) -> Attempts:
-    """Attempts from a CSV file. Raises UserError naming file, line and value."""
+    """Read attempts from a CSV file. Raises UserError naming file, line and value."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
@@ -139,7 +149,7 @@ def read_attempts(path: Path, budget: int) -> Attempts:
 
 
 def write_tasks(path: Path, data: Attempts, subset: HardSubset) -> None:
-    """One line a task: site, hardness, reference success, agents, selected."""
+    """Write one line per task: site, hardness, reference success, agents, selected."""
     selected = set(subset.selected.tolist())
     try:
         file = path.open("w", encoding="utf-8", newline="")
@@ -155,24 +165,25 @@ def write_tasks(path: Path, data: Attempts, subset: HardSubset) -> None:
 
 
 def _describe(data: Attempts, subset: HardSubset, rules: SubsetRules) -> Iterator[str]:
-    """How many were selected, from where, and how hard they are."""
+    """Say how many tasks were selected and how hard they are."""
     chosen = subset.selected
     yield f"selected {len(chosen)} of {len(data.task_names)} tasks"
-    for s, name in enumerate(data.site_names):
-        yield f"  {name}: {(data.site[chosen] == s).sum()} of {(data.site == s).sum()}"
     hard = (subset.reference_success[chosen] <= rules.hard).mean()
     sure = (subset.hardness[chosen] >= 0.9).mean()
     yield f"reference success at most {rules.hard:.2f}: {hard:.1%} of the selected"
     yield f"hard with probability 0.9 or more: {sure:.1%}"
 
 
-def _validate(
-    data: Attempts,
-    subset: HardSubset,
-    select: Callable[[Attempts], HardSubset],
-    config: HardSubsetConfig,
-) -> Iterator[str]:
-    """Whether the subset ranks and scores the agents as the pool does."""
+def _by_site(data: Attempts, subset: HardSubset) -> Table:
+    rows = [
+        (name, str((data.site[subset.selected] == s).sum()), str((data.site == s).sum()))
+        for s, name in enumerate(data.site_names)
+    ]
+    return Table("", ("site", "selected", "tasks"), rows, names=1)
+
+
+def _validate(data: Attempts, subset: HardSubset, config: HardSubsetConfig) -> Iterator[str]:
+    """Say whether the subset ranks and scores the agents as the pool does."""
     rng = np.random.default_rng(config.seed)
     found = validate_subset(data, subset.selected, rng, n_resamples=config.resamples)
     yield (
@@ -183,7 +194,14 @@ def _validate(
         f"agents' success rates, mean absolute error {found.mae:.3f} "
         f"(at most 0.06 in {found.mae_pass_rate:.0%})"
     )
-    if config.leave_one_out:
-        left = leave_one_out(data, subset, select)
-        for name, tau, overlap in zip(data.agent_names, left.tau, left.overlap, strict=True):
-            yield f"  without {name}: tau {tau:.3f}, {overlap:.0%} of the tasks selected again"
+
+
+def _left_out(
+    data: Attempts, subset: HardSubset, select: Callable[[Attempts], HardSubset]
+) -> Table:
+    left = leave_one_out(data, subset, select)
+    rows = [
+        (name, f"{tau:.3f}", f"{overlap:.0%}")
+        for name, tau, overlap in zip(data.agent_names, left.tau, left.overlap, strict=True)
+    ]
+    return Table("", ("without agent", "Kendall tau", "tasks selected again"), rows, names=1)

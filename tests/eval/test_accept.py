@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.eval.cases import failed, key, label, said
+from tests.screens import one_screen
 from trajudge.eval.accept import main
 from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.eval.select.__main__ import main as select_main
@@ -181,8 +182,9 @@ def test_a_target_that_was_shown_over_a_mix_is_said_to_hold_for_the_mix(
     run = make_run(tmp_path / "new", [trajectory(1)], [said(1, True)])
     capsys.readouterr()
     assert accept("--decision", decision, "--run", run, "--out", tmp_path / "out") == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last.endswith("mix of benchmarks alone: visualwebarena 40, webarena 40")
+    printed = capsys.readouterr().out
+    one_screen(printed.replace(str(tmp_path), "DIR"), 100)
+    assert "mix of benchmarks alone: visualwebarena 40, webarena 40" in " ".join(printed.split())
 
 
 def test_a_decision_is_applied_where_it_was_shown_to_hold(
@@ -200,7 +202,7 @@ def test_a_decision_is_applied_where_it_was_shown_to_hold(
     assert rejected["kind"] == "benchmark not covered"
     assert accept("--decision", decision, "--run", run, "--out", out, "--any-benchmark") == 0
     assert len(lines(out / "accepted.jsonl")) == 2
-    assert "precision is not known" not in capsys.readouterr().out.splitlines()[-1]
+    assert "precision is not known" not in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_run_whose_pages_were_not_recorded_is_refused_unless_asked_for(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.stats.hazard_world import simulate
+from tests.screens import one_screen, width  # noqa: F401 - a fixture
 from trajudge.eval.analysis.hard_subset import COLUMNS
 from trajudge.eval.hard_subset import main
 
@@ -34,7 +35,23 @@ def test_selects_validates_and_writes(tmp_path: Path, capsys: pytest.CaptureFixt
     assert len(rows) == 60
     assert f"selected {selected} of 60 tasks" in printed
     assert "Kendall tau" in printed
-    assert printed.count("without agent") == 5
+    table = printed[printed.index("without agent") :].splitlines()[1:]
+    assert [line.split()[:2] for line in table[:5]] == [["agent", str(n)] for n in range(5)]
+
+
+def test_many_agents_take_one_screen_and_full_prints_all(
+    tmp_path: Path,
+    width: int,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = write_attempts(tmp_path / "attempts.csv", tasks=30, agents=32)
+    words = [str(source), "--leave-one-out", "--resamples", "5"]
+    assert main(words) == 0
+    lines = one_screen(capsys.readouterr().out, width)
+    assert lines[0].startswith("selected ")
+    assert any(line.endswith(" more: --full") for line in lines)
+    assert main([*words, "--full"]) == 0
+    assert capsys.readouterr().out.count("\nagent ") == 32
 
 
 def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.eval.acceptance.test_binding import SETTINGS, decided, judged
 from tests.eval.test_accept import lines, make_run, trajectory
+from tests.screens import one_screen
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation
 from trajudge.eval.accept import main as accept_main
@@ -131,7 +132,8 @@ def test_labels_that_come_one_by_one_certify_and_the_new_decision_is_for_that_ag
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys[:5], True))
     capsys.readouterr()
     assert main(["--sample", str(out), "--annotations", spec]) == 1
-    assert "undecided" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert one_screen(printed.replace(str(tmp_path), "DIR"), 100)[0].startswith("undecided")
     assert not (out / "decision.json").exists()
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys, True))
     assert main(["--sample", str(out), "--annotations", spec]) == 0
