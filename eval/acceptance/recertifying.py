@@ -98,8 +98,8 @@ def outcome_text(made: Recertification, found: RecertificationResult, folder: Pa
             else "every task has its label: accept more runs, or count on the limit above"
         )
     written = f"the decision for these agents is in {folder}"
-    rest = f"the sample is in {folder}" if found.verdict == "undecided" else written
-    return first_screen(lines, [], rest=rest)
+    where = f"the sample is in {folder}" if found.verdict == "undecided" else written
+    return first_screen(lines, [], rest=where)
 
 
 def _headline(made: Recertification, found: RecertificationResult) -> str:

@@ -176,7 +176,7 @@ def _describe(data: Attempts, subset: HardSubset, rules: SubsetRules) -> Iterato
 
 def _by_site(data: Attempts, subset: HardSubset) -> Table:
     rows = [
-        (name, str((data.site[subset.selected] == s).sum()), str((data.site == s).sum()))
+        (str(name), str((data.site[subset.selected] == s).sum()), str((data.site == s).sum()))
         for s, name in enumerate(data.site_names)
     ]
     return Table("", ("site", "selected", "tasks"), rows, names=1)
@@ -201,7 +201,7 @@ def _left_out(
 ) -> Table:
     left = leave_one_out(data, subset, select)
     rows = [
-        (name, f"{tau:.3f}", f"{overlap:.0%}")
+        (str(name), f"{tau:.3f}", f"{overlap:.0%}")
         for name, tau, overlap in zip(data.agent_names, left.tau, left.overlap, strict=True)
     ]
     return Table("", ("without agent", "Kendall tau", "tasks selected again"), rows, names=1)
