@@ -32,14 +32,7 @@ def cross_fitted(
     """One judgment a run, in the order of keys; thresholds come from the other folds, too."""
     found = []
     for train, test in folds_of(data.labels, data.groups, rng, folds):
-        model = fit(
-            data.rows[train],
-            data.labels[train],
-            data.groups[train],
-            rng,
-            names=names,
-            target_precision=target,
-        )
+        model = fit(*data.part(train), rng, names=names, target_precision=target)
         for place in test:
             score = model.probability(data.rows[place].tolist())
             found.append(

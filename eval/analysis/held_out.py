@@ -40,6 +40,12 @@ class FeatureTable:
     annotations: NDArray[np.object_]
     rewards: NDArray[np.float64]
 
+    def part(
+        self, kept: NDArray[np.intp]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.str_]]:
+        """Return ``rows``, ``labels`` and ``groups`` of the runs ``kept`` (m,), to fit a model."""
+        return self.rows[kept], self.labels[kept], self.groups[kept]
+
     def split(self, name: str) -> FeatureTable:
         """The runs of one split. Raises UserError if it is empty."""
         kept = self.splits == name
@@ -114,14 +120,8 @@ def evaluate(
     for place, seed in enumerate(seeds):
         rng = np.random.default_rng(seed)
         for train, test in _parts(training, applied, rng, folds):
-            model = fit(
-                training.rows[train],
-                training.labels[train],
-                training.groups[train],
-                rng,
-                names=names,
-                target_precision=target_precision,
-            )
+            part = training.part(train)
+            model = fit(*part, rng, names=names, target_precision=target_precision)
             scores = np.array([model.probability(row) for row in judged.rows[test].tolist()])
             accepted[place, test] = scores >= model.threshold
     rng = np.random.default_rng(seeds[0])

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajudge.eval.comparison.paired import COMPARED, paired_differences
+from trajudge.eval.comparison.paired import COMPARED, Paired, paired_differences
 from trajudge.eval.scoring.groups import TrajectoryGroup, groups
 from trajudge.eval.scoring.intervals import Bootstrap, trajectories_of
 from trajudge.eval.scoring.observations import Observations, Predictions
@@ -34,6 +34,8 @@ from trajudge.eval.scoring.records import (
 from trajudge.eval.stats.interval import Bools, Floats
 from trajudge.eval.stats.judging.comparison import holm, mcnemar, probability_of_improvement
 from trajudge.eval.stats.judging.confusion import METRICS, confusion_columns
+
+_NOTHING = Paired(None, None, None, None, "no trajectory was judged by both")
 
 
 class ComparisonGroup(NamedTuple):
@@ -124,7 +126,7 @@ def _differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[MetricDiffe
         if len(members[0].one):
             same = list(_shared_differences(group, members))
         else:
-            same = [_nothing(group, *where) for where in product(members, COMPARED)]
+            same = [_difference(group, *where, _NOTHING) for where in product(members, COMPARED)]
         found |= {(d.metric, d.first, d.second): d for d in same}
     return [
         found[metric, pair.first, pair.second].model_copy(update={"p_holm": _defined(p)})
@@ -140,20 +142,19 @@ def _holm(
     return holm([np.nan if p is None else p for p in values])
 
 
-def _nothing(group: ComparisonGroup, pair: _Pair, metric: Rate) -> MetricDifference:
+def _difference(
+    group: ComparisonGroup, pair: _Pair, metric: Rate, found: Paired
+) -> MetricDifference:
+    """Record a pair's difference, before Holm's correction."""
     return MetricDifference(
         benchmark=group.benchmark,
         label=group.label,
         metric=metric,
         first=pair.first,
         second=pair.second,
-        n=0,
-        difference=None,
-        low=None,
-        high=None,
-        p=None,
+        n=len(pair.one),
         p_holm=None,
-        note="no trajectory was judged by both",
+        **found._asdict(),
     )
 
 
@@ -164,16 +165,7 @@ def _shared_differences(group: ComparisonGroup, pairs: list[_Pair]) -> Iterator[
     order = [(column[pair.first], column[pair.second]) for pair in pairs]
     for metric, found in paired_differences([*judges.values()], order).items():
         for pair, paired in zip(pairs, found, strict=True):
-            yield MetricDifference(
-                benchmark=group.benchmark,
-                label=group.label,
-                metric=metric,
-                first=pair.first,
-                second=pair.second,
-                n=len(pair.one),
-                p_holm=None,
-                **paired._asdict(),
-            )
+            yield _difference(group, pair, metric, paired)
 
 
 def _mcnemar_results(group: ComparisonGroup, pairs: Sequence[_Pair]) -> list[McNemarResult]:

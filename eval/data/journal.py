@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from trajudge.eval.data.call_log import CALLS, ledger_lines, with_seconds
@@ -45,12 +44,7 @@ class JudgmentJournal:
     def __enter__(self) -> JudgmentJournal:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         # What the disk had no room for is still in the buffer, and closing tries it again.
         with writing(self._folder), ExitStack() as files:
             for file in self._files.values():

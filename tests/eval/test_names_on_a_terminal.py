@@ -57,7 +57,7 @@ def test_the_commands_that_print_a_model_show_its_name() -> None:
             (judge, [*words, "--out", "dry", "--dry-run"]),
             (judge, [*words, "--out", "grid", "--model", "other"]),
             (score.main, ["run"]),
-            (audit, ["run", "--out", "audit"]),
+            (audit, ["run", "--out", "audit", "--full"]),
         ]
         for command, arguments in commands:
             with on_a_terminal() as terminal:
