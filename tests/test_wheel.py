@@ -57,7 +57,7 @@ REVEALED = (
     "trajudge.face.scores.Scores",
     "float | None",
     "matplotlib.axes._axes.Axes",
-    "tuple[trajudge.eval.scoring.records.Difference, ...]",
+    "tuple[trajudge.eval.scoring.records.MetricDifference, ...]",
     "trajudge.eval.select.decision.CandidateResult | None",
     "dict[str, int]",
     "int",

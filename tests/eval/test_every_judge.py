@@ -70,7 +70,7 @@ def test_every_judge_of_the_list(
     with LlmServer(text=reply, record=0) as server:
         words = [
             *("--data", "sample", "--model", "gpt-4o", "--base-url", f"{server.url}/v1"),
-            *("--limit", "6", "--out", "grid"),
+            *("--limit", "6", "--out", "grid", "--full"),
             *(word for name in names for word in ("--judge", name)),
         ]
         assert main(words) == 0
