@@ -75,12 +75,19 @@ MEANINGS = {
 }
 
 
+# Where the options of a command stand whose module does not make its parser under that name.
+ELSEWHERE = {
+    "eval.judge": ("eval.runs.options", "parser"),
+    "eval.accept": ("eval.acceptance.options", "accept_parser"),
+    "eval.recertify": ("eval.acceptance.options", "recertify_parser"),
+}
+
+
 def parser_of(name: str) -> argparse.ArgumentParser:
     """The command's parser, as its ``main`` makes it."""
     module = MODULES[name]
-    if module == "eval.judge":
-        module = "eval.runs.options"
-    made: argparse.ArgumentParser = import_module(f"trajudge.{module}").parser()
+    home, function = ELSEWHERE.get(module, (module, "parser"))
+    made: argparse.ArgumentParser = getattr(import_module(f"trajudge.{home}"), function)()
     return made
 
 
