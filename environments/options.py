@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from trajudge.eval.runs.options import CALL_OPTIONS, call_options
+from trajudge.judges.calls.options import CALL_OPTIONS, call_options
 from trajudge.trajectories.util.options import count, whole
 
 # Spellings of the version before.

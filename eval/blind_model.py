@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.eval.runs.options import call_options
+from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import INTERRUPTED, OK, user_errors
 from trajudge.trajectories.util.options import count, read_settings
 
@@ -49,9 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     from trajudge.eval.analysis.blind_model import predict  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.analysis.blind_run import ask_and_score  # noqa: PLC0415
-    from trajudge.eval.runs.models import single_model  # noqa: PLC0415
     from trajudge.eval.runs.pricing import confirm, described  # noqa: PLC0415
-    from trajudge.eval.runs.settings import CallConfig  # noqa: PLC0415
+    from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
+    from trajudge.judges.calls.settings import CallConfig  # noqa: PLC0415
     from trajudge.rules.suites import open_tasks  # noqa: PLC0415
 
     tasks = open_tasks(options.tasks, options.kind, options.mode)

@@ -21,7 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.explain and options.mismatches is None:
         raise UserError("--explain sorts wrong verdicts: name their file with --mismatches FILE")
     from trajudge.eval.reporting.score_report import report  # noqa: PLC0415
-    from trajudge.eval.runs.settings import CallConfig, ScoreConfig  # noqa: PLC0415
+    from trajudge.eval.runs.settings import ScoreConfig  # noqa: PLC0415
+    from trajudge.judges.calls.settings import CallConfig  # noqa: PLC0415
 
     calls = read_settings(CallConfig, options, seed=0)
     return report(read_settings(ScoreConfig, options, calls=calls))

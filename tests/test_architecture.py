@@ -26,7 +26,6 @@ ALLOWED = {
         "prompts",
         "rules",
         "judges",
-        "eval",
         "eval.stats",
     },
     "eval": {"trajectories", "annotations", "prompts", "judges", "rules"},

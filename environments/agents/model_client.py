@@ -20,7 +20,7 @@ from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelHandle
+    from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import Engines
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trajudge.trajectories.util.options import make_settings
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelHandle
-    from trajudge.eval.runs.settings import CallConfig
+    from trajudge.judges.calls.handle import ModelHandle
+    from trajudge.judges.calls.settings import CallConfig
 
 
 class ModelSettings(NamedTuple):
@@ -21,13 +21,13 @@ class ModelSettings(NamedTuple):
 def model_settings(model: str, **calls: Any) -> ModelSettings:
     """Make settings from options of ``trajudge judge``, by their names; None leaves one at its
     default. Raises UserError that names the first wrong one."""
-    from trajudge.eval.runs.settings import CallConfig  # noqa: PLC0415 - scripted agents need no model
+    from trajudge.judges.calls.settings import CallConfig  # noqa: PLC0415 - scripted agents need no model
 
     return ModelSettings(model, make_settings(CallConfig, calls))
 
 
 def model_side(settings: ModelSettings) -> ModelHandle:
     """Open the model that these settings name. Raises UserError for what cannot work."""
-    from trajudge.eval.runs.models import single_model  # noqa: PLC0415 - scripted agents need no model
+    from trajudge.judges.calls.handle import single_model  # noqa: PLC0415 - scripted agents need no model
 
     return single_model(settings.model, settings.calls)

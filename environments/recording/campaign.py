@@ -26,7 +26,7 @@ from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.terminal import terminal_console
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelHandle
+    from trajudge.judges.calls.handle import ModelHandle
 
 Counts = Mapping[str, Mapping[str, int]]
 

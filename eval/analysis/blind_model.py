@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from trajudge.eval.runs.models import ModelHandle
 from trajudge.eval.runs.pricing import CostEstimate, priced
 from trajudge.eval.runs.workers import StopSignal, graceful_interrupt, judge_all
 from trajudge.judges.adapters.errors import CallFailed
+from trajudge.judges.calls.handle import ModelHandle
 from trajudge.judges.model import Call, Message, ModelClient, Reply, Text
 from trajudge.prompts.render import load_prompt
 from trajudge.rules.blind.agents import TASK_TYPES, AuditedTask, BlindAgent, NoAnswer

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.eval.analysis.blind_model import ModelAnswers, ask_all
-from trajudge.eval.runs.models import ModelHandle
 from trajudge.eval.runs.workers import Interrupted, run_interruptible
+from trajudge.judges.calls.handle import ModelHandle
 from trajudge.rules.blind.scoring import BlindScore, compare
 from trajudge.rules.output import write_json
 from trajudge.rules.reading import decode, read_bytes

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trajudge.eval.analysis.mismatches import Explanation, Mismatch
-from trajudge.eval.runs.models import ModelHandle
 from trajudge.judges.adapters.errors import CallFailed
+from trajudge.judges.calls.handle import ModelHandle
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Message, ModelClient, Text
 from trajudge.prompts.render import load_prompt

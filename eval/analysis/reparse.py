@@ -16,7 +16,7 @@ from trajudge.eval.data.run_folder import (
     read_manifest,
     write_judgments,
 )
-from trajudge.eval.runs.models import cache_path
+from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.engine import Cache
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Reply, Status

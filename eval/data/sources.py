@@ -25,7 +25,7 @@ from trajudge.eval.data.run_folder import (
     read_rewards,
 )
 from trajudge.eval.scoring.training import trained_on
-from trajudge.eval.windows import guesses, recorded_windows
+from trajudge.judges.calls.windows import guesses, recorded_windows
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError

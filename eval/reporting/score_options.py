@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from trajudge.eval.runs.options import call_options
+from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import TextParser
 from trajudge.trajectories.util.options import whole
 

@@ -199,7 +199,7 @@ def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
         sys.stderr.write(f"{len(cases)} wrong verdicts are in {file}\n")
         return []
     from trajudge.eval.analysis.explain import explain, kinds_table  # noqa: PLC0415
-    from trajudge.eval.runs.models import single_model  # noqa: PLC0415
+    from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
 
     explained = explain(cases, single_model(config.explain, config.calls))
     write_mismatches(file, explained)

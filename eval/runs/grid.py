@@ -16,19 +16,13 @@ from trajudge.eval.data.inputs import DataSource, find_source
 from trajudge.eval.runs.judge_options import judge_options
 from trajudge.eval.runs.members import member_fields, models_of
 from trajudge.eval.runs.plan import RunPlan, make_plan
-from trajudge.eval.runs.settings import (
-    ROLES,
-    CallConfig,
-    DataConfig,
-    JudgeConfig,
-    RunConfig,
-    RunRequest,
-)
+from trajudge.eval.runs.settings import ROLES, DataConfig, JudgeConfig, RunConfig, RunRequest
+from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.registry import find_judge
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelHandle
+    from trajudge.judges.calls.handle import ModelHandle
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from trajudge.judges.registry import check_representation, find_judge
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.models import ModelHandle
     from trajudge.eval.runs.settings import JudgeConfig
+    from trajudge.judges.calls.handle import ModelHandle
 
 
 def judge_options(config: JudgeConfig, model: ModelHandle | None) -> dict[str, Any]:

@@ -6,19 +6,17 @@ Nothing slow is imported here, so that ``--help`` answers at once.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import Parser, TextParser
 from trajudge.trajectories.util.options import (
-    amount,
     config_words,
     count,
-    positive,
     read_settings,
-    whole,
 )
 
 if TYPE_CHECKING:
@@ -154,42 +152,6 @@ def _data_options(group: Any) -> None:
     add("--strict", action="store_true", help="stop at the first trajectory that cannot be read")
 
 
-# How a model is called; a default of CallConfig's is not repeated here.
-CALL_OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "adapter": {
-        "metavar": "NAME",
-        "help": "openai, anthropic, litellm, scripted, http (OpenAI's protocol without its SDK, "
-        "faster), an installed one or a Python file (default: by the model's name)",
-    },
-    "script": {"metavar": "FILE", "help": "replies for the scripted adapter (JSON Lines)"},
-    "base-url": {"metavar": "URL", "help": "a server that speaks the adapter's protocol"},
-    "temperature": {"type": amount, "metavar": "T", "help": "sampling temperature (default: 0)"},
-    "max-tokens": {"type": count, "metavar": "N", "help": "tokens per reply (default: 1024)"},
-    "seed": {
-        "type": whole,
-        "default": 0,
-        "metavar": "N",
-        "help": "seed of the calls and of --stratified (default: 0)",
-    },
-    "concurrency": {"type": count, "metavar": "N", "help": "concurrent calls (default: 32)"},
-    "rpm": {"type": positive, "metavar": "N", "help": "requests per minute at most"},
-    "tpm": {"type": positive, "metavar": "N", "help": "tokens per minute at most"},
-    "context": {"type": count, "metavar": "N", "help": "context window in tokens, if not known"},
-    "timeout": {"type": positive, "metavar": "SECONDS", "help": "per call (default: 300)"},
-    "max-cost": {"type": amount, "metavar": "DOLLARS", "help": "stop before costs exceed this"},
-    "prices": {"metavar": "FILE", "help": "price table that overrides the built-in one"},
-    "dry-run": {"action": "store_true", "help": "estimate the cost without a call"},
-    "yes": {"action": "store_true", "help": "do not ask before a run that costs more than $1"},
-    "cache": {"metavar": "FILE", "help": "cached replies (default: ~/.cache/trajudge)"},
-}
-
-
-def call_options(group: Any, *names: str) -> None:
-    """Add the options that say how a model is called: those of ``names``, by default all."""
-    for name in names or CALL_OPTIONS:
-        group.add_argument(f"--{name}", **CALL_OPTIONS[name])
-
-
 def _run_options(group: Any) -> None:
     add = group.add_argument
     add(
@@ -244,13 +206,13 @@ def parse(argv: Sequence[str]) -> RunRequest:
 def _request(options: argparse.Namespace) -> RunRequest:
     """Return the typed settings of parsed options."""
     from trajudge.eval.runs.settings import (  # noqa: PLC0415 - --help needs none of these
-        CallConfig,
         DataConfig,
         JudgeConfig,
         RunConfig,
         RunRequest,
         check_request,
     )
+    from trajudge.judges.calls.settings import CallConfig  # noqa: PLC0415 - --help needs none of these
     from trajudge.judges.options import named_options  # noqa: PLC0415
 
     given = named_options("--judge-option", options.judge_option)

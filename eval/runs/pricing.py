@@ -12,10 +12,10 @@ import numpy as np
 
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of
-from trajudge.eval.runs.models import ModelHandle
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.settings import RunRequest
-from trajudge.eval.windows import guesses
+from trajudge.judges.calls.handle import ModelHandle
+from trajudge.judges.calls.windows import guesses
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Call, Usage
 from trajudge.trajectories.model import Trajectory

@@ -19,7 +19,7 @@ from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of, skipped
 from trajudge.eval.runs.outputs import write_results
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.workers import Interrupted, StopSignal, graceful_interrupt, judge_all
-from trajudge.eval.windows import guesses
+from trajudge.judges.calls.windows import guesses
 from trajudge.judges.client import NoModel
 from trajudge.judges.engine import Payments
 from trajudge.judges.judging import RecordedClient, judge_trajectory

@@ -12,8 +12,9 @@ import pytest
 
 import trajudge as tj
 from tests.llm_server import LlmServer, always
-from trajudge.eval.runs.settings import CallConfig, DataConfig, JudgeConfig, RunConfig, RunRequest
+from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig, RunRequest
 from trajudge.face.judging import JudgeSettings
+from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.util.exits import OK
 
 MODEL = "gpt-4o-mini"

@@ -17,7 +17,6 @@ from trajudge.eval.runs.grid import plan_runs, say_sources
 from trajudge.eval.runs.pricing import ASK_ABOVE, is_unlimited, predict
 from trajudge.eval.runs.session import RunResult, run_all
 from trajudge.eval.runs.settings import (
-    CallConfig,
     DataConfig,
     JudgeConfig,
     RepresentationName,
@@ -30,6 +29,7 @@ from trajudge.eval.runs.workers import StopSignal
 from trajudge.face.judgments import Judgments
 from trajudge.face.settings import check_keywords, settings
 from trajudge.face.threads import run_in_thread
+from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.functions import given_judges
 from trajudge.judges.model import Judge
 from trajudge.judges.registry import JUDGES

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import orjson
 
-from trajudge.eval.runs.settings import CallConfig
 from trajudge.judges.adapters.base import Adapter, ReportsContextWindow
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.errors import Unreachable
+from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.models.capabilities import capability, is_known
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
@@ -24,7 +24,7 @@ FILE = "windows.json"
 
 
 def find_window(model: str, adapter: Adapter, calls: CallConfig, folder: Path) -> ContextWindow:
-    """The window to cut prompts to; ``folder`` keeps what servers told.
+    """Return the window to cut prompts to; ``folder`` keeps what servers told.
 
     Raises UserError if nobody knows the model's window and its server cannot be reached.
     """
@@ -63,14 +63,14 @@ def _read(folder: Path) -> dict[str, object]:
 
 
 def _write(folder: Path, told: Mapping[str, object]) -> None:
-    """A disk that is full or read-only is the cache's to tell."""
+    """Keep what servers told, or nothing: a full or read-only disk is the cache's to tell."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         write_bytes(folder / FILE, orjson.dumps(told, option=orjson.OPT_INDENT_2))
 
 
 def recorded_windows(manifest: Mapping[str, object]) -> dict[str, ContextWindow]:
-    """Those of a run's manifest, none where it was recorded before windows were."""
+    """Return those of a run's manifest, none where it was recorded before windows were."""
     windows = manifest.get("windows")
     return {
         str(model): ContextWindow.model_validate(window)
@@ -79,7 +79,7 @@ def recorded_windows(manifest: Mapping[str, object]) -> dict[str, ContextWindow]
 
 
 def guesses(windows: Mapping[str, ContextWindow]) -> Iterator[str]:
-    """A sentence for every model whose window is a guess."""
+    """Yield a sentence for every model whose window is a guess."""
     for model, window in windows.items():
         if window.source == "guess":
             yield (

@@ -1,0 +1,251 @@
+"""A model ready to be asked: adapter, engine, prices, and what calls would cost."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import JsonValue
+
+from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.adapters.context_windows import ContextWindow
+from trajudge.judges.adapters.routing import make_adapter
+from trajudge.judges.calls.settings import CallConfig
+from trajudge.judges.calls.windows import find_window
+from trajudge.judges.engine import (
+    Budget,
+    Cache,
+    DryRunClient,
+    DryRunRoute,
+    EngineClient,
+    Engines,
+    Limiter,
+    ModelRoute,
+    Payments,
+    Retry,
+)
+from trajudge.judges.model import Picture, Request, Text, Usage
+from trajudge.judges.models.capabilities import Capability, capability
+from trajudge.judges.models.prices import PriceTable, load_prices
+from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
+from trajudge.judges.prompting.pictures import ImageLimits
+from trajudge.trajectories.tokens import (
+    ImagePricing,
+    count_tokens,
+    counting_for,
+    encoding_of,
+    image_tokens,
+    likely_tokens,
+)
+
+# What a judgment's reply was seen to take, with room: for predictions and the token limit.
+EXPECTED_OUTPUT = 400
+MESSAGE_OVERHEAD = 4
+# Factors of the worst case: prose in Dutch takes up to 1.15 times our count (benchmarks), and other
+# tokenizers than OpenAI's may take half as much again.
+COUNT_MARGIN = 1.2
+GUESS_MARGIN = 1.6
+
+
+@dataclass(frozen=True)
+class ModelHandle:
+    """``known.context`` is the ``window``'s; ``parameters`` are those of every call; ``adapter``
+    knows the provider; ``others`` are the models beside the judge's own, by role
+    (``captioner``)."""
+
+    model: str
+    adapter: Adapter
+    known: Capability
+    window: ContextWindow
+    parameters: Mapping[str, JsonValue]
+    prices: PriceTable
+    calls: CallConfig
+    others: Mapping[str, ModelHandle] = field(default_factory=dict)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the run's manifest says of the model."""
+        return {
+            "model": self.model,
+            "endpoint": self.adapter.endpoint,
+            "parameters": dict(self.parameters),
+            "windows": {model: window.model_dump() for model, window in self.windows.items()},
+        }
+
+    @property
+    def windows(self) -> dict[str, ContextWindow]:
+        """Of all models, by name."""
+        return {model: handle.window for model, handle in self.handles.items()}
+
+    @property
+    def images(self) -> ImageLimits:
+        known = self.known
+        return ImageLimits(
+            max_side=known.image_max_side,
+            max_pixels=known.image_max_pixels,
+            max_bytes=known.image_max_bytes,
+            media_types=known.image_media_types,
+            pricing=self.pricing,
+        )
+
+    @property
+    def pricing(self) -> ImagePricing:
+        """By whose formula an image is counted in tokens."""
+        name = self.model.rpartition("/")[2]
+        if name.startswith("claude-"):
+            return "anthropic"
+        if name.startswith(("gpt-4o-mini", "gpt-4.1-mini", "gpt-4.1-nano")):
+            return "openai-mini"
+        return "openai" if name.startswith(("gpt-4", "gpt-5", "chatgpt-")) else "unknown"
+
+    @property
+    def gives_logprobs(self) -> bool:
+        """Whether token probabilities may be had; of most servers only the reply tells."""
+        return self.adapter.name != "anthropic"
+
+    @property
+    def max_prompt_tokens(self) -> int:
+        reserved: int = self.calls.max_tokens
+        return max(1, self.known.context - reserved)
+
+    def reader(self, role: str) -> AuxiliaryModel:
+        """Return the model of that role as a judge's options name it; the judge's own by
+        default."""
+        handle = self.others.get(role, self)
+        return AuxiliaryModel(
+            model=None if handle is self else handle.model,
+            max_prompt_tokens=handle.max_prompt_tokens,
+            images=handle.images,
+        )
+
+    @property
+    def handles(self) -> dict[str, ModelHandle]:
+        """All models by name, this one first."""
+        return {handle.model: handle for handle in (self, *self.others.values())}
+
+    def price(self, model: str, usage: Usage) -> float | None:
+        """Return US dollars, None if the price is not known."""
+        return self.handles[model].prices.cost(usage, model)
+
+    def estimate(self, request: Request) -> Usage:
+        """Return the usage to expect of a request: its tokens by our count, an assumed reply."""
+        with counting_for(encoding_of(request.model)):
+            tokens = sum(MESSAGE_OVERHEAD + self._tokens(m.parts) for m in request.messages)
+        return Usage(input=tokens, output=min(EXPECTED_OUTPUT, self.calls.max_tokens))
+
+    def _tokens(self, parts: tuple[Text | Picture, ...]) -> int:
+        return sum(
+            likely_tokens(part.text)
+            if isinstance(part, Text)
+            else image_tokens(part.width, part.height, self.pricing)
+            for part in parts
+        )
+
+    def worst_case(self, request: Request) -> Usage:
+        """Return the most that a request can take: its prompt by our count and a margin (of a
+        tokenizer that is not public a wide one), and an answer as long as the request allows."""
+        encoding = encoding_of(request.model)
+        texts = [p.text for m in request.messages for p in m.parts if isinstance(p, Text)]
+        pictures = (p for m in request.messages for p in m.parts if isinstance(p, Picture))
+        if schema := request.parameters.get("response_format"):
+            texts.append(json.dumps(schema))
+        with counting_for(encoding):
+            counted = sum(map(count_tokens, texts))
+        tokens = (
+            MESSAGE_OVERHEAD * (1 + len(request.messages))
+            + ceil(counted * (COUNT_MARGIN if encoding else GUESS_MARGIN))
+            + sum(image_tokens(p.width, p.height, self.pricing) for p in pictures)
+        )
+        limit = request.parameters.get("max_tokens")
+        return Usage(input=tokens, output=limit if isinstance(limit, int) else self.known.output)
+
+    def open_cache(self) -> Cache:
+        return Cache(cache_path(self.calls.cache))
+
+    def open_engines(self, spent: float, payments: Payments | None = None) -> Engines:
+        """Open the engines of one session; ``spent`` dollars went to earlier ones, and ``payments``
+        takes down what this one pays."""
+        calls = self.calls
+        budget = Budget(self.price, calls.max_cost, spent, payments)
+        for model in self.handles:
+            budget.require_price(model)
+        return Engines(
+            {model: handle.adapter for model, handle in self.handles.items()},
+            cache=self.open_cache(),
+            limiter=lambda: Limiter(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm),
+            retry=Retry(np.random.default_rng(calls.seed)),
+            budget=budget,
+        )
+
+    def ask(self, engines: Engines, sample: int, *, refresh: Container[str]) -> EngineClient:
+        """Make the ``ask`` of one judgment."""
+        lines = [
+            ModelRoute(engines[model], model, handle.parameters, handle.estimate, handle.worst_case)
+            for model, handle in self.handles.items()
+        ]
+        return EngineClient(
+            engines[self.model],
+            self.model,
+            self.parameters,
+            estimate=self.estimate,
+            worst_case=self.worst_case,
+            sample=sample,
+            refresh=refresh,
+            others=lines[1:],
+        )
+
+    def dry_ask(self, cache: Cache, sample: int) -> DryRunClient:
+        """Make an ``ask`` that only prices."""
+        lines = [
+            DryRunRoute(handle.adapter.endpoint, model, handle.parameters, handle.estimate)
+            for model, handle in self.handles.items()
+        ]
+        return DryRunClient(
+            self.adapter.endpoint,
+            self.model,
+            self.parameters,
+            estimate=self.estimate,
+            price=self.price,
+            cache=cache,
+            sample=sample,
+            others=lines[1:],
+        )
+
+
+def single_model(named: str, calls: CallConfig) -> ModelHandle:
+    """Make one model from the options of its calls. Raises UserError for what cannot work."""
+    adapter, model = make_adapter(
+        named,
+        adapter="scripted" if calls.script and not calls.adapter else calls.adapter,
+        base_url=calls.base_url,
+        timeout=calls.timeout,
+        max_connections=calls.concurrency,
+        script=calls.script,
+        dry_run=calls.dry_run,
+    )
+    parameters: dict[str, JsonValue] = {
+        "max_tokens": calls.max_tokens,
+        "temperature": calls.temperature,
+        "seed": calls.seed,
+    }
+    prices = load_prices(
+        Path(calls.prices) if calls.prices else None,
+        built_in=not adapter.endpoint.startswith("http"),
+    )
+    window = find_window(model, adapter, calls, cache_path(calls.cache).parent)
+    known = capability(model).model_copy(update={"context": window.tokens})
+    return ModelHandle(model, adapter, known, window, parameters, prices, calls)
+
+
+def cache_path(named: str | None) -> Path:
+    """Return ``--cache``, ``TRAJUDGE_CACHE``, or a file in the user's cache folder."""
+    if named:
+        return Path(named)
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(os.environ.get("TRAJUDGE_CACHE") or Path(home) / "trajudge" / "replies.sqlite")

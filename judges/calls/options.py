@@ -1,0 +1,46 @@
+"""The options that say how a model is called, the same for every command that calls one.
+
+Nothing slow is imported here, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trajudge.trajectories.util.options import amount, count, positive, whole
+
+# How a model is called; a default of CallConfig's is not repeated here.
+CALL_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "adapter": {
+        "metavar": "NAME",
+        "help": "openai, anthropic, litellm, scripted, http (OpenAI's protocol without its SDK, "
+        "faster), an installed one or a Python file (default: by the model's name)",
+    },
+    "script": {"metavar": "FILE", "help": "replies for the scripted adapter (JSON Lines)"},
+    "base-url": {"metavar": "URL", "help": "a server that speaks the adapter's protocol"},
+    "temperature": {"type": amount, "metavar": "T", "help": "sampling temperature (default: 0)"},
+    "max-tokens": {"type": count, "metavar": "N", "help": "tokens per reply (default: 1024)"},
+    "seed": {
+        "type": whole,
+        "default": 0,
+        "metavar": "N",
+        "help": "seed of the calls and of --stratified (default: 0)",
+    },
+    "concurrency": {"type": count, "metavar": "N", "help": "concurrent calls (default: 32)"},
+    "rpm": {"type": positive, "metavar": "N", "help": "requests per minute at most"},
+    "tpm": {"type": positive, "metavar": "N", "help": "tokens per minute at most"},
+    "context": {"type": count, "metavar": "N", "help": "context window in tokens, if not known"},
+    "timeout": {"type": positive, "metavar": "SECONDS", "help": "per call (default: 300)"},
+    "max-cost": {"type": amount, "metavar": "DOLLARS", "help": "stop before costs exceed this"},
+    "prices": {"metavar": "FILE", "help": "price table that overrides the built-in one"},
+    "dry-run": {"action": "store_true", "help": "estimate the cost without a call"},
+    "yes": {"action": "store_true", "help": "do not ask before a run that costs more than $1"},
+    "cache": {"metavar": "FILE", "help": "cached replies (default: ~/.cache/trajudge)"},
+}
+
+
+def call_options(group: Any, *names: str) -> None:
+    """Add the options that say how a model is called: those of ``names``, by default all."""
+    for name in names or CALL_OPTIONS:
+        group.add_argument(f"--{name}", **CALL_OPTIONS[name])

@@ -1,0 +1,31 @@
+"""How models are called, as a typed record; its fields are named as the options of ``options``."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from trajudge.trajectories.model import Record
+
+
+class CallConfig(Record):
+    """How models are called, and what that may cost.
+
+    ``timeout`` in seconds, ``max_cost`` in US dollars (None: no limit), ``rpm`` and ``tpm``
+    requests and tokens per minute, ``context`` the model's window in tokens where it is not known.
+    """
+
+    adapter: str | None = None
+    script: str | None = None
+    base_url: str | None = None
+    temperature: float = Field(default=0.0, ge=0)
+    max_tokens: int = Field(default=1024, ge=1)
+    seed: int = 0
+    concurrency: int = Field(default=32, ge=1)
+    rpm: float | None = Field(default=None, gt=0)
+    tpm: float | None = Field(default=None, gt=0)
+    context: int | None = Field(default=None, ge=1)
+    timeout: float = Field(default=300.0, gt=0)
+    max_cost: float | None = Field(default=None, ge=0)
+    prices: str | None = None
+    cache: str | None = None
+    dry_run: bool = False
