@@ -11,9 +11,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from trajudge.environments.options import OLD, add_cases, add_seed
+from trajudge.environments.options import OLD, add_cases, add_save, add_seed
 from trajudge.trajectories.util.exits import OK, Parser, user_errors
 from trajudge.trajectories.util.options import count
 
@@ -23,10 +22,11 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="trajudge env equivalence", description=__doc__, old={**OLD, "--out": "--save"}
     )
-    add = made.add_argument
     add_cases(made)
-    add("--attempts", type=count, default=5, metavar="N", help="runs per case (default: 5)")
-    add("--save", type=Path, default=Path("equivalence.json"), metavar="FILE", help="file to write")
+    made.add_argument(
+        "--attempts", type=count, default=5, metavar="N", help="runs per case (default: 5)"
+    )
+    add_save(made, "equivalence.json")
     add_seed(made)
     return made
 
@@ -36,31 +36,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compare blind replay with pass@k on real runs and write both."""
     options = parser().parse_args(arguments)
     import orjson  # noqa: PLC0415
-    from rich.progress import track  # noqa: PLC0415
 
+    from trajudge.environments.analysis.over_cases import over_cases  # noqa: PLC0415
     from trajudge.environments.analysis.pass_at_k import attempts, summary  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
-    from trajudge.environments.recording.recorder import open_recorder  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import Table, print_tables  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
 
-    cases = read_cases(options.cases)
-    errors = terminal_console(stderr=True)
-    with open_recorder(options.seed) as recorder:
-        found = [
-            attempt
-            for case in track(cases, "attempting", console=errors, transient=True)
-            for attempt in attempts(recorder, case, options.attempts)
-        ]
-    rows = summary(found, options.attempts)
+    cases, tries = read_cases(options.cases), options.attempts
+    found = over_cases(
+        cases, options.seed, "attempting", lambda recorder, case: attempts(recorder, case, tries)
+    )
+    rows = summary(found, tries)
     content = {"rows": rows, "attempts": [attempt._asdict() for attempt in found]}
     write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     shown = [
         (str(row["k"]), f"{100 * row['pass_at_k']:.1f}", f"{100 * row['replay']:.1f}")
         for row in rows
     ]
-    title = f"Blind replay beside pass@k, {len(cases)} cases, {options.attempts} attempts each (%)"
+    title = f"Blind replay beside pass@k, {len(cases)} cases, {tries} attempts each (%)"
     table = Table(title, ("k", "pass@k", "replay with k kept"), shown, names=1)
     print_tables([table])
     return OK

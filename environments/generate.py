@@ -39,17 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from trajudge.environments.stages import produce  # noqa: PLC0415
     from trajudge.environments.stages.planning import planned  # noqa: PLC0415
-    from trajudge.environments.stages.report import (  # noqa: PLC0415
-        remarks,
-        summary,
-        tables,
-        write_report,
-    )
-    from trajudge.environments.stages.settings import (  # noqa: PLC0415
-        GenerateConfig,
-        model_of,
-        specification_of,
-    )
+    from trajudge.environments.stages.report import remarks, summary, tables, write_report  # noqa: PLC0415
+    from trajudge.environments.stages.settings import GenerateConfig, model_of, specification_of  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line, terminal_console  # noqa: PLC0415
 

@@ -21,6 +21,13 @@ def add_cases(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_save(parser: argparse.ArgumentParser, name: str) -> None:
+    """Add ``--save``: the file to write, by default ``name``."""
+    parser.add_argument(
+        "--save", type=Path, default=Path(name), metavar="FILE", help="file to write"
+    )
+
+
 def add_seed(parser: argparse.ArgumentParser) -> None:
     """Add ``--seed``."""
     parser.add_argument(

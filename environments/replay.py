@@ -12,9 +12,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from trajudge.environments.options import OLD, add_cases, add_seed
+from trajudge.environments.options import OLD, add_cases, add_save, add_seed
 from trajudge.trajectories.util.exits import OK, Parser, user_errors
 
 
@@ -22,9 +21,7 @@ def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge env replay", description=__doc__, old={**OLD, "--out": "--save"})
     add_cases(made)
-    made.add_argument(
-        "--save", type=Path, default=Path("replay.json"), metavar="FILE", help="file to write"
-    )
+    add_save(made, "replay.json")
     add_seed(made)
     return made
 
@@ -34,23 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Replay recorded actions blindly and write the success rates."""
     options = parser().parse_args(arguments)
     import orjson  # noqa: PLC0415
-    from rich.progress import track  # noqa: PLC0415
 
     from trajudge.environments.analysis.blind_replay import replay, summary, table  # noqa: PLC0415
+    from trajudge.environments.analysis.over_cases import over_cases  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
-    from trajudge.environments.recording.recorder import open_recorder  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
 
-    cases = read_cases(options.cases)
-    errors = terminal_console(stderr=True)
-    with open_recorder(options.seed) as recorder:
-        outcomes = [
-            outcome
-            for case in track(cases, "replaying", console=errors, transient=True)
-            for outcome in replay(recorder, case)
-        ]
+    outcomes = over_cases(read_cases(options.cases), options.seed, "replaying", replay)
     rows = summary(outcomes)
     content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
     write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.environments.options import OLD, add_cases, add_seed
+from trajudge.environments.options import OLD, add_cases, add_save, add_seed
 from trajudge.trajectories.util.exits import OK, Parser, user_errors
 
 
@@ -24,9 +24,7 @@ def parser() -> argparse.ArgumentParser:
         "folders", nargs="+", type=Path, metavar="RECORDED", help="folder that env record wrote"
     )
     add_cases(made)
-    made.add_argument(
-        "--save", type=Path, default=Path("results.json"), metavar="FILE", help="file to write"
-    )
+    add_save(made, "results.json")
     made.add_argument("--full", action="store_true", help="print all tables, not one screen")
     add_seed(made)
     return made

@@ -37,26 +37,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import orjson  # noqa: PLC0415
 
     from trajudge.environments.model.case import read_cases, write_cases  # noqa: PLC0415
-    from trajudge.environments.recording.validation_run import (  # noqa: PLC0415
-        summary,
-        summary_table,
-        validate_cases,
-    )
+    from trajudge.environments.recording import validation_run  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     cases = read_cases(options.cases)
-    found = validate_cases(
+    found = validation_run.validate_cases(
         cases, options.out, thorough=options.thorough, seed=options.seed, workers=options.workers
     )
     passed = [case for case in cases if found[case.id] is None]
     rejects = ({"case": name, **broken} for name, broken in found.items() if broken is not None)
     lines = b"".join(orjson.dumps(reject) + b"\n" for reject in rejects)
-    rows = summary(cases, found)
+    rows = validation_run.summary(cases, found)
     write_cases(options.out / "cases.jsonl", passed)
     write_bytes(options.out / "rejects.jsonl", lines)
     write_bytes(options.out / "summary.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))
-    print_tables([summary_table(rows)])
+    print_tables([validation_run.summary_table(rows)])
     return OK if len(passed) == len(cases) else FAILURES
 
 

@@ -15,6 +15,7 @@ from trajudge.environments.model.page import (
     Link,
     Option,
     Page,
+    Paragraph,
     Section,
     Word,
 )
@@ -36,6 +37,26 @@ def detail(table: str = "", *, sql: str = "") -> Callable[[Callable[..., Page]],
         return page
 
     return decorate
+
+
+def named_pages(*makers: PageMaker) -> dict[str, PageMaker]:
+    """Return pages by their names, which are those of the functions that make them."""
+    return {make.__name__: make for make in makers}
+
+
+def menu(entries: str) -> tuple[Link, ...]:
+    """Return the links to pages (blanks between; each is a word) of an application's menu."""
+    return tuple(Link(Word(name), name) for name in entries.split())
+
+
+def front_page(title: str, welcome: str, *blocks: Block) -> Page:
+    """Make the page that an application begins with."""
+    return Page(title, (Paragraph(welcome), *blocks))
+
+
+def receipt(view: PageContext, table: str, found: sqlite3.Row, **values: str) -> Page:
+    """Make the page about something that was ordered: its facts and its operation code."""
+    return Page(Word(table), (facts(**values, code=view.code(table, found["id"])),))
 
 
 def facts(**values: str) -> DefinitionList:

@@ -6,7 +6,8 @@ An application that builds on this words ``words`` and ``any``, and every list a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from trajudge.environments.kit.listing import listing
 from trajudge.environments.model.page import (
@@ -85,10 +86,18 @@ def opens(text: str, page: str, key: str, *cells: str) -> ListRow:
     return ListRow(Link(text, page, {"id": key}), cells)
 
 
-def opens_row(row: sqlite3.Row, page: str, title: str, columns: str) -> ListRow:
+def opens_row(
+    row: sqlite3.Row, page: str, title: str, columns: str, **shown: Callable[[Any], str]
+) -> ListRow:
     """Make a row whose link opens a row of the state: its text, then the cells by their columns,
-    blanks between."""
-    return opens(row[title], page, row["id"], *(str(row[name]) for name in columns.split()))
+    blanks between. ``shown`` formats columns that are not shown as they are."""
+    cells = (shown.get(name, str)(row[name]) for name in columns.split())
+    return opens(row[title], page, row["id"], *cells)
+
+
+def index_page(page: str, heading: str, rows: Iterable[sqlite3.Row], to: str, title: str) -> Page:
+    """Make a page of links to rows, each shown by a column and opened on the page ``to``."""
+    return table_page(page, heading, (opens_row(row, to, title, "") for row in rows))
 
 
 # --- moves ---------------------------------------------------------------------------------------

@@ -97,10 +97,8 @@ def _broken(fault: _Fault, recorded: Recorded, check: Check) -> Rejection:
     step = (failed or steps)[-1]
     picture = step.observation.screenshot
     return Rejection(
-        reason=fault.reason,
-        detail=fault.detail,
-        viewport=check.viewport,
-        noise=check.noise,
+        **fault._asdict(),
+        **check._asdict(),
         step=step.index,
         axtree=step.observation.axtree or "",
         screenshot=(picture.data if picture else None) or b"",

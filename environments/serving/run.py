@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from threading import Lock
 from typing import Literal, NamedTuple
@@ -96,17 +96,8 @@ class ServedRun:
         self, answer: str | None = None, actions: Sequence[ExecutedAction] = (), shortest: int = 0
     ) -> RunEvidence:
         """Return what is known of the run as it stands, with its last message and its trace."""
-        return RunEvidence(
-            scenario=self.scenario,
-            bound=self.bound,
-            before=self.before,
-            after=self.state,
-            code=self.code,
-            goal=self.goal,
-            answer=answer,
-            actions=actions,
-            shortest=shortest,
-        )
+        now = RunEvidence(self.scenario, self.bound, self.before, self.state, self.code, self.goal)
+        return replace(now, answer=answer, actions=actions, shortest=shortest)
 
     def note(self, kind: EventKind, method: str, path: str, detail: str = "") -> None:
         self.events.append(ServerEvent(kind, method, path, detail))

@@ -176,13 +176,9 @@ def event(view: PageContext, found: sqlite3.Row) -> Page:
 
 @ui.detail("booking")
 def booking(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts(
-        event=view.state.row("event", found["event"])["title"],
-        seats=str(found["seats"]),
-        total=money(found["total"]),
-        code=view.code("booking", found["id"]),
-    )
-    return Page(Word("booking"), (about,))
+    event = view.state.row("event", found["event"])["title"]
+    seats, total = str(found["seats"]), money(found["total"])
+    return ui.receipt(view, "booking", found, event=event, seats=seats, total=total)
 
 
 def _button(word: str, name: str, operation: str, **hidden: str) -> tuple[parts.Form, ...]:
@@ -264,17 +260,21 @@ def account(view: PageContext) -> Page:
     return ui.settings_page(view, "account", "digest", ui.facts(name=mine["name"]))
 
 
-PAGES = {
-    page.__name__: page
-    for page in (
-        home, districts, district, figures, reports, report, glossary, events, event, booking,
-        research, exports, export, account,
-    )
-}  # fmt: skip
-NAVIGATION = tuple(
-    parts.Link(Word(name), name)
-    for name in (
-        "home", "districts", "figures", "reports", "glossary", "events", "research", "exports",
-        "account",
-    )
-)  # fmt: skip
+PAGES = ui.named_pages(
+    home,
+    districts,
+    district,
+    figures,
+    reports,
+    report,
+    glossary,
+    events,
+    event,
+    booking,
+    research,
+    exports,
+    export,
+    account,
+)
+_ENTRIES = "home districts figures reports glossary events research exports account"
+NAVIGATION = ui.menu(_ENTRIES)

@@ -15,7 +15,7 @@ from trajudge.environments.apps.console.schema import (
     SEVERITIES,
     TEAMS,
 )
-from trajudge.environments.apps.lists import asked_for, chosen, headings, opens, opens_row, searched
+from trajudge.environments.apps.lists import asked_for, chosen, headings, opens_row, searched
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
@@ -118,10 +118,7 @@ def invoices(view: PageContext) -> Page:
     asked = asked_for(view, "status")
     found = view.state.rows(_INVOICES + _INVOICE_SORTS[view.ui.sort], **asked)
     rows = [
-        opens(
-            r["number"], "invoice", r["id"], r["of"], r["issued"], money(r["amount"]), r["status"]
-        )
-        for r in found
+        opens_row(r, "invoice", "number", "of issued amount status", amount=money) for r in found
     ]
     filters = (chosen(view, "status", PAID),)
     return searched(view, "invoices", "invoice service issued amount status", rows, filters)
@@ -135,9 +132,7 @@ def invoice(view: PageContext, found: sqlite3.Row) -> Page:
 
 def windows(view: PageContext) -> Page:
     found = view.state.rows(_WINDOWS, **asked_for(view))
-    rows = [
-        opens(r["number"], "window", r["id"], r["of"], r["starts"], str(r["hours"])) for r in found
-    ]
+    rows = [opens_row(r, "window", "number", "of starts hours") for r in found]
     page = searched(view, "windows", "window service starts hours", rows)
     return page._replace(blocks=(parts.Link(Word("plan_window"), "plan"), *page.blocks))
 
@@ -166,17 +161,6 @@ def preferences(view: PageContext) -> Page:
     return ui.settings_page(view, "preferences", "digest")
 
 
-PAGES = {
-    "alerts": alerts,
-    "alert": alert,
-    "members": members,
-    "member": member,
-    "keys": keys,
-    "key": key,
-    "invoices": invoices,
-    "invoice": invoice,
-    "windows": windows,
-    "window": window,
-    "plan": plan,
-    "preferences": preferences,
-}
+PAGES = ui.named_pages(
+    alerts, alert, members, member, keys, key, invoices, invoice, windows, window, plan, preferences
+)

@@ -18,7 +18,6 @@ from trajudge.environments.apps.lists import (
     asked_for,
     chosen,
     headings,
-    opens,
     opens_row,
     search_form,
     searched,
@@ -42,15 +41,11 @@ _DEPLOYMENTS = """SELECT d.*, s.name AS of FROM deployment d JOIN service s ON s
 
 
 def home(view: PageContext) -> Page:
-    me = view.state.row("account", "me")
-    find = search_form("services", "")
-    return Page(
+    return ui.front_page(
         "Basalt Cloud",
-        (
-            parts.Paragraph("Everything that runs, and who may touch it."),
-            ui.facts(member=me["name"]),
-            find,
-        ),
+        "Everything that runs, and who may touch it.",
+        ui.facts(member=view.state.row("account", "me")["name"]),
+        search_form("services", ""),
     )
 
 
@@ -66,10 +61,7 @@ def service(view: PageContext, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     owner = view.state.row("member", found["owner"])
     machines = view.state.rows("SELECT * FROM machine WHERE service = :id ORDER BY name", **here)
-    rows = tuple(
-        opens(r["name"], "machine", r["id"], r["size"], money(r["cost"]), r["state"])
-        for r in machines
-    )
+    rows = tuple(opens_row(r, "machine", "name", "size cost state", cost=money) for r in machines)
     about = ui.facts_of(
         found, "region version quota billing ticket", code=view.code("service", found["id"])
     )
@@ -135,10 +127,7 @@ def quota(view: PageContext) -> Page:
 def machines(view: PageContext) -> Page:
     asked = asked_for(view, "region", "state")
     found = view.state.rows(_MACHINES + _MACHINE_SORTS[view.ui.sort], **asked)
-    rows = [
-        opens(r["name"], "machine", r["id"], r["of"], r["region"], money(r["cost"]), r["state"])
-        for r in found
-    ]
+    rows = [opens_row(r, "machine", "name", "of region cost state", cost=money) for r in found]
     filters = (chosen(view, "region", REGIONS), chosen(view, "state", STATES))
     return searched(view, "machines", "machine service region cost state", rows, filters)
 
@@ -181,17 +170,11 @@ def deployment(view: PageContext, found: sqlite3.Row) -> Page:
     )
 
 
-PAGES = {
-    "home": home,
-    "services": services,
-    "service": service,
-    "deploy": deploy,
-    "quota": quota,
-    "machines": machines,
-    "machine": machine,
-    "deployments": deployments,
-    "deployment": deployment,
-    **admin_pages.PAGES,
-}
+PAGES = (
+    ui.named_pages(
+        home, services, service, deploy, quota, machines, machine, deployments, deployment
+    )
+    | admin_pages.PAGES
+)
 _ENTRIES = "home services machines deployments alerts members keys invoices windows preferences"
-NAVIGATION = tuple(parts.Link(Word(name), name) for name in _ENTRIES.split())
+NAVIGATION = ui.menu(_ENTRIES)

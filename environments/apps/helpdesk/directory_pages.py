@@ -11,11 +11,11 @@ from trajudge.environments.apps.lists import (
     chosen,
     filter_form,
     headings,
+    index_page,
     list_page,
     opens,
     opens_row,
     searched,
-    table_page,
 )
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
@@ -56,8 +56,7 @@ def person(view: PageContext, found: sqlite3.Row) -> Page:
 
 def teams(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM team ORDER BY name")
-    rows = tuple(opens(row["name"], "team", row["id"]) for row in found)
-    return table_page("teams", "team", rows)
+    return index_page("teams", "team", found, "team", "name")
 
 
 @ui.detail("team")
@@ -93,8 +92,7 @@ def spending(view: PageContext, found: sqlite3.Row) -> Page:
 
 def policies(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM policy ORDER BY category")
-    rows = tuple(opens(row["category"], "policy", row["id"]) for row in found)
-    return table_page("policies", "category", rows)
+    return index_page("policies", "category", found, "policy", "category")
 
 
 @ui.detail("policy")
@@ -103,25 +101,21 @@ def policy(view: PageContext, found: sqlite3.Row) -> Page:
     return Page(found["category"], (parts.Paragraph(found["body"]), about))
 
 
+def _yes_or_no(flag: int) -> str:
+    return "yes" if flag else "no"
+
+
 def rooms(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM room ORDER BY name")
     rows = [
-        opens(
-            row["name"],
-            "room",
-            row["id"],
-            row["floor"],
-            str(row["seats"]),
-            "yes" if row["screen"] else "no",
-        )
-        for row in found
+        opens_row(row, "room", "name", "floor seats screen", screen=_yes_or_no) for row in found
     ]
     return list_page(view, "rooms", "room floor seats screen", rows)
 
 
 @ui.detail("room")
 def room(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts_of(found, "floor seats", screen="yes" if found["screen"] else "no")
+    about = ui.facts_of(found, "floor seats", screen=_yes_or_no(found["screen"]))
     held = view.state.rows(_BOOKINGS, day="", hour="", room=found["id"])
     rows = tuple(
         parts.ListRow(row["day"], (row["hour"], row["purpose"], row["host"])) for row in held

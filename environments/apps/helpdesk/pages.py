@@ -11,7 +11,6 @@ from trajudge.environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
 from trajudge.environments.apps.lists import (
     asked_for,
     chosen,
-    opens,
     opens_row,
     search_form,
     searched,
@@ -52,14 +51,9 @@ def _priority(now: str) -> Field:
 
 def home(view: PageContext) -> Page:
     me = view.state.row("person", view.state.row("account", "me")["person"])
-    return Page(
-        "Larkfield Works",
-        (
-            Paragraph("Requests of all kinds, from a broken badge to a new bench."),
-            ui.facts(signed_in=me["name"]),
-            ui.section_of("find_ticket", search_form("tickets", view.args.get("words", ""))),
-        ),
-    )
+    welcome = "Requests of all kinds, from a broken badge to a new bench."
+    find = ui.section_of("find_ticket", search_form("tickets", view.args.get("words", "")))
+    return ui.front_page("Larkfield Works", welcome, ui.facts(signed_in=me["name"]), find)
 
 
 def tickets(view: PageContext) -> Page:
@@ -132,16 +126,7 @@ def purchases(view: PageContext) -> Page:
     asked = asked_for(view, "team", "category", "status")
     found = view.state.rows(_PURCHASES + _PURCHASES_LISTED + _PURCHASE_SORTS[view.ui.sort], **asked)
     rows = [
-        opens(
-            row["number"],
-            "purchase",
-            row["id"],
-            row["what"],
-            row["category"],
-            row["team"],
-            row["status"],
-            money(row["amount"]),
-        )
+        opens_row(row, "purchase", "number", "what category team status amount", amount=money)
         for row in found
     ]
     teams = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
@@ -187,19 +172,7 @@ def _verdict() -> tuple[Field, ...]:
 def leaves(view: PageContext) -> Page:
     asked = asked_for(view, "status")
     found = view.state.rows(_LEAVES + _LEAVES_LISTED + _LEAVE_SORTS[view.ui.sort], **asked)
-    rows = [
-        opens(
-            row["number"],
-            "leave",
-            row["id"],
-            row["name"],
-            row["kind"],
-            row["start"],
-            str(row["days"]),
-            row["status"],
-        )
-        for row in found
-    ]
+    rows = [opens_row(row, "leave", "number", "name kind start days status") for row in found]
     status = chosen(view, "status", ("pending", *VERDICTS.values()))
     return searched(view, "leaves", "leave person kind start days status", rows, (status,))
 
@@ -246,4 +219,4 @@ PAGES = {
     "preferences": directory_pages.preferences,
 }
 _ENTRIES = "home tickets purchases leaves people teams policies rooms bookings preferences"
-NAVIGATION = tuple(Link(Word(name), name) for name in _ENTRIES.split())
+NAVIGATION = ui.menu(_ENTRIES)

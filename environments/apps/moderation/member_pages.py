@@ -10,10 +10,9 @@ from trajudge.environments.apps.lists import (
     asked_for,
     chosen,
     headings,
-    opens,
+    index_page,
     opens_row,
     searched,
-    table_page,
 )
 from trajudge.environments.apps.moderation.operations import OUTCOMES
 from trajudge.environments.apps.moderation.queries import DECISIONS, clauses, decisions
@@ -29,10 +28,7 @@ _MEMBER_SORTS = ("handle", "joined DESC, id", "id")
 
 def members(view: PageContext) -> Page:
     asked = asked_for(view, "status")
-    found = view.state.rows(
-        _MEMBERS + _MEMBER_SORTS[view.ui.sort],
-        **asked,
-    )
+    found = view.state.rows(_MEMBERS + _MEMBER_SORTS[view.ui.sort], **asked)
     rows = [opens_row(row, "member", "handle", "joined status until") for row in found]
     status = chosen(view, "status", ("active", "suspended"))
     return searched(view, "members", "member joined status until", rows, (status,))
@@ -109,8 +105,7 @@ def suspend(view: PageContext) -> Page:
 
 def rules(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM rule ORDER BY title")
-    rows = tuple(opens(row["title"], "rule", row["id"]) for row in found)
-    return table_page("rules", "rule", rows)
+    return index_page("rules", "rule", found, "rule", "title")
 
 
 @ui.detail("rule")

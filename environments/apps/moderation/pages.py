@@ -11,7 +11,6 @@ from trajudge.environments.apps.lists import (
     filter_form,
     headings,
     list_page,
-    opens,
     opens_row,
     search_form,
     searched,
@@ -37,36 +36,20 @@ _POST_SORTS = ("p.number DESC", "m.handle, p.id", "p.fee DESC, p.id")
 
 
 def home(view: PageContext) -> Page:
-    me = view.state.row("account", "me")
-    return Page(
+    return ui.front_page(
         "Quayside Commons",
-        (
-            parts.Paragraph("The moderators' desk. Every decision is logged under your name."),
-            ui.facts(moderator=me["name"]),
-            ui.section_of("find_post", search_form("posts", view.args.get("words", ""))),
-        ),
+        "The moderators' desk. Every decision is logged under your name.",
+        ui.facts(moderator=view.state.row("account", "me")["name"]),
+        ui.section_of("find_post", search_form("posts", view.args.get("words", ""))),
     )
 
 
 def posts(view: PageContext) -> Page:
     asked = asked_for(view, "forum", "status")
     names = (row["name"] for row in view.state.rows("SELECT name FROM forum ORDER BY name"))
-    found = view.state.rows(
-        _POSTS + _POST_SORTS[view.ui.sort],
-        **asked,
-    )
+    found = view.state.rows(_POSTS + _POST_SORTS[view.ui.sort], **asked)
     rows = [
-        opens(
-            row["number"],
-            "post",
-            row["id"],
-            row["title"],
-            row["handle"],
-            row["name"],
-            row["status"],
-            money(row["fee"]),
-        )
-        for row in found
+        opens_row(row, "post", "number", "title handle name status fee", fee=money) for row in found
     ]
     return searched(
         view,
@@ -188,25 +171,25 @@ def preferences(view: PageContext) -> Page:
     return ui.settings_page(view, "preferences", "alerts")
 
 
-PAGES = {
-    "home": home,
-    "posts": posts,
-    "post": post,
-    "reports": reports,
-    "report": report,
-    "members": member_pages.members,
-    "member": member_pages.member,
-    "decision": member_pages.decision,
-    "warn": member_pages.warn,
-    "suspend": member_pages.suspend,
-    "rules": member_pages.rules,
-    "rule": member_pages.rule,
-    "appeals": member_pages.appeals,
-    "appeal": member_pages.appeal,
-    "log": log,
-    "forums": forums,
-    "forum": forum,
-    "preferences": preferences,
-}
+PAGES = ui.named_pages(
+    home,
+    posts,
+    post,
+    reports,
+    report,
+    member_pages.members,
+    member_pages.member,
+    member_pages.decision,
+    member_pages.warn,
+    member_pages.suspend,
+    member_pages.rules,
+    member_pages.rule,
+    member_pages.appeals,
+    member_pages.appeal,
+    log,
+    forums,
+    forum,
+    preferences,
+)
 _ENTRIES = "home reports posts members appeals rules log forums preferences"
-NAVIGATION = tuple(parts.Link(Word(name), name) for name in _ENTRIES.split())
+NAVIGATION = ui.menu(_ENTRIES)

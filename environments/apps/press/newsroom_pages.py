@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from trajudge.environments.apps import details as ui
-from trajudge.environments.apps.lists import asked_for, chosen, headings, opens, opens_row, searched
+from trajudge.environments.apps.lists import asked_for, chosen, headings, opens_row, searched
 from trajudge.environments.apps.press.schema import (
     AUDIENCES,
     COMMENT_STATES,
@@ -37,10 +37,7 @@ def _article(view: PageContext, word: str, key: str) -> parts.Section:
 
 def images(view: PageContext) -> Page:
     found = view.state.rows(_IMAGES + _IMAGE_SORTS[view.ui.sort], **asked_for(view, "licence"))
-    rows = [
-        opens(r["caption"], "image", r["id"], r["credit"], r["licence"], money(r["fee"]))
-        for r in found
-    ]
+    rows = [opens_row(r, "image", "caption", "credit licence fee", fee=money) for r in found]
     licence = chosen(view, "licence", LICENCES)
     return searched(view, "images", "image credit licence fee", rows, (licence,))
 
@@ -126,9 +123,7 @@ def authors(view: PageContext) -> Page:
 def author(view: PageContext, found: sqlite3.Row) -> Page:
     written = view.state.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
                               id=found["id"])  # fmt: skip
-    rows = tuple(
-        opens(r["title"], "article", r["id"], r["state"], money(r["fee"])) for r in written
-    )
+    rows = tuple(opens_row(r, "article", "title", "state fee", fee=money) for r in written)
     items = parts.ItemList(headings("article state fee"), rows)
     about = ui.facts(desk=found["desk"])
     their = ui.section_of("their_articles", items)
@@ -148,16 +143,16 @@ def preferences(view: PageContext) -> Page:
     return ui.settings_page(view, "preferences", "hints")
 
 
-PAGES = {
-    "images": images,
-    "image": image,
-    "newsletters": newsletters,
-    "newsletter": newsletter,
-    "compose": compose,
-    "comments": comments,
-    "comment": comment,
-    "authors": authors,
-    "author": author,
-    "rules": rules,
-    "preferences": preferences,
-}
+PAGES = ui.named_pages(
+    images,
+    image,
+    newsletters,
+    newsletter,
+    compose,
+    comments,
+    comment,
+    authors,
+    author,
+    rules,
+    preferences,
+)

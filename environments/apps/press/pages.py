@@ -37,16 +37,10 @@ _ARTICLE_SORTS = ("a.title", "w.name, a.id", "a.due, a.id")
 
 
 def home(view: PageContext) -> Page:
-    me = view.state.row("account", "me")
+    me = view.state.row("account", "me")["name"]
+    welcome = "The publishing desk. What you publish is read at once."
     find = search_form("articles", "")
-    return Page(
-        "The Lantern Review",
-        (
-            parts.Paragraph("The publishing desk. What you publish is read at once."),
-            ui.facts(author=me["name"]),
-            find,
-        ),
-    )
+    return ui.front_page("The Lantern Review", welcome, ui.facts(author=me), find)
 
 
 def articles(view: PageContext) -> Page:
@@ -178,17 +172,9 @@ def readers(view: PageContext) -> Page:
     return Page(Word("readers"), tuple(charts))
 
 
-PAGES = {
-    "home": home,
-    "articles": articles,
-    "article": article,
-    "edit": edit,
-    "review": review,
-    "publish": publish,
-    "sections": sections,
-    "section": section,
-    "readers": readers,
-    **newsroom_pages.PAGES,
-}
+PAGES = (
+    ui.named_pages(home, articles, article, edit, review, publish, sections, section, readers)
+    | newsroom_pages.PAGES
+)
 _ENTRIES = "home articles sections readers images newsletters comments authors rules preferences"
-NAVIGATION = tuple(parts.Link(Word(name), name) for name in _ENTRIES.split())
+NAVIGATION = ui.menu(_ENTRIES)

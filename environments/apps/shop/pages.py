@@ -10,6 +10,7 @@ from trajudge.environments.apps.lists import (
     list_page,
     narrowed,
     opens,
+    opens_row,
     search_form,
     table_page,
 )
@@ -130,15 +131,7 @@ def cart(view: PageContext) -> Page:
 def orders(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM purchase ORDER BY placed DESC, id")
     rows = [
-        opens(
-            row["number"],
-            "order",
-            row["id"],
-            row["placed"],
-            row["delivery"],
-            row["status"],
-            money(row["total"]),
-        )
+        opens_row(row, "order", "number", "placed delivery status total", total=money)
         for row in found
     ]
     return list_page(view, "orders", "order date delivery status total", rows)
@@ -209,17 +202,6 @@ def account(view: PageContext) -> Page:
     )
 
 
-PAGES = {
-    "home": home,
-    "products": products,
-    "product": product,
-    "cart": cart,
-    "orders": orders,
-    "order": order,
-    "wishes": wishes,
-    "account": account,
-}
-NAVIGATION = tuple(
-    parts.Link(Word(name), name)
-    for name in ("home", "products", "cart", "orders", "wishes", "account")
-)
+PAGES = ui.named_pages(home, products, product, cart, orders, order, wishes, account)
+_ENTRIES = "home products cart orders wishes account"
+NAVIGATION = ui.menu(_ENTRIES)

@@ -50,13 +50,8 @@ def _reckoner(
 def home(view: PageContext) -> Page:
     benches = view.state.rows("SELECT * FROM bench ORDER BY name")
     taken = parts.DefinitionList(tuple((row["name"], row["taken"]) for row in benches))
-    return Page(
-        "The Reckoner",
-        (
-            parts.Paragraph("Small tools for people who build, paint, pack and pay."),
-            ui.section_of("taken", taken),
-        ),
-    )
+    welcome = "Small tools for people who build, paint, pack and pay."
+    return ui.front_page("The Reckoner", welcome, ui.section_of("taken", taken))
 
 
 def converter(view: PageContext) -> Page:
@@ -70,19 +65,13 @@ def _percent(rate: int) -> str:
     return f"{rate // 100}.{rate % 100:02} %"
 
 
+_LENDER_SHOWN = {"rate": _percent, "fee": money, "longest": "{} years".format}
+_PAINT_SHOWN = {"tin": "{} l".format, "price": money, "drying": "{} min".format}
+
+
 def loan(view: PageContext) -> Page:
     found = view.state.rows(_LENDERS[view.ui.sort])
-    rows = [
-        opens(
-            row["name"],
-            "lender",
-            row["id"],
-            _percent(row["rate"]),
-            money(row["fee"]),
-            f"{row['longest']} years",
-        )
-        for row in found
-    ]
+    rows = [opens_row(row, "lender", "name", "rate fee longest", **_LENDER_SHOWN) for row in found]
     fields = (
         parts.Field("amount", Word("principal")),
         ui.control("rate"),
@@ -110,13 +99,9 @@ def lender(view: PageContext, found: sqlite3.Row) -> Page:
 
 @ui.detail("enquiry")
 def enquiry(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts(
-        lender=view.state.row("lender", found["lender"])["name"],
-        principal=money(found["principal"]),
-        years=str(found["years"]),
-        code=view.code("enquiry", found["id"]),
-    )
-    return Page(Word("enquiry"), (about,))
+    lender = view.state.row("lender", found["lender"])["name"]
+    principal, years = money(found["principal"]), str(found["years"])
+    return ui.receipt(view, "enquiry", found, lender=lender, principal=principal, years=years)
 
 
 def dates(view: PageContext) -> Page:
@@ -130,17 +115,7 @@ def dates(view: PageContext) -> Page:
 
 def estimator(view: PageContext) -> Page:
     found = view.state.rows(_PAINTS[view.ui.sort])
-    rows = [
-        opens(
-            row["name"],
-            "paint",
-            row["id"],
-            f"{row['tin']} l",
-            money(row["price"]),
-            f"{row['drying']} min",
-        )
-        for row in found
-    ]
+    rows = [opens_row(row, "paint", "name", "tin price drying", **_PAINT_SHOWN) for row in found]
     fields = (
         *(parts.Field(name, Word(name), "number") for name in _MEASURES),
         ui.control("coats", "number"),
@@ -166,13 +141,9 @@ def paint(view: PageContext, found: sqlite3.Row) -> Page:
 
 @ui.detail("purchase")
 def purchase(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts(
-        paint=view.state.row("paint", found["paint"])["name"],
-        tins=str(found["tins"]),
-        cost=money(found["total"]),
-        code=view.code("purchase", found["id"]),
-    )
-    return Page(Word("purchase"), (about,))
+    paint = view.state.row("paint", found["paint"])["name"]
+    tins, cost = str(found["tins"]), money(found["total"])
+    return ui.receipt(view, "purchase", found, paint=paint, tins=tins, cost=cost)
 
 
 def rooms(view: PageContext) -> Page:
@@ -265,17 +236,24 @@ def account(view: PageContext) -> Page:
     return ui.settings_page(view, "account", "survey", ui.facts(member=mine["name"]))
 
 
-PAGES = {"list": packed} | {
-    page.__name__: page
-    for page in (
-        home, converter, loan, lender, enquiry, dates, estimator, paint, purchase, rooms, room,
-        packing, jobs, job, history, result, account,
-    )
-}  # fmt: skip
-NAVIGATION = tuple(
-    parts.Link(Word(name), name)
-    for name in (
-        "home", "converter", "loan", "dates", "estimator", "rooms", "packing", "jobs", "history",
-        "account",
-    )
-)  # fmt: skip
+PAGES = {"list": packed} | ui.named_pages(
+    home,
+    converter,
+    loan,
+    lender,
+    enquiry,
+    dates,
+    estimator,
+    paint,
+    purchase,
+    rooms,
+    room,
+    packing,
+    jobs,
+    job,
+    history,
+    result,
+    account,
+)
+_ENTRIES = "home converter loan dates estimator rooms packing jobs history account"
+NAVIGATION = ui.menu(_ENTRIES)
