@@ -102,6 +102,25 @@ def settings_page(view: PageContext, page: str, setting: str, *first: Block) -> 
     return Page(Word(page), (*first, form))
 
 
+def form_about(
+    view: PageContext,
+    table: str,
+    title: str,
+    submit: str,
+    *fields: Field,
+    column: str = "name",
+    section: str = "",
+) -> Page:
+    """Make the page of a form about the row of ``table`` that the address names: a link to the row,
+    shown by a column of it, then the form. An unknown row is a page that is missing."""
+    found = view.state.get(table, view.args.get("id", ""))
+    if found is None:
+        return missing()
+    form = action_form(submit, submit.replace("_", "-"), *fields, **{table: found["id"]})
+    link = link_to(found, table, column)
+    return Page(Word(title), (section_of(section or table, link), form))
+
+
 def link_to(row: sqlite3.Row, page: str, column: str = "name") -> Link:
     """Return the link that opens a row, shown by a column of it."""
     return Link(row[column], page, {"id": row["id"]})

@@ -46,6 +46,22 @@ def toggle(table: str, column: str) -> Operation:
     return Operation(run)
 
 
+def transition(
+    table: str, before: str, after: str, refusal: str, *, field: str = "", page: str = ""
+) -> Callable[[FormSubmission], Success | Rejected]:
+    """Make what takes a row (the one that ``field``, by default named like the table, holds) from
+    one status to another, then shows it on ``page`` (by default named like the table too)."""
+
+    def run(submission: FormSubmission) -> Success | Rejected:
+        row = submission.row(table, field)
+        if row is None or row["status"] != before:
+            return Rejected(refusal)
+        submission.state.change(table, row["id"], status=after)
+        return Success(page or table, {"id": row["id"]})
+
+    return run
+
+
 def removal(table: str, page: str, field: str = "", *, irreversible: bool = False) -> Operation:
     """Take a row away: the one that ``field`` (by default named like the table) holds."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from trajudge.environments.apps.almanac.schema import FORMATS, LABELS, SHELVES, YEARS
-from trajudge.environments.apps.submissions import asks, number_for, preference, removal
+from trajudge.environments.apps.submissions import asks, number_for, preference, removal, transition
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 
@@ -55,12 +55,9 @@ def _request(submission: FormSubmission) -> Success | Rejected:
     return Success("export", {"id": key})
 
 
-def _withdraw(submission: FormSubmission) -> Success | Rejected:
-    export = submission.row("export")
-    if export is None or export["status"] != "requested":
-        return Rejected("This request can no longer be withdrawn.")
-    submission.state.change("export", export["id"], status="withdrawn")
-    return Success("export", {"id": export["id"]})
+_withdraw = transition(
+    "export", "requested", "withdrawn", "This request can no longer be withdrawn."
+)
 
 
 def _book(submission: FormSubmission) -> Success | Rejected:

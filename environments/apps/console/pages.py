@@ -25,7 +25,6 @@ from trajudge.environments.apps.lists import (
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
-from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext
 
 _SERVICES = """SELECT s.*, m.name AS owned FROM service s JOIN member m ON m.id = s.owner
@@ -91,20 +90,10 @@ def _chart(view: PageContext, found: sqlite3.Row, kind: str, title: str) -> part
     )
 
 
-def _form(view: PageContext, title: str, submit: str, *fields: parts.Field) -> Page:
-    """Return the page of a form about a service."""
-    found = view.state.get("service", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    operation = submit.replace("_", "-")
-    form = ui.action_form(Word(submit), operation, *fields, service=found["id"])
-    link = ui.link_to(found, "service")
-    return Page(Word(title), (ui.section_of("service", link), form))
-
-
 def deploy(view: PageContext) -> Page:
-    return _form(
+    return ui.form_about(
         view,
+        "service",
         "deploy_service",
         "deploy",
         ui.control("version", required=True),
@@ -114,8 +103,9 @@ def deploy(view: PageContext) -> Page:
 
 
 def quota(view: PageContext) -> Page:
-    return _form(
+    return ui.form_about(
         view,
+        "service",
         "change_quota",
         "set_quota",
         ui.control("quota", "number", required=True),

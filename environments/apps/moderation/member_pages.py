@@ -79,19 +79,9 @@ def decision(view: PageContext) -> Page:
 
 
 def _sanction(view: PageContext, word: str, operation: str, *fields: parts.Field) -> Page:
-    found = view.state.get("member", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    form = ui.action_form(
-        Word(operation),
-        operation,
-        clauses(view),
-        *fields,
-        ui.control("note", "long"),
-        member=found["id"],
-    )
-    concerns = ui.section_of("concerns", ui.link_to(found, "member", "handle"))
-    return Page(Word(word), (concerns, form))
+    asked = (clauses(view), *fields, ui.control("note", "long"))
+    shown = {"column": "handle", "section": "concerns"}
+    return ui.form_about(view, "member", word, operation, *asked, **shown)
 
 
 def warn(view: PageContext) -> Page:

@@ -16,6 +16,7 @@ from trajudge.environments.apps.submissions import (
     number_for,
     preference,
     toggle,
+    transition,
     whole,
 )
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
@@ -94,14 +95,6 @@ def _send(submission: FormSubmission) -> Success | Rejected:
     return Success("newsletter", {"id": letter["id"]})
 
 
-def _show(submission: FormSubmission) -> Success | Rejected:
-    comment = submission.row("comment")
-    if comment is None or comment["status"] != "held":
-        return Rejected("This comment is not held.")
-    submission.state.change("comment", comment["id"], status="shown")
-    return Success("comment", {"id": comment["id"]})
-
-
 def _delete(submission: FormSubmission) -> Success | Rejected:
     comment = submission.row("comment")
     if comment is None:
@@ -125,7 +118,7 @@ OPERATIONS = {
         irreversible=True,
         confirm=asks("newsletter", "number", "{} goes out at once, whatever its date. Send it?"),
     ),
-    "show": Operation(_show),
+    "show": Operation(transition("comment", "held", "shown", "This comment is not held.")),
     "delete": Operation(
         _delete,
         irreversible=True,

@@ -26,7 +26,6 @@ from trajudge.environments.apps.press.schema import (
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
-from trajudge.environments.model.site import missing
 from trajudge.environments.model.spec import PageContext
 
 _ARTICLES = """SELECT a.*, s.name AS of, w.name AS by FROM article a
@@ -92,48 +91,44 @@ def _reviews(view: PageContext, found: sqlite3.Row) -> parts.ItemList:
     return parts.ItemList(headings("reviewer verdict grade remark"), rows)
 
 
-def _form(view: PageContext, title: str, operation: str, *fields: parts.Field) -> Page:
-    """Return the page of a form about an article."""
-    found = view.state.get("article", view.args.get("id", ""))
-    if found is None:
-        return missing()
-    form = ui.action_form(Word(operation), operation, *fields, article=found["id"])
-    link = ui.link_to(found, "article", "title")
-    return Page(Word(title), (ui.section_of("article", link), form))
-
-
 def edit(view: PageContext) -> Page:
-    return _form(
+    return ui.form_about(
         view,
+        "article",
         "edit_it",
         "edit",
         ui.pick("weekday", DAYS),
         ui.pick("tag", TAGS),
         ui.control("due", "date", required=True),
+        column="title",
     )
 
 
 def review(view: PageContext) -> Page:
-    return _form(
+    return ui.form_about(
         view,
+        "article",
         "review_it",
         "review",
         ui.pick("verdict", VERDICTS),
         ui.control("grade", "number", required=True),
         ui.control("remark", "long"),
+        column="title",
     )
 
 
 def publish(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM image ORDER BY caption")
     options = tuple(parts.Option(row["id"], row["caption"]) for row in found)
-    return _form(
+    return ui.form_about(
         view,
+        "article",
         "publish_it",
         "publish",
         ui.control("image", "choice", "", options),
         ui.pick("placement", PLACEMENTS),
         ui.control("teaser", required=True),
+        column="title",
     )
 
 

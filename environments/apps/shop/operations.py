@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trajudge.environments.apps.shop.schema import CITIES, DELIVERIES
-from trajudge.environments.apps.submissions import asks, number_for, preference, removal
+from trajudge.environments.apps.submissions import asks, number_for, preference, removal, transition
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 
@@ -51,12 +51,14 @@ def _about_order(submission: FormSubmission) -> str:
     return f"The order goes to {account['street']}, {account['city']} and is binding. Order now?"
 
 
-def _cancel_order(submission: FormSubmission) -> Success | Rejected:
-    order = submission.row("purchase", "order")
-    if order is None or order["status"] != "processing":
-        return Rejected("This order can no longer be cancelled.")
-    submission.state.change("purchase", order["id"], status="cancelled")
-    return Success("order", {"id": order["id"]})
+_cancel_order = transition(
+    "purchase",
+    "processing",
+    "cancelled",
+    "This order can no longer be cancelled.",
+    field="order",
+    page="order",
+)
 
 
 def _wish(submission: FormSubmission) -> Success | Rejected:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
+
+import pytest
 
 from trajudge.environments.model.axes import open_state, ui
 from trajudge.environments.model.config import Config
@@ -12,15 +15,18 @@ from trajudge.environments.model.spec import App, Rejected
 from trajudge.environments.model.state import AppState
 
 
-def opened(app: App, profile: int, scenario: str = "") -> Iterator[AppState]:
-    """Yield the application's state for a fixture."""
-    state = open_state(app, Config(app=app.id, scenario=scenario, profile=profile))
-    yield state
-    state.close()
+def state_fixture(app: App, profile: int, scenario: str = "") -> Any:
+    """Return a fixture that opens the application's state on a profile."""
+
+    @pytest.fixture
+    def state() -> Iterator[AppState]:
+        opened = open_state(app, Config(app=app.id, scenario=scenario, profile=profile))
+        yield opened
+        opened.close()
+
+    return state
 
 
-def sent(
-    app: App, state: AppState, operation: str, form: dict[str, str]
-) -> Redirect | Rejected | Page:
+def sent(app: App, state: AppState, operation: str, /, **form: str) -> Redirect | Rejected | Page:
     """Post a form, confirmed where the application asks for it."""
     return Site(app, state, ui(app, 0, 0)).post(operation, {CONFIRMED: "yes", **form})

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 
+from tests.environments.apps.desk import state_fixture
 from trajudge.environments.apps import load_app
 from trajudge.environments.kit.reading import blocks, texts
-from trajudge.environments.model.axes import open_state, ui
-from trajudge.environments.model.config import Config
+from trajudge.environments.model.axes import ui
 from trajudge.environments.model.page import Chart, Page
 from trajudge.environments.model.site import Redirect, Site
 from trajudge.environments.model.spec import Rejected
@@ -19,11 +18,7 @@ from trajudge.environments.model.state import AppState
 APP = load_app("almanac")
 
 
-@pytest.fixture
-def state() -> Iterator[AppState]:
-    opened = open_state(APP, Config(app="almanac", scenario="book", profile=3))
-    yield opened
-    opened.close()
+state = state_fixture(APP, profile=3, scenario="book")
 
 
 @pytest.fixture

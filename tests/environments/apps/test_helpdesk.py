@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from tests.environments.apps.desk import opened, sent
+from tests.environments.apps.desk import sent, state_fixture
 from trajudge.environments.apps import load_app
 from trajudge.environments.model.axes import open_state
 from trajudge.environments.model.config import PROFILES, Config
@@ -16,15 +16,8 @@ from trajudge.environments.model.spec import Rejected
 from trajudge.environments.model.state import AppState
 
 APP = load_app("helpdesk")
-
-
-@pytest.fixture
-def state() -> Iterator[AppState]:
-    yield from opened(APP, profile=6)
-
-
-def send(state: AppState, operation: str, **form: str) -> Redirect | Rejected | Page:
-    return sent(APP, state, operation, form)
+state = state_fixture(APP, profile=6)
+send = partial(sent, APP)
 
 
 def test_granting_leave_uses_up_the_allowance_once(state: AppState) -> None:

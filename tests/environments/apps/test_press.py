@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
-from tests.environments.apps.desk import opened, sent
+from tests.environments.apps.desk import sent, state_fixture
 from trajudge.environments.apps import load_app
-from trajudge.environments.model.page import Page
 from trajudge.environments.model.site import Redirect
 from trajudge.environments.model.spec import TODAY, Rejected
 from trajudge.environments.model.state import AppState
 
 APP = load_app("press")
-
-
-@pytest.fixture
-def state() -> Iterator[AppState]:
-    yield from opened(APP, profile=4)
-
-
-def send(state: AppState, operation: str, **form: str) -> Redirect | Rejected | Page:
-    return sent(APP, state, operation, form)
+state = state_fixture(APP, profile=4)
+send = partial(sent, APP)
 
 
 def article(state: AppState, stage: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.environments.apps.desk import state_fixture
 from trajudge.environments.apps import load_app
 from trajudge.environments.apps.toolbox.tools import (
     TOOLS,
@@ -41,11 +42,7 @@ def shared() -> Iterator[AppState]:
     opened.close()
 
 
-@pytest.fixture
-def state() -> Iterator[AppState]:
-    opened = open_state(APP, Config(app="toolbox", scenario="convert", profile=3))
-    yield opened
-    opened.close()
+state = state_fixture(APP, profile=3, scenario="convert")
 
 
 @pytest.fixture
