@@ -61,6 +61,8 @@ class RunProgress:
             self._live.stop()
         if self._notebook:
             self._notebook.show(self.line())
+        elif self._live:
+            self._console.print(self._one_row())
         else:
             self._console.print(self.line(), soft_wrap=True)
 
@@ -83,7 +85,7 @@ class RunProgress:
 
     def _show(self, *, at_once: bool = False) -> None:
         if self._live:
-            self._live.update(Text(self.line()))
+            self._live.update(self._one_row())
         elif self._notebook:
             if time.monotonic() - self._shown >= NOTEBOOK_EVERY:
                 self._shown = time.monotonic()
@@ -92,6 +94,10 @@ class RunProgress:
             self._shown = time.monotonic()
             self._waits_told = bool(self.waits)
             self._console.print(self.line(), soft_wrap=True)
+
+    def _one_row(self) -> Text:
+        """Return the line for a terminal, cut with an ellipsis where it has more columns."""
+        return Text(self.line(), no_wrap=True, overflow="ellipsis")
 
     def line(self) -> str:
         """Return for example ``judged 40/120 (12 cached, 0 from before), none failed, $0.31,
