@@ -21,7 +21,7 @@ class JudgeEntry:
     model must take images whatever the representation: "" nobody's, "judge" or one of ``models``.
     A user's judge (``judges.plugins``) has a ``label`` that begins its id, and the ``digest`` of
     its file; without ``options`` its ``judge`` is the judge itself, not a factory.
-    ``composed``: its members, other judges, are named with ``--of``.
+    ``composed``: its members, other judges, are named with ``--members``.
     ``logprobs``: the model's endpoint must give token probabilities.
     ``prompt`` is the folder under ``prompts/``, where it is not named as the judge is.
     ``needs`` is what a user's judge must see of a run; ours say so in their options' class

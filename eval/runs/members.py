@@ -1,4 +1,4 @@
-"""The members of a panel or cascade (``--of``): who they are, and which models they ask."""
+"""The members of a panel or cascade (``--members``): who they are, and which models they ask."""
 
 from __future__ import annotations
 

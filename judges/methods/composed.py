@@ -44,7 +44,7 @@ class Member(Record):
 
 
 class Members(Record):
-    """Members in the order of ``--of``."""
+    """Members in the order of ``--members``."""
 
     members: tuple[Member, ...] = ()
 

@@ -85,7 +85,10 @@ class Judgments(Sequence[Judgment]):
 
     def to_frame(self) -> DataFrame:
         """Return a row per judgment: its trajectory, status and verdict, its calls, what they cost
-        in US dollars (None: a price is not known) and took in seconds."""
+        in US dollars (None: a price is not known) and took in seconds.
+
+        pandas carries no types: without pandas-stubs a type checker takes the frame as Any.
+        """
         from pandas import DataFrame  # noqa: PLC0415 - slow to import
 
         return DataFrame([_row(judgment) for judgment in self])
