@@ -95,13 +95,13 @@ def _fitter(config: HardSubsetConfig) -> Callable[[Attempts], HazardFit]:
     )
 
     try:
-        sampler_packages()
-    except ImportError as error:
-        raise MissingExtra("numpyro", "bayes", "sampling the hazard model with NUTS") from error
-    try:
         sampling = Sampling(config.chains, config.draws, warmup=config.draws)
     except ValueError as error:
         raise UserError(f"--chains {config.chains} --draws {config.draws}: {error}") from error
+    try:
+        sampler_packages()
+    except ImportError as error:
+        raise MissingExtra("numpyro", "bayes", "sampling the hazard model with NUTS") from error
     return lambda data: fit_hazard_nuts(data, np.random.default_rng(config.seed), sampling)
 
 
