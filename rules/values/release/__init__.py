@@ -10,15 +10,13 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from trajudge.rules.errors import InvalidValue, TooLarge
+from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import bounded_json
 from trajudge.rules.values.model import Kind, Match
 from trajudge.rules.values.release import distance, documents, numbers, places, text, times
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
-
-_MAX_ALTERNATIVES = 100
 
 KINDS: dict[str, Kind[Any]] = {
     "base64": Kind(documents.base64_text, str, documents.same_base64),
@@ -57,8 +55,6 @@ def _read(name: str, raw: JsonValue) -> list[Any]:
         return [kind.parse(raw)]
     if len(raw) < 2:
         raise InvalidValue("a list of fewer than two alternatives")
-    if len(raw) > _MAX_ALTERNATIVES:
-        raise TooLarge(f"more than {_MAX_ALTERNATIVES} alternatives")
     return [kind.parse(item) for item in raw]
 
 

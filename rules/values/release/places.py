@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
+import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -38,6 +38,7 @@ def url(raw: JsonValue) -> Url:
     text = unicode_text(bounded(raw, URL_CHARS)).strip()
     if is_pattern(text):
         return Url(text, (), text)
+    text = text.rstrip("/")
     if ssh := _SSH.fullmatch(text):
         base = f"git@__SSH_HOST__:{ssh[1].lower()}"
         return Url(base, (), base)
@@ -46,9 +47,7 @@ def url(raw: JsonValue) -> Url:
         raise InvalidValue("not an address")
     scheme, host = (found[1] or "https").lower(), found[2].lower()
     host = host.removesuffix(_PORTS.get(scheme, " "))
-    path = quote(unquote(found[3].partition(";")[0]), safe="/:@!$&'()*,=~+^") or "/"
-    if "/." in path:
-        path = posixpath.normpath(path) + ("/" if path.endswith("/") else "")
+    path = normal_path(found[3])
     first: dict[str, str] = {}
     for name, value in sorted(part.partition("=")[::2] for part in (found[4] or "").split("&")):
         if name:
@@ -57,20 +56,45 @@ def url(raw: JsonValue) -> Url:
             )
     pairs = tuple(sorted(first.items()))
     fragment = f"#{found[5]}" if found[5] else ""
-    base = f"{scheme}://{host}{path.rstrip('/') if len(path) > 1 else path}{fragment}"
-    shown = base + ("?" + "&".join(f"{k}={v}" for k, v in pairs) if pairs else "")
-    return Url(base.rstrip("/"), tuple((k, v) for k, v in pairs if v), shown)
+    base = f"{scheme}://{host}{path}{fragment}"
+    shown = f"{scheme}://{host}{path.rstrip('/') if len(path) > 1 else path}{fragment}"
+    shown += "?" + "&".join(f"{k}={v}" for k, v in pairs) if pairs else ""
+    return Url(base, tuple((k, v) for k, v in pairs if v), shown)
+
+
+def normal_path(path: str) -> str:
+    """Return a path without empty and dot segments, percent-encoded where it has to be.
+
+    A slash at its end stays, which a pattern may see.
+    """
+    text = quote(unicodedata.normalize("NFC", unquote(path)), safe="~:/#[]@!$&'()*+,;=")
+    parts = text.split("/")
+    kept: list[str] = []
+    for part in parts:
+        if part == "..":
+            del kept[-1:]
+        elif part not in ("", "."):
+            kept.append(part)
+    slash = "/" if kept and parts[-1] in ("", ".", "..") else ""
+    return "/" + "/".join(kept) + slash
 
 
 def _matches(pattern: str, text: str) -> bool:
-    return pattern == text or (is_pattern(pattern) and fullmatch(pattern, text, case_matters=True))
+    return pattern == text or _fits(pattern, text)
+
+
+def _fits(pattern: str, text: str) -> bool:
+    return is_pattern(pattern) and fullmatch(pattern, text, case_matters=True)
 
 
 def same_url(one: Url, other: Url) -> bool:
     """Return the same base, or either's pattern matches; the expected parameters, patterns
     honoured."""
-    alike = one.base.casefold() == other.base.casefold()
-    if not (alike or _matches(one.base, other.base) or _matches(other.base, one.base)):
+    if is_pattern(one.base) or is_pattern(other.base):
+        alike = _fits(one.base, other.base) or _fits(other.base, one.base)
+    else:
+        alike = one.base.casefold().rstrip("/") == other.base.casefold().rstrip("/")
+    if not alike:
         return False
     wanted, found = dict(one.query), dict(other.query)
     names = wanted.keys() | found.keys()

@@ -79,7 +79,7 @@ def parse_name(raw: JsonValue) -> str:
     """location-name."""
     if raw is None:
         raise InvalidValue("nothing")
-    return parse(raw)
+    return parse(raw).lower()
 
 
 def same(one: str, other: str) -> bool:
@@ -112,10 +112,13 @@ def likeness(one: str, other: str) -> int:
         for name in (one[:SCALAR_CHARS], other[:SCALAR_CHARS])
     )
     if not first or not second:
-        return 0
+        return 100 if first == second else 0
     return round(200 * _common_length(first, second) / (len(first) + len(second)))
 
 
 def same_name(one: str, other: str) -> bool:
-    """Return the same string, or 80 % alike."""
-    return same(one, other) or likeness(one, other) >= 80
+    """Return whether names are 80 % alike. A name is never a pattern; the empty one equals itself
+    alone."""
+    if not one or not other:
+        return one == other
+    return likeness(one, other) >= 80

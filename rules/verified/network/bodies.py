@@ -28,7 +28,7 @@ def document(body: Body | None, mode: Mode = Mode.SOUND) -> Any:
     """
     if body is None:
         return None
-    kind = body.mime_type.lower()
+    kind = body.mime_type if mode is Mode.RELEASE else body.mime_type.lower()
     if body.text is None and body.params and mode is Mode.SOUND:
         return _fields([(pair.name, pair.value or "") for pair in body.params], mode)
     text = body.text or ""

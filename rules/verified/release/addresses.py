@@ -7,10 +7,11 @@ import binascii
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, quote, unquote
+from urllib.parse import parse_qs, unquote
 
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.values import Mode, equal
+from trajudge.rules.values.release.places import normal_path
 from trajudge.rules.verified.dataset import NetworkCheck, Task, placeholder
 from trajudge.rules.verified.network.addresses import ignored, kind_of
 from trajudge.rules.verified.network.events import Trace
@@ -18,6 +19,7 @@ from trajudge.rules.verified.network.patterns import found_at_start, is_pattern
 from trajudge.rules.verified.network.sites import FOLDERS, Binding, Hosts, canonical, origin
 from trajudge.rules.verified.release import ReleaseError
 
+_ADDRESS = re.compile(r"([^/?#]*://[^/?#]*|__[A-Z_]+__)([^?#]*)(.*)", re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9_-]{4,}={0,2}")
 
 
@@ -66,7 +68,7 @@ def address(
     """Return the address in the package's normal form. Raises ReleaseError."""
     if is_pattern(url):
         return Address(url, _query(query or {}, check))
-    text = bind(canonical(url.strip().rstrip("/")), binding)
+    text = bind(_normal(canonical(url.strip().rstrip("/"))), binding)
     text, _, fragment = text.partition("#")
     path, _, own = text.partition("?")
     parts: list[str] = []
@@ -79,8 +81,13 @@ def address(
         except ValueError as error:
             raise ReleaseError(f"a query of too many parameters: {error}") from error
         query = {unquote(name): tuple(map(unquote, found)) for name, found in values.items()}
-    base = quote(unquote(path), safe="/:@!$&'()*,;=~+%[]{}") + (f"#{fragment}" if fragment else "")
-    return Address(base.rstrip("/"), _query(query, check))
+    return Address(path + (f"#{fragment}" if fragment else ""), _query(query, check))
+
+
+def _normal(url: str) -> str:
+    """Return an address with its path in normal form."""
+    parts = _ADDRESS.fullmatch(url)
+    return f"{parts[1]}{normal_path(parts[2])}{parts[3]}" if parts else url
 
 
 def _unpacked(path: str) -> tuple[str, list[str]]:
@@ -122,7 +129,7 @@ def _query(query: Mapping[str, Any], check: NetworkCheck) -> dict[str, tuple[Any
 def same_base(expected: Address, actual: Address, binding: Binding) -> bool:
     """Without case, or the pattern from the start, with the sites' addresses in it."""
     if not is_pattern(expected.base):
-        return expected.base.lower() == actual.base.lower()
+        return expected.base.lower().rstrip("/") == actual.base.lower().rstrip("/")
     pattern = f"^{render(expected.base[1:-1], binding)}$"
     return found_at_start(pattern, render(actual.base, binding))
 

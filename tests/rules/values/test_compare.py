@@ -120,7 +120,9 @@ def test_an_agents_text_is_never_a_pattern(kind: str, pattern: str) -> None:
 @pytest.mark.parametrize("kind", ["string", "location-name", "base64", "url"])
 @pytest.mark.parametrize("pattern", ["^$", "^a$", r"^\d$", "^(?!x).$"])
 def test_a_pattern_is_equal_to_itself(kind: str, pattern: str, mode: Mode) -> None:
-    assert equal(kind, pattern, pattern, mode=mode).equal
+    """But to the package an address is a pattern or is matched by one."""
+    is_equal = kind != "url" or mode is Mode.SOUND
+    assert equal(kind, pattern, pattern, mode=mode).equal is is_equal
 
 
 def test_a_placeholder_for_hosts_is_the_specifications_alone() -> None:
