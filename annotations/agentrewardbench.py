@@ -51,19 +51,19 @@ _SPLIT_COLUMNS = ("task_id", "benchmark", "split")
 
 
 def benchmark_of(key: TrajectoryKey) -> str:
-    """The benchmark that a trajectory is reported under: WorkArena's level 2 is WorkArena++."""
+    """Name the benchmark to report a trajectory under: WorkArena's level 2 is WorkArena++."""
     if key.benchmark == "workarena" and "l2" in key.task_id:
         return "workarena++"
     return key.benchmark
 
 
 def detect(path: Path) -> bool:
-    """Whether ``path`` is, or is a folder with, an ``annotations.csv``."""
+    """Tell whether ``path`` is, or is a folder with, an ``annotations.csv``."""
     return path.suffix == ".csv" or (path / _ANNOTATIONS).is_file()
 
 
 def load(path: Path | None = None) -> list[Annotation]:
-    """All annotations in file order, splits joined.
+    """Read all annotations in file order and join their splits.
 
     ``path`` is ``annotations.csv`` or its folder; None reads the installed package. Raises
     UserError for a missing file or column, and for a value outside the format.
@@ -102,8 +102,8 @@ def load_splits(path: Path, data: DataFolder | None = None) -> dict[tuple[str, s
 
 
 def with_packaged_splits(annotations: Iterable[Annotation]) -> list[Annotation]:
-    """The same annotations with the splits of the installed package, which the dataset on the Hub
-    does not have; unchanged if the package is not installed."""
+    """Add the splits of the installed package, which the dataset on the Hub does not have; return
+    the annotations unchanged if the package is not installed."""
     try:
         splits = load_splits(_packaged(_SPLITS))
     except UserError:

@@ -28,7 +28,7 @@ _MAX_BYTES = 2**30
 
 
 def detect(path: Path) -> bool:
-    """Whether ``path`` is a file that begins with this format's header."""
+    """Tell whether ``path`` is a file that begins with this format's header."""
     try:
         with open_regular(path) as file:
             return _FORMAT.encode() in file.readline(200)

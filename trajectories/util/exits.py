@@ -55,8 +55,8 @@ class TextParser(Parser):
 
 
 def user_errors(command: Callable[P, int]) -> Callable[P, int]:
-    """A command that returns its exit code: UserError is printed to stderr and gives 2, Ctrl-C
-    gives 130. Everything else is a defect and keeps its traceback."""
+    """Wrap a command that returns its exit code: UserError is printed to stderr and gives 2,
+    Ctrl-C gives 130. Everything else is a defect and keeps its traceback."""
 
     @functools.wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> int:

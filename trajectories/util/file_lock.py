@@ -40,7 +40,7 @@ def lock(path: Path, *, create: bool = True) -> int | None:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a living process has locked the file. Raises OSError."""
+    """Tell whether a living process has locked the file. Raises OSError."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:

@@ -45,8 +45,8 @@ class _Damaged(Exception):
 def read_lines(
     path: Path, max_line_bytes: int = MAX_LINE_BYTES, folder: DataFolder | None = None
 ) -> Iterator[Line]:
-    """The non-empty lines of a file (``.gz`` and ``.zst`` are decompressed), without the mark that
-    other tools put before the first one.
+    """Yield the non-empty lines of a file (``.gz`` and ``.zst`` are decompressed), without the mark
+    that other tools put before the first one.
 
     A line that is too long, and the place where a compressed file is damaged, come as a Line with
     a problem. Raises UserError for a decompression bomb or a file that cannot be opened or lies

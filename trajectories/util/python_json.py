@@ -33,7 +33,9 @@ _NUMBERS = re.compile(
 
 
 def decode(data: bytes | mmap.mmap, decoder: msgspec.json.Decoder[T], *, numbers: bool = True) -> T:
-    """What ``decoder`` makes of the JSON. Without ``numbers``, NaN and Infinity stay mistakes.
+    """Decode JSON with ``decoder``, also where only Python writes it so.
+
+    Without ``numbers``, NaN and Infinity stay mistakes.
 
     Raises ValueError (as msgspec does), RecursionError.
     """
@@ -49,7 +51,7 @@ def decode(data: bytes | mmap.mmap, decoder: msgspec.json.Decoder[T], *, numbers
 
 
 def repaired(data: bytes | mmap.mmap, *, numbers: bool = True) -> bytes | None:
-    """The same with what only Python writes put in JSON's terms; None if there is no such thing."""
+    """Rewrite what only Python writes in JSON's terms; None if the data holds no such thing."""
     if len(data) > MAX_REPAIRED_BYTES:
         return None
     before = bytes(data)

@@ -29,7 +29,7 @@ class UnsafeFile(ValueError):
 
 
 def open_regular(path: Path, max_bytes: int | None = None) -> BinaryIO:
-    """The file, open for reading. Raises UnsafeFile for one that is no regular file or is larger
+    """Open the file for reading. Raises UnsafeFile for one that is no regular file or is larger
     than ``max_bytes``, OSError."""
     _check(path, os.stat(path), max_bytes)  # noqa: PTH116 - many times quicker
     descriptor = os.open(path, _READING)
@@ -42,7 +42,7 @@ def open_regular(path: Path, max_bytes: int | None = None) -> BinaryIO:
 
 
 def read_regular(path: Path, max_bytes: int) -> bytes:
-    """The bytes of the file. Raises UnsafeFile as ``open_regular`` does, OSError."""
+    """Read the bytes of the file. Raises UnsafeFile as ``open_regular`` does, OSError."""
     with open_regular(path, max_bytes) as file:
         return _whole(file, path, max_bytes)
 
@@ -57,32 +57,32 @@ class DataFolder:
         self._known: dict[str, bool] = {}
 
     def holds(self, path: str | Path) -> bool:
-        """Whether the path, its links followed, lies inside."""
+        """Tell whether the path, its links followed, lies inside."""
         name = os.fspath(path)
         if os.path.islink(name):  # noqa: PTH114 - as below
             return self._inside(os.path.realpath(name))
         return self.holds_folder(os.path.dirname(name))  # noqa: PTH120 - hundreds of names a run
 
     def holds_folder(self, folder: str) -> bool:
-        """Whether the folder, its links followed, lies inside; remembered."""
+        """Tell whether the folder, its links followed, lies inside; the result is remembered."""
         known = self._known.get(folder)
         if known is None:
             known = self._known[folder] = self._inside(os.path.realpath(folder))
         return known
 
     def open(self, path: Path, max_bytes: int | None = None) -> BinaryIO:
-        """The file, open for reading. Raises UnsafeFile, also for one outside, and OSError."""
+        """Open the file for reading. Raises UnsafeFile, also for one outside, and OSError."""
         if not self.holds(path):
             raise UnsafeFile(f"{_name(path)} {_OUTSIDE}")
         return open_regular(path, max_bytes)
 
     def read(self, path: Path, max_bytes: int) -> bytes:
-        """The bytes of the file. Raises UnsafeFile, OSError."""
+        """Read the bytes of the file. Raises UnsafeFile, OSError."""
         with self.open(path, max_bytes) as file:
             return _whole(file, path, max_bytes)
 
     def has_file(self, path: Path) -> bool:
-        """Whether there is a regular file inside at the path; nothing is opened."""
+        """Tell whether there is a regular file inside at the path; nothing is opened."""
         return path.is_file() and self.holds(path)
 
     def _inside(self, real: str) -> bool:

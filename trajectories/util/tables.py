@@ -48,13 +48,13 @@ class Table(NamedTuple):
 
 
 def render(tables: Sequence[Table], form: Format) -> str:
-    """All tables, one after the other."""
+    """Render all tables, one after the other."""
     one = {"table": text, "csv": comma_separated, "markdown": markdown, "latex": latex}[form]
     return "\n".join(one(shown(table)) for table in tables)
 
 
 def shown(table: Table) -> Table:
-    """The table with nothing in its cells that a terminal would obey."""
+    """Replace what a terminal would obey in the table's cells."""
     return table._replace(rows=[tuple(map(one_line, row)) for row in table.rows])
 
 
@@ -101,7 +101,7 @@ def _three(cell: str) -> list[str]:
 
 
 def markdown(table: Table) -> str:
-    """A pipe table below its title."""
+    """Render a pipe table below its title."""
     marks = [":--" if index < table.names else "--:" for index in range(len(table.head))]
     rows = [[_markdown_cell(c) for c in row] for row in (table.head, *table.rows)]
     lines = [f"| {' | '.join(row)} |" for row in (rows[0], marks, *rows[1:])]
@@ -109,7 +109,7 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    """A ``table`` with a ``tabular`` that needs the package booktabs."""
+    """Render a ``table`` with a ``tabular`` that needs the package booktabs."""
     columns = "l" * table.names + "r" * (len(table.head) - table.names)
     rows = [" & ".join(c.translate(_LATEX) for c in row) + r" \\" for row in table.rows]
     lines = [

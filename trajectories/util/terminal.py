@@ -26,8 +26,8 @@ def terminal_console(
     width: int | None = None,
     soft_wrap: bool = False,
 ) -> Console:
-    """A rich console that shows text as it is: what looks like markup or like the code of an emoji
-    (``[bold]``, ``:x:``) is part of a name."""
+    """Create a rich console that shows text as it is: what looks like markup or like the code of
+    an emoji (``[bold]``, ``:x:``) is part of a name."""
     from rich.console import Console  # noqa: PLC0415 - plain output needs none of it
 
     return Console(

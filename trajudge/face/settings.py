@@ -27,7 +27,7 @@ def settings(kind: type[R], call: str, given: Mapping[str, Any]) -> R:
 
 
 def check_keywords(call: str, given: Mapping[str, object], known: Mapping[str, object]) -> None:
-    """Raises TypeError for a keyword that is not known, as Python does."""
+    """Check the keywords. Raises TypeError for one that is not known, as Python does."""
     unknown = given.keys() - known.keys()
     if unknown:
         raise TypeError(f"{call}() got an unexpected keyword argument {min(unknown)!r}")
