@@ -15,7 +15,7 @@ from typing import Any
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:
-    """The pools of the libraries loaded by now, numpy's among them."""
+    """Find the thread pools of the libraries loaded by now, numpy's among them."""
     return import_module("threadpoolctl").ThreadpoolController()
 
 

@@ -45,7 +45,7 @@ class Multiplicities:
         self._counts = np.empty((n, sum(self.sizes)), dtype=np.float32)
 
     def draw(self, rng: np.random.Generator) -> Counts:
-        """Counts (n, sum(sizes)), good until the next draw."""
+        """Draw counts (n, sum(sizes)), which are valid until the next draw."""
         n, width = self._counts.shape
         flat, place = self._counts.reshape(-1), np.arange(n) * width
         flat.fill(0)

@@ -33,12 +33,12 @@ class Interval:
         return np.asarray(self.high - self.low)
 
     def covers(self, truth: Floats | float) -> Bools:
-        """Whether ``truth`` lies inside, ends included; False where undefined."""
+        """Tell whether ``truth`` lies inside, ends included; False where undefined."""
         return np.asarray((self.low <= truth) & (truth <= self.high))
 
 
 def check_confidence(confidence: float) -> float:
-    """The tail area on each side. Raises ValueError outside (0, 1)."""
+    """Check the level and return the tail area on each side. Raises ValueError outside (0, 1)."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, not {confidence!r}")
     return (1 - confidence) / 2

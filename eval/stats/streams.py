@@ -14,7 +14,7 @@ def stream_key(rng: np.random.Generator) -> Key:
 
 
 def stream(key: Key, part: int = 0, chunk: int = 0) -> np.random.Generator:
-    """The stream of one part (an app, a stage) and one chunk of replicates.
+    """Open the stream of one part (an app, a stage) and one chunk of replicates.
 
     numpy's seed sequence keeps streams with different (part, chunk) apart; SFC64 is its quickest
     generator, which tells where replicates are mostly random numbers.

@@ -53,10 +53,10 @@ class Attempts:
         return table
 
     def reference_steps(self) -> Floats:
-        """Steps (S,) at which tasks of a site are compared.
+        """Choose the steps (S,) at which tasks of a site are compared.
 
-        The median of its successes where there are 30, else the 60th percentile of all its
-        attempts; at most the site's 95th percentile, at least 1.
+        They are the median of its successes where there are 30, else the 60th percentile of all
+        its attempts; at most the site's 95th percentile, at least 1.
         """
         where = self.site[self.task]
         reference = np.ones(len(self.site_names))
@@ -68,7 +68,7 @@ class Attempts:
         return reference
 
     def without_agent(self, agent: int) -> Attempts:
-        """The attempts of all others; tasks that nobody else tried are dropped."""
+        """Select the attempts of all other agents; drop tasks that nobody else tried."""
         keep = self.agent != agent
         tasks = np.unique(self.task[keep])
         names = [self.agent_names[a] for a in self.agent[keep]]

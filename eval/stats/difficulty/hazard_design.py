@@ -23,7 +23,7 @@ class Design:
 
 
 def build_design(data: Attempts) -> Design:
-    """The linear predictor of every attempt; appendix B's effects in the order of the formula."""
+    """Build the linear predictor of every attempt, appendix B's effects in the formula's order."""
     task, n_agents = data.task, len(data.agent_names)
     contrasts = linalg.null_space(np.ones((1, n_agents)))
     n = len(task)

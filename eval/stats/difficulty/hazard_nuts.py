@@ -91,7 +91,7 @@ def sampler_packages() -> tuple[Any, Any]:
 
 
 def _model(data: Attempts, design: Design) -> Callable[[], None]:
-    """The model as numpyro reads it; every block of the design is a site of its name."""
+    """Build the model as numpyro reads it; every block of the design is a site of its name."""
     numpyro, jnp = importlib.import_module("numpyro"), importlib.import_module("jax.numpy")
     normal, half_normal = numpyro.distributions.Normal, numpyro.distributions.HalfNormal
     sizes = {name: block.stop - block.start for name, block in design.blocks.items()}
@@ -128,7 +128,7 @@ def _model(data: Attempts, design: Design) -> Callable[[], None]:
 def _summary(
     data: Attempts, design: Design, draws: dict[str, Floats], notes: tuple[str, ...], method: str
 ) -> HazardFit:
-    """The draws of every block (D, size) and scale (D,) as the fit that others read."""
+    """Convert the draws of every block (D, size) and scale (D,) to the fit that others read."""
     effects = np.hstack([draws[name] for name in design.blocks])
     where: sparse.csr_matrix = reference_rows(data, design)
     log_hazard = np.asarray(where @ effects.T).T + np.log1p(data.reference_steps())[data.site]
@@ -161,7 +161,7 @@ def _method(sampling: Sampling, divergences: int, r_hat: float) -> str:
 
 
 def _notes(divergences: int, r_hat: float, sampling: Sampling) -> tuple[str, ...]:
-    """What forbids trusting the draws, and the mend; empty where nothing does."""
+    """Say what forbids trusting the draws, and the remedy; empty where nothing does."""
     notes = []
     if divergences:
         total = sampling.chains * sampling.draws

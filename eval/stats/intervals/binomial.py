@@ -26,8 +26,8 @@ def wilson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) ->
 
 
 def wilson_limits(rate: Floats, trials: Floats, quantile: ArrayLike) -> tuple[Floats, Floats]:
-    """Ends of the score interval of ``rate`` over ``trials`` of any number, whole or effective, at
-    a two-sided ``quantile``; all of broadcastable shape."""
+    """Compute the ends of the score interval of ``rate`` over ``trials``, a whole or an effective
+    number, at a two-sided ``quantile``; all of broadcastable shape."""
     z2 = np.square(quantile)
     centre = (rate * trials + z2 / 2) / (trials + z2)
     half = np.sqrt(z2 * (rate * (1 - rate) * trials + z2 / 4)) / (trials + z2)

@@ -96,7 +96,7 @@ def cluster_bootstrap(
 def bootstrap_replicates(
     clusters: Clusters, statistic: Statistic, rng: np.random.Generator, n_resamples: int
 ) -> Replicates:
-    """The statistic on every resample, (S, B); all statistics see the same resamples.
+    """Compute the statistic on every resample, (S, B); all statistics see the same resamples.
 
     Counts are added and divided in float32, which holds the sums exactly and ratios to seven
     digits; sums that are not small integers take float64.
@@ -117,9 +117,9 @@ def bootstrap_replicates(
 
 
 def percentile_interval(estimate: Floats, replicates: Replicates, confidence: float) -> Interval:
-    """Ends at the tail quantiles of ``replicates`` (S, B), which are sorted in place.
+    """Take the ends at the tail quantiles of ``replicates`` (S, B), which are sorted in place.
 
-    Linear interpolation as in ``numpy.nanquantile``. Undefined replicates sort to the end and
+    Interpolation is linear as in ``numpy.nanquantile``. Undefined replicates sort to the end and
     are left out; an undefined estimate has no interval.
     """
     tail = check_confidence(confidence)

@@ -58,7 +58,7 @@ def verdict_columns(verdicts: ArrayLike, truth: ArrayLike) -> Floats:
 def verdict_intervals(
     counts: ArrayLike, stratum_sizes: ArrayLike, confidence: float = 0.95
 ) -> dict[str, Limited]:
-    """Every metric's limits from counts (..., C, 6) of C tasks, strata in order."""
+    """Compute every metric's limits from counts (..., C, 6) of C tasks, strata in order."""
     cells = np.asarray(counts, dtype=float)
     found = {name: _rate(name, cells, stratum_sizes, confidence) for name in PARTS}
     intervals = clustered_agreement(cells[..., :4], stratum_sizes, confidence)
@@ -88,7 +88,7 @@ def _rate(name: str, cells: Floats, sizes: ArrayLike, confidence: float) -> Limi
 
 
 def _choose(ends: Floats, reasons: list[tuple[Bools, str]], otherwise: str) -> np.ndarray:
-    """The first reason that applies; ``otherwise`` where there are no ends for another one."""
+    """Choose the first reason that applies; ``otherwise`` if none does and ends are undefined."""
     conditions = [condition for condition, _ in reasons]
     texts = [np.array(text, dtype=object) for _, text in reasons]
     rest = np.where(np.isnan(ends), otherwise, "").astype(object)

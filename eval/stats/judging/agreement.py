@@ -62,12 +62,12 @@ def cohen_kappa(table: ArrayLike, weights: Disagreement = "nominal") -> Kappa:
 
 
 def kappa_interval(kappa: Kappa, confidence: float = 0.95) -> Interval:
-    """The normal interval of one kappa, shape (1,)."""
+    """Compute the normal interval of one kappa, shape (1,)."""
     return combine_kappas([kappa], [1.0], confidence)
 
 
 def macro_kappa(categories: Sequence[Kappa], confidence: float = 0.95) -> Interval:
-    """A site's kappa (appendix D): the mean over its categories, taken as independent, (1,)."""
+    """Average a site's kappa (appendix D) over its categories, taken as independent, (1,)."""
     return combine_kappas(categories, [1.0] * len(categories), confidence)
 
 

@@ -59,7 +59,7 @@ class Reliability:
 
 
 def fit_calibration(scores: ArrayLike, truth: ArrayLike, method: Method) -> FittedMap:
-    """The map that fits scores (N,) in [0, 1] to outcomes (N,).
+    """Fit the map from scores (N,) in [0, 1] to outcomes (N,).
 
     Raises ValueError unless both outcomes occur.
     """

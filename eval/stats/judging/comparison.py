@@ -50,7 +50,7 @@ class McNemar:
 
 
 def all_pairs(n: int) -> Ints:
-    """Every unordered pair of ``range(n)``, (n (n-1) / 2, 2), in order."""
+    """List every unordered pair of ``range(n)``, (n (n-1) / 2, 2), in order."""
     return np.array(list(combinations(range(n), 2)), dtype=np.int64).reshape(-1, 2)
 
 

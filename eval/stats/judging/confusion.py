@@ -101,7 +101,7 @@ def confusion_statistic(*names: str, blocks: int = 4) -> Statistic:
 
 
 def _bools(values: ArrayLike) -> Bools:
-    """Raises ValueError unless every value is a bool, 0 or 1."""
+    """Convert to bools. Raises ValueError unless every value is a bool, 0 or 1."""
     array = np.asarray(values)
     if array.dtype != bool and not np.isin(array, (0, 1)).all():
         raise ValueError("verdicts and labels must be 0 or 1: settle missing values first")

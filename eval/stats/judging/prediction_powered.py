@@ -84,7 +84,7 @@ def powered_rate(
 def stratified_rate(
     strata: Sequence[PoweredRate], shares: ArrayLike, confidence: float = 0.95
 ) -> Interval:
-    """The rate over strata (benchmarks) with known ``shares`` of the population, (1,).
+    """Estimate the rate over strata (benchmarks) with known ``shares`` of the population, (1,).
 
     Every stratum keeps its own power, since judges err differently by benchmark (stratified PPI,
     Fisch et al. 2024). Undefined where any stratum is.
@@ -136,7 +136,7 @@ class _Moments:
         return max(self.yy + 2 * power * slope + power**2 * square, 0.0)
 
     def best_power(self) -> float:
-        """The weight of least variance, kept within [0, 1]; 0 where the judge never varies."""
+        """Find the weight of least variance, clipped to [0, 1]; 0 where the judge never varies."""
         square = self.ff + self.gg - 2 * self.fg
         if self.unlabelled_tasks < 2 or not square > 0:
             return 0.0
@@ -156,7 +156,7 @@ def _covariance(x: Floats, x_tasks: Ints, y: Floats, y_tasks: Ints) -> float:
 
 
 def _only(values: Floats, tasks: Ints, confidence: float, notes: tuple[str, ...]) -> Interval:
-    """The mean of ``values`` alone, with its interval over tasks."""
+    """Estimate the mean from ``values`` alone, with its interval over tasks."""
     found = rates_by_cluster(values, np.ones(()), tasks, confidence=confidence).interval
     return Interval(found.estimate, found.low, found.high, confidence, (*notes, *found.notes))
 
@@ -164,7 +164,7 @@ def _only(values: Floats, tasks: Ints, confidence: float, notes: tuple[str, ...]
 def _codes(
     labelled: ArrayLike | None, n: int, unlabelled: ArrayLike | None, more: int
 ) -> tuple[Ints, Ints]:
-    """A number for every task, equal ones of both parts alike; by default a task a trajectory."""
+    """Give every task a number, the same in both parts; by default each trajectory is a task."""
     for tasks, size in ((labelled, n), (unlabelled, more)):
         if tasks is not None and len(np.asarray(tasks)) != size:
             raise ValueError(f"{len(np.asarray(tasks))} task names for {size} verdicts")

@@ -129,9 +129,9 @@ def balanced_app(
 
 
 def _copies(marks: Bools, draws: tuple[Ints, ...]) -> NDArray[np.unsignedinteger]:
-    """Sums of the ``marks`` (C, M) of the cells that each combined type draws, (T, M).
+    """Sum the ``marks`` (C, M) of the cells that each combined type draws, (T, M).
 
-    Axis by axis: the cells of a draw of levels are the sum over its levels.
+    Sums are taken axis by axis: the cells of a draw of levels are the sum over its levels.
     """
     cells, width = marks.shape
     counted: NDArray[np.unsignedinteger] = marks.astype(np.min_scalar_type(cells))[None]
@@ -148,7 +148,7 @@ def _copies(marks: Bools, draws: tuple[Ints, ...]) -> NDArray[np.unsignedinteger
 def _types(
     sizes: tuple[int, ...], axes: tuple[bool, ...]
 ) -> tuple[NDArray[np.uint16], tuple[Ints, ...]]:
-    """Combined type of every ordered draw of all axes (D,), and each axis' draws by type (T, L)."""
+    """List the combined type of every ordered draw (D,), and each axis' draws by type (T, L)."""
     types, draws = np.zeros(1, dtype=np.uint16), []
     for size, resampled in zip(sizes, axes, strict=True):
         ordered = np.arange(size)[None]

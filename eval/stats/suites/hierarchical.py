@@ -120,7 +120,7 @@ def prepare(
     leaf: Leaf = "exact",
     unbiased: bool = False,
 ) -> Sampler:
-    """The tables for drawing: the quick exact form for balanced apps, the general one else."""
+    """Build the tables for drawing: a quick exact form for balanced apps, else a general one."""
     whole = configurations == "whole"
     switches = levels.axis_switches(tree.levels.shape[1])
     if whole:
@@ -144,7 +144,7 @@ def prepare(
 
 
 def _scenarios(tree: trees.Tree, starts: Ints, whole: bool) -> tuple[RaggedScenario, ...]:
-    """The scenarios whose cells lie between ``starts``, (S + 1,)."""
+    """Split the cells at ``starts``, (S + 1,), into scenarios."""
     return tuple(
         RaggedScenario(
             tree.successes[first:last],
@@ -162,7 +162,7 @@ def _balanced(
     axes: tuple[bool, ...],
     binomials: Callable[[int], BinomialTables | None],
 ) -> BalancedApp | None:
-    """The quick form of the scenarios whose cells lie between ``starts``, where they allow it."""
+    """Build the quick form of the scenarios that ``starts`` separates; None if they forbid it."""
     sizes = np.diff(starts)
     if (sizes != sizes[0]).any():
         return None

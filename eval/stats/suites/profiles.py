@@ -25,7 +25,7 @@ def performance_profile(rates: ArrayLike, thresholds: ArrayLike) -> Floats:
 def profile_band(
     rates: ArrayLike, replicates: ArrayLike, thresholds: ArrayLike, confidence: float = 0.95
 ) -> Interval:
-    """The profile with pointwise bootstrap ends (T,), from replicates (B, A) of the app rates."""
+    """Compute the profile and its pointwise bootstrap ends (T,) from app-rate replicates (B, A)."""
     profiles = performance_profile(replicates, thresholds)
     return percentile_interval(
         performance_profile(rates, thresholds), np.ascontiguousarray(profiles.T), confidence

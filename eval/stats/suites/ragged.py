@@ -96,7 +96,7 @@ class RaggedApp:
 def _cell_weights(
     scenario: RaggedScenario, axes: tuple[bool, ...], n: int, rng: np.random.Generator
 ) -> Floats:
-    """How often each cell is drawn in each of ``n`` copies, (n, C); never all zero."""
+    """Count how often each of ``n`` copies draws each cell, (n, C); never all zero."""
     weights = _axis_product(scenario.levels, axes, n, rng)
     for _ in range(REDRAWS):
         empty = np.flatnonzero(weights.sum(axis=1) == 0)

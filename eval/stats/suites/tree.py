@@ -66,7 +66,7 @@ class Tree:
 def tree_from_rollouts(
     app: ArrayLike, scenario: ArrayLike, success: ArrayLike, axes: ArrayLike | None = None
 ) -> Tree:
-    """A tree from one row per rollout: labels (N,), 0/1 outcomes (N,), axis labels (N, X)."""
+    """Build a tree from one row per rollout: labels (N,), 0/1 outcomes (N,), axis labels (N, X)."""
     outcome = np.asarray(success)
     if not np.isin(outcome, (0, 1)).all():
         raise ValueError("every rollout's outcome must be 0 or 1: settle failed rollouts first")
@@ -80,7 +80,7 @@ def tree_from_cells(
     rollouts: ArrayLike,
     axes: ArrayLike | None = None,
 ) -> Tree:
-    """A tree from counts; rows of one cell are added up. Same shapes as ``tree_from_rollouts``."""
+    """Build a tree from counts, adding up rows of one cell; shapes as in ``tree_from_rollouts``."""
     k, n = np.asarray(successes, dtype=np.int64), np.asarray(rollouts, dtype=np.int64)
     if not len(k):
         raise ValueError("no rollouts: a tree needs at least one")
@@ -125,7 +125,7 @@ def app_rates(tree: Tree, weighting: Weighting = "nested") -> Floats:
 
 
 def mean(rates: Floats) -> Floats:
-    """The suite statistic of section 4.3: every app counts the same."""
+    """Compute the suite statistic of section 4.3: every app counts the same."""
     return np.asarray(rates.mean(axis=-1))
 
 
