@@ -20,7 +20,7 @@ gave no reply, or where this version of the judge asks for something that was no
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command's options."""
+    """Build the parser of the command's options."""
     made = TextParser(prog="trajudge run reparse", description=_DESCRIPTION)
     add = made.add_argument
     add("run", type=Path, metavar="RUN", help="folder of a run")

@@ -80,7 +80,7 @@ class Verified:
         self._evaluator = VerifiedEvaluator(Mode(options.mode), _hosts(options.config))
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises Skipped."""
+        """Evaluate the task's rules on the trajectory. Raises Skipped."""
         from trajudge.rules.verified.runs.files import read_trace  # noqa: PLC0415
         from trajudge.rules.verified.state import run_states  # noqa: PLC0415
 
@@ -94,7 +94,7 @@ class Verified:
         return _verdict(self._evaluator.evaluate(task, trajectory.answer, trace, states))
 
     def _files(self, trajectory: Trajectory, task_id: str) -> RunFiles:
-        """The files of this very run. Raises Skipped."""
+        """Find the files of this very run. Raises Skipped."""
         from trajudge.rules.verified.runs.files import run_files  # noqa: PLC0415
 
         try:
@@ -126,7 +126,7 @@ class WebArena:
         self._evaluator = WebArenaEvaluator(sites=sites)
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Raises Skipped."""
+        """Evaluate the task's rules on the trajectory. Raises Skipped."""
         from trajudge.rules.webarena import Trace  # noqa: PLC0415
 
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
@@ -154,7 +154,7 @@ ENTRIES = {
 
 
 def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
-    """The task's id in the task file: the key's own, or the number of a WebArena task in it.
+    """Find the task's id in the task file: the key's own, or a WebArena task's number in it.
 
     Another benchmark's numbers (``visualwebarena.108``) are none of WebArena's. Raises Skipped.
     """
@@ -166,7 +166,7 @@ def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
 
 
 def _is_answer(file: Path, answer: str | None) -> bool:
-    """Whether the run's file says what the trajectory says, layout and field names aside."""
+    """Tell whether the run's file says what the trajectory says, layout and field names aside."""
     from trajudge.rules.verified.response import Oversized, Response, read_response  # noqa: PLC0415
     from trajudge.rules.verified.runs.files import read_answer  # noqa: PLC0415
 
@@ -184,7 +184,10 @@ def _is_answer(file: Path, answer: str | None) -> bool:
 
 
 def _verdict(found: Found) -> Verdict:
-    """Raises Skipped for what the rules cannot decide: that is no failure of the agent's."""
+    """Convert the rules' finding to a verdict.
+
+    Raises Skipped for what the rules cannot decide: that is no failure of the agent's.
+    """
     if found.outcome == "unknown":
         raise Skipped(f"the rules cannot decide: {'; '.join(found.reasons)}")
     reasons = "; ".join(found.reasons) or f"all {len(found.assertions)} checks hold"
@@ -198,8 +201,8 @@ def _hosts(config: Path | None) -> Hosts:
 
 
 def _digest(tasks: Path) -> str:
-    """What a run is identified by, as others are by their prompts: another task file, another
-    judge. A folder of task files counts by its files."""
+    """Hash the task file, which identifies a run as prompts identify others: another task file is
+    another judge. A folder of task files counts by its files."""
     from trajudge.rules.reading import read_bytes  # noqa: PLC0415
 
     files = sorted(tasks.glob("*.json")) if tasks.is_dir() else [tasks]

@@ -17,7 +17,7 @@ _OTHER = _PLACES["other"]
 
 
 def furthest_rung(calls: Iterable[Call]) -> int:
-    """The index in RUNGS of the most shortened prompt that was not too long; 0 for no call."""
+    """Find the index in RUNGS of the most shortened prompt that was not too long; 0 for no call."""
     furthest = 0
     for call in calls:
         if call.rung != WHOLE and call.finish != "context_overflow":

@@ -47,7 +47,7 @@ class ModelAnswers:
 
 
 def messages(task: AuditedTask, kind: str) -> tuple[Message, ...]:
-    """The prompt for one task: its words, and the form of the answer that its rules read."""
+    """Render the prompt for one task: its words, and the form of answer that its rules read."""
     prompt = load_prompt("naive")
     form = "response" if kind == _RESPONSES else "text"
     system = prompt.render("system", form=form, statuses=STATUSES, task_types=TASK_TYPES)
@@ -59,8 +59,8 @@ def messages(task: AuditedTask, kind: str) -> tuple[Message, ...]:
 
 
 def answer_of(reply: Reply, kind: str) -> str:
-    """What the rules are given: the last answer in its tag, or all of the text. Raises NoAnswer
-    for a reply that ran out of tokens."""
+    """Extract the answer for the rules: the last one in its tag, or all of the text. Raises
+    NoAnswer for a reply that ran out of tokens."""
     if reply.finish == "length":
         raise NoAnswer("the reply ran out of tokens: give --max-tokens more")
     text = reply.text.encode("utf-8", "replace").decode()
@@ -69,7 +69,7 @@ def answer_of(reply: Reply, kind: str) -> str:
 
 
 async def predict(tasks: TaskSet, handle: ModelHandle) -> CostEstimate:
-    """What asking would cost, every prompt rendered and counted."""
+    """Estimate what asking would cost; every prompt is rendered and its tokens are counted."""
     cache = handle.open_cache()
     calls: list[Call] = []
     try:
@@ -87,8 +87,8 @@ async def predict(tasks: TaskSet, handle: ModelHandle) -> CostEstimate:
 
 
 async def ask_all(tasks: TaskSet, handle: ModelHandle, spent: float = 0.0) -> ModelAnswers:
-    """Every task once, as many at a time as ``--concurrency`` says; what fails is kept with its
-    reason. ``spent`` dollars went to earlier sessions.
+    """Ask every task once, as many at a time as ``--concurrency`` says; what fails is kept with
+    its reason. ``spent`` dollars went to earlier sessions.
 
     Raises UserError for what ends the run as a whole (no key, no server, a full disk).
     """
@@ -140,7 +140,8 @@ async def _answered(ask: ModelClient, task: AuditedTask, kind: str) -> str | NoA
 def _asked(
     tasks: TaskSet, handle: ModelHandle, found: dict[str, str | NoAnswer], stop: StopSignal
 ) -> ModelAnswers:
-    """Raises UserError if no task was answered: that is the run's failure, not the tasks'."""
+    """Separate answers from failures. Raises UserError if no task was answered: that is the
+    run's failure, not the tasks'."""
     made = ModelAnswers(name=f"model:{handle.model}", halted=stop.reason)
     for task in tasks.tasks:
         said = found.get(str(task.task_id))

@@ -42,8 +42,8 @@ def ask_and_score(tasks: TaskSet, handle: ModelHandle, out: Path) -> int:
 
 
 def _paid(manifest: Path) -> float:
-    """What earlier sessions of this folder paid, in dollars: it counts for ``--max-cost``. Raises
-    UserError for a damaged file."""
+    """Read what earlier sessions of this folder paid, in dollars: it counts for ``--max-cost``.
+    Raises UserError for a damaged file."""
 
     if not manifest.exists():
         return 0.0
@@ -52,7 +52,7 @@ def _paid(manifest: Path) -> float:
 
 
 def _say_vulnerable(tasks: TaskSet, model: BlindScore) -> None:
-    """The paper's second rate (Table 2): on tasks whose answer is searched for a substring."""
+    """Print the paper's second rate (Table 2), on tasks that look for a substring in the answer."""
     if SUBSTRING not in tasks.suite.categories:
         return
     found = {

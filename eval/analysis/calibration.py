@@ -62,7 +62,7 @@ class CalibrationMap(Record):
     intercept: float = 0.0
 
     def fitted(self) -> FittedMap:
-        """The map itself, to call with scores."""
+        """Convert the stored fields to the map itself, to call with scores."""
         return FittedMap(**self.model_dump())
 
 
@@ -156,7 +156,7 @@ def _table(found: Reliability) -> ReliabilityTable:
 
 
 def calibration_tables(found: Sequence[Calibration]) -> list[Table]:
-    """A table a judge: bins of the raw scores, then of the calibrated ones, each with its error."""
+    """Build one table per judge: bins of raw scores, then of calibrated ones, with their errors."""
     shown = []
     for each in found:
         rows = [
@@ -205,7 +205,7 @@ def write_calibrations(path: Path, found: Sequence[Calibration]) -> None:
 
 
 def read_map(path: Path, judge: str) -> FittedMap:
-    """The fitted map of ``judge`` in a file of ``write_calibrations``. Raises UserError."""
+    """Read the fitted map of ``judge`` from a file of ``write_calibrations``. Raises UserError."""
     try:
         found = Calibrations.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -33,8 +33,8 @@ _REASON = re.compile(r"<reasoning>(.*?)</reasoning>", re.IGNORECASE | re.DOTALL)
 
 
 def explain(cases: Sequence[Mismatch], handle: ModelHandle) -> list[Mismatch]:
-    """The cases with their explanations, in order. ``handle`` is the model that sorts them.
-    Raises UserError for a model that cannot be asked."""
+    """Add an explanation to every case, in order. ``handle`` is the model that sorts them. Raises
+    UserError for a model that cannot be asked."""
 
     async def run() -> list[Mismatch]:
         engines = handle.open_engines(0.0)
@@ -52,7 +52,7 @@ def explain(cases: Sequence[Mismatch], handle: ModelHandle) -> list[Mismatch]:
 
 
 async def explain_one(case: Mismatch, ask: ModelClient, model: str) -> Mismatch:
-    """The case with its explanation; a failed call or an unreadable reply leaves the kind open."""
+    """Add an explanation to the case; a failed call or an unreadable reply leaves the kind open."""
     try:
         reply = await ask(messages(case), stage="mismatch")
     except (CallFailed, BudgetSpent) as error:
@@ -63,7 +63,7 @@ async def explain_one(case: Mismatch, ask: ModelClient, model: str) -> Mismatch:
 
 
 def messages(case: Mismatch) -> tuple[Message, ...]:
-    """The prompt for one case."""
+    """Render the prompt for one case."""
     prompt = load_prompt("mismatch")
     steps = [
         {name: _cut(value) if isinstance(value, str) else value for name, value in step}
@@ -86,7 +86,7 @@ def messages(case: Mismatch) -> tuple[Message, ...]:
 
 
 def read_explanation(text: str, model: str) -> Explanation:
-    """The kind that the reply names last; None if it names none of them."""
+    """Read the kind that the reply names last; None if it names none of them."""
     named = [kind.lower().replace(" ", "_") for kind in _KIND.findall(text)]
     reason = "".join(_REASON.findall(text)[-1:]).strip()
     if named and named[-1] in KINDS:
@@ -95,7 +95,7 @@ def read_explanation(text: str, model: str) -> Explanation:
 
 
 def kinds_table(cases: Sequence[Mismatch]) -> Table:
-    """How many cases of each kind, by judge and error."""
+    """Count the cases of each kind, by judge and error."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for case in cases:
         kind = case.explanation.kind if case.explanation else None

@@ -47,7 +47,7 @@ class FeatureTable:
         return self.rows[kept], self.labels[kept], self.groups[kept]
 
     def split(self, name: str) -> FeatureTable:
-        """The runs of one split. Raises UserError if it is empty."""
+        """Select the runs of one split. Raises UserError if it is empty."""
         kept = self.splits == name
         if not kept.any():
             raise UserError(f"the annotations of this data put no trajectory into {name}")
@@ -67,7 +67,7 @@ class HeldOutResult(NamedTuple):
 
 
 def read_labelled(data: str | None, annotations: str | None) -> FeatureTable:
-    """Every run that has an action and a label. Raises UserError if there is none."""
+    """Read every run that has an action and a label. Raises UserError if there is none."""
     source = find_source(data, annotations)
     labels = primary_labels(source.annotations)
     found = []
@@ -159,7 +159,7 @@ def _outcome(
         return HeldOutResult(name, 0, 0, 0.0, None, None)
 
     def by_task(values: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Counts (..., tasks) of what holds for the task's runs."""
+        """Count, per task, the runs for which a value holds: (..., tasks)."""
         return np.stack([np.bincount(task, row, len(tasks)) for row in np.atleast_2d(values)])
 
     hits, taken = by_task(said & labels), by_task(said)
@@ -193,7 +193,7 @@ def _ratios(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> NDArray[np.f
 
 
 def rendered(outcomes: Sequence[HeldOutResult]) -> str:
-    """The table as text."""
+    """Render the table as text."""
     head = ("benchmark", "precision [95 %]", "recall [95 %]", "accepted", "n", "positives")
     rows = [
         (

@@ -81,7 +81,7 @@ def train_telemetry(config: TelemetryConfig) -> str:
 
 
 def _trained(training: FeatureTable, config: TelemetryConfig) -> TelemetryModel:
-    """The model of all training data, which names what it was trained on."""
+    """Train the model on all training data; the model names what it was trained on."""
     model = fit(
         training.rows,
         training.labels,

@@ -53,8 +53,8 @@ def compare(
     *,
     by_benchmark: bool = False,
 ) -> Comparison:
-    """All pairs of judges that were asked for a label, over all benchmarks, and where
-    ``by_benchmark`` also in each; nothing where there is only one, or no resample."""
+    """Compare all pairs of judges that were asked for a label, over all benchmarks, and where
+    ``by_benchmark`` also in each; nothing where there is only one judge, or no resample."""
     if len(predictions) < 2 or not bootstrap.resamples:
         return Comparison()
     differences: list[MetricDifference] = []

@@ -17,7 +17,7 @@ PAYMENTS = "payments.jsonl"
 
 
 def ledger_lines(judgment: Judgment) -> Sequence[bytes]:
-    """The lines of a judgment, newlines included."""
+    """Encode one line per call of the judgment, newlines included."""
     return [
         orjson.dumps(
             {
@@ -54,7 +54,7 @@ def spent_in(folder: Path, judgments: Iterable[Judgment]) -> dict[str, float]:
 
 
 def with_seconds(judgments: Iterable[Judgment], folder: Path) -> list[Judgment]:
-    """The judgments of a run with the seconds that their calls took in all of its sessions."""
+    """Add to a run's judgments the seconds that their calls took in all of its sessions."""
     took = _seconds(folder / CALLS)
     return [judgment.model_copy(update={"calls": _timed(judgment, took)}) for judgment in judgments]
 
@@ -63,7 +63,7 @@ _Place = tuple[tuple[object, ...], int, str]
 
 
 def _timed(judgment: Judgment, took: dict[_Place, float]) -> tuple[Call, ...]:
-    """A request that a judgment made twice was answered once: its time goes to the first call."""
+    """Add seconds to the calls; of a request made twice, which was answered once, to the first."""
     key = tuple(judgment.key.model_dump().values())
     return tuple(
         call.model_copy(update={"seconds": took.pop((key, judgment.sample, call.request), 0.0)})

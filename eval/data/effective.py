@@ -21,7 +21,7 @@ the SDK are None where the cache alone answered."""
 
 
 def earlier_sent(folder: Path) -> list[Entry]:
-    """What earlier sessions of the run in this folder sent. Raises UserError."""
+    """Read what earlier sessions of the run in this folder sent. Raises UserError."""
     if not (folder / MANIFEST).is_file():
         return []
     sent = read_manifest(folder).get("sent")
@@ -47,7 +47,7 @@ class EffectiveParameters:
 
 
 def merged(entries: Iterable[Entry]) -> list[Entry]:
-    """Every kind of call once, sorted; one that was sent goes before the same from the cache."""
+    """Keep every kind of call once, sorted; one that was sent replaces the same from the cache."""
     by_call: dict[bytes, Entry] = {}
     for entry in entries:
         what = [entry.get(name) for name in ("model", "endpoint", "parameters")]

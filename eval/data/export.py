@@ -136,8 +136,8 @@ def _response(judgment: Judgment, settings: ExportSettings) -> dict[str, Any]:
 
 
 def _tags(judgment: Judgment) -> str:
-    """The verdict in the paper's tags. The reasoning comes last: its scorer takes the first tag
-    that it finds, and reasoning may quote one."""
+    """Write the verdict in the paper's tags. The reasoning comes last: the paper's scorer takes
+    the first tag that it finds, and reasoning may quote one."""
     answers = {
         "success": _word(judgment.success, "Successful", "Unsuccessful"),
         "side": _word(judgment.side_effect, "Yes", "No"),

@@ -45,7 +45,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def _locked(path: Path) -> int | None:
-    """The descriptor of the signed lock; None on a file system that has no locks."""
+    """Lock the file, sign it and return its descriptor; None on a file system without locks."""
     try:
         descriptor = lock(path)
     except OSError as error:

@@ -31,7 +31,7 @@ class JudgmentJournal:
     """The judgments of a run's folder: those from before, and those that are added."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises UserError for a folder that cannot be written or a line that is damaged."""
+        """Open the journal. Raises UserError for an unwritable folder or a damaged line."""
         self._folder = folder
         self.judgments: dict[JobId, Judgment] = {}
         try:
@@ -51,7 +51,7 @@ class JudgmentJournal:
                 files.callback(file.close)
 
     def done(self, *, retry_failed: bool) -> set[JobId]:
-        """What need not be judged again."""
+        """Select the jobs that need not be judged again."""
         return {
             job
             for job, judgment in self.judgments.items()
@@ -101,5 +101,5 @@ def _open_to_append(path: Path) -> IO[bytes]:
 
 
 def keys_in_order(keys: Iterable[TrajectoryKey]) -> dict[TrajectoryKey, int]:
-    """The place of every key, for ``JudgmentJournal.finish``."""
+    """Map every key to its place, for ``JudgmentJournal.finish``."""
     return {key: place for place, key in enumerate(keys)}

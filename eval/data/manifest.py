@@ -64,7 +64,7 @@ _WHY = {
 
 
 def code_version() -> str:
-    """The installed distribution's version; "source" where it runs from a checkout alone."""
+    """Return the installed distribution's version; "source" if none is installed."""
     try:
         return metadata.version("trajudge")
     except metadata.PackageNotFoundError:
@@ -96,7 +96,7 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
 
 
 def _settings(manifest: RunManifest) -> dict[str, Any]:
-    """What two sessions of one run have in common."""
+    """Select the settings that two sessions of one run must share."""
     content = stable_dump(manifest)
     return {name: value for name, value in content.items() if name not in _FREE}
 

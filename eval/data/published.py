@@ -52,13 +52,13 @@ class PublishedJudgment(NamedTuple):
 
 
 def judgments_folder(folder: Path) -> Path:
-    """The folder of benchmarks: ``folder``, or ``judgments`` in it."""
+    """Find the folder of benchmarks: ``judgments`` in ``folder``, else ``folder`` itself."""
     inner = folder / "judgments"
     return inner if inner.is_dir() else folder
 
 
 def read_published(folder: Path, index: JudgmentIndex | None = None) -> Iterator[PublishedJudgment]:
-    """Every judgment below ``folder`` (``judgments``, or the folder that has it), by path.
+    """Read every judgment below ``folder`` (``judgments``, or the folder that has it), by path.
 
     Of duplicates and of an ``_error.json`` beside an answer one counts. A file that cannot be
     read gives a judgment with status ``skipped``. With an ``index`` (of the same folder) only
@@ -94,7 +94,7 @@ def _no_judgments(folder: Path) -> UserError:
 
 
 def _holds_judgments(root: Path) -> bool:
-    """Whether files at that depth are judgments: those of a folder further up lie as deep."""
+    """Tell whether files at that depth are judgments: those of a folder further up lie as deep."""
     if root.resolve().name == "judgments":
         return True
     files = islice(root.glob("*/*/*/*.json"), _LOOKED_AT)
@@ -161,8 +161,8 @@ def _judged(file: JudgmentFile) -> dict[str, Any]:
 
 
 def read_verdict(text: str) -> Verdict | None:
-    """The verdict in the tags or, of a reply without them, in its status line; None if it holds
-    none."""
+    """Parse the verdict from the tags or, in a reply without them, from its status line; None if
+    it holds none."""
     fields = _verdict_fields(text)
     return None if fields is None else Verdict(**fields)
 
@@ -182,8 +182,8 @@ def _verdict_fields(text: str) -> dict[str, Any] | None:
 
 @lru_cache(maxsize=4096)
 def _after_reasoning(labels: str) -> dict[str, Any] | None:
-    """The verdict in what follows the reasoning, which ends a judge's replies in few ways;
-    ``_ENTANGLED`` where it says something of the reasoning, too."""
+    """Parse the verdict after the reasoning, which ends a judge's replies in few ways;
+    ``_ENTANGLED`` where that text mentions the reasoning, too."""
     if _ENTANGLING.search(labels):
         return _ENTANGLED
     return _parsed(_OPEN + _CLOSE + labels)
@@ -206,7 +206,7 @@ def _failure(answer: Answer) -> Status:
 
 
 def _call(answer: Answer, text: str) -> Call:
-    """The call as far as the file tells it: its price is not known, its request is not kept."""
+    """Build the call as far as the file tells it: price and request are not in it."""
     cached = answer.cached_tokens or 0
     tokens = Usage(
         input=max(0, (answer.prompt_tokens or 0) - cached),

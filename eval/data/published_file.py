@@ -96,7 +96,10 @@ _WHOLE = msgspec.json.Decoder(_Whole)
 
 
 def read_file(descriptor: int, size: int) -> JudgmentFile:
-    """The fields of an open file of ``size`` bytes. Raises OSError, ValueError, RecursionError."""
+    """Read the fields of an open file of ``size`` bytes.
+
+    Raises OSError, ValueError, RecursionError.
+    """
     if size > _MAX_BYTES:
         raise ValueError(f"larger than {_MAX_BYTES} bytes")
     if size > _HEAD + _TAIL:
@@ -107,19 +110,20 @@ def read_file(descriptor: int, size: int) -> JudgmentFile:
 
 
 def from_whole(content: bytes) -> JudgmentFile:
-    """The fields of a whole file. Raises ValueError, RecursionError."""
+    """Decode the fields of a whole file. Raises ValueError, RecursionError."""
     whole = python_json.decode(content, _WHOLE)
     return _fields(whole, whole.trajectory_info, whole.error)
 
 
 def from_ends(head: bytes, tail: bytes) -> JudgmentFile | None:
-    """The fields of a file that begins with ``head`` and ends with ``tail``; None where these do
-    not settle them.
+    """Decode the fields of a file from its first bytes, ``head``, and its last ones, ``tail``;
+    None where these do not settle them.
 
-    Of a JSON object whose names are unique it is what the whole object gives: what stands before
-    the large key must be an object once it is closed, and what begins with the last key one once
-    it is opened, so both are keys of the outermost object and nothing between them is inside of
-    either part; and every field must be in one of the two, so none is between.
+    If the names in the JSON object are unique, the result equals that of the whole object. The
+    part before the large key must be an object once it is closed, and the part from the last key
+    on must be one once it is opened; therefore both are keys of the outermost object, and nothing
+    between them lies inside either part. Every field must be in one of the two parts, therefore
+    none lies between them.
     """
     cut, go_on = head.find(_LARGE_KEY), tail.rfind(_LAST_KEY)
     if cut < 0 or go_on < 0 or tail[go_on - 1 : go_on] == b"\\":

@@ -70,7 +70,7 @@ class JudgmentIndex:
         self._fresh = 0
 
     def read(self, folder: str, name: str) -> JudgmentFile:
-        """The fields of ``folder/name``. Raises OSError, ValueError, RecursionError."""
+        """Read the fields of ``folder/name``. Raises OSError, ValueError, RecursionError."""
         path, within = f"{folder}/{name}", folder.removeprefix(self._root)
         entry = self._known.get(within, {}).get(name)
         if entry is None or not entry.fits(os.stat(path)):  # noqa: PTH116 - many times quicker
@@ -118,7 +118,7 @@ class JudgmentIndex:
 
 
 def read_unindexed(data: DataFolder, folder: str, name: str) -> JudgmentFile:
-    """The fields of ``folder/name``, without an index. Raises as ``JudgmentIndex.read`` does."""
+    """Read the fields of ``folder/name`` without an index. Raises as ``JudgmentIndex.read``."""
     return _read(folder, f"{folder}/{name}", data).file
 
 
@@ -132,8 +132,8 @@ def _read(folder: str, path: str, data: DataFolder) -> _Entry:
 
 
 def _opened(folder: str, path: str, data: DataFolder) -> int:
-    """A descriptor of the file in ``folder``. That it is a link is told by opening it, which costs
-    all the others nothing."""
+    """Open the file in ``folder`` and return its descriptor. Opening alone tells whether
+    it is a link, therefore all other files cost nothing more."""
     if _NO_LINK and data.holds_folder(folder):
         try:
             return os.open(path, _READING | _NO_LINK)
@@ -163,7 +163,7 @@ def _place(root: Path) -> Path | None:
 
 
 def _decode(content: bytes) -> _Folders:
-    """Raises ValueError unless the content is a whole index."""
+    """Decode an index. Raises ValueError unless the content is a whole one."""
     if content[:4] != _MAGIC:
         raise ValueError("its first bytes are not an index's")
     if zlib.crc32(memoryview(content)[8:]) != int.from_bytes(content[4:8], "big"):

@@ -56,7 +56,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def judgment_line(judgment: Judgment) -> bytes:
-    """A line of ``judgments.jsonl``, newline included."""
+    """Encode a judgment as a line of ``judgments.jsonl``, newline included."""
     try:
         return judgment.model_dump_json(exclude=_EXECUTION).encode() + b"\n"
     except PydanticSerializationError:
@@ -71,8 +71,8 @@ def write_judgments(folder: Path, judgments: Iterable[Judgment]) -> None:
 
 
 def read_judgments(folder: Path) -> list[Judgment]:
-    """All judgments of a run, in file order. A last line without its newline was torn by a kill
-    and is left out; a bad line elsewhere raises UserError."""
+    """Read all judgments of a run in file order. A last line without its newline was torn by a
+    kill and is left out; a bad line elsewhere raises UserError."""
     return _records(folder / JUDGMENTS, Judgment)
 
 
@@ -86,7 +86,7 @@ def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -
 
 
 def read_rewards(folder: Path) -> dict[TrajectoryKey, float | None]:
-    """The official reward of every trajectory of the run."""
+    """Read the official reward of every trajectory of the run."""
     return {line.key: line.official_reward for line in _records(folder / REWARDS, Reward)}
 
 
@@ -97,7 +97,7 @@ def write_labels(folder: Path, labels: Iterable[Annotation]) -> None:
 
 
 def read_labels(folder: Path) -> Labels:
-    """The labels that the run was scored against."""
+    """Read the labels that the run was scored against."""
     return primary_labels(store.load(folder / LABELS))
 
 
@@ -117,7 +117,7 @@ def copy_run(folder: Path, target: Path) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What the run was made with."""
+    """Read the settings that the run was made with."""
     path = folder / MANIFEST
     try:
         manifest = orjson.loads(_bytes(path))

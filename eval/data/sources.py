@@ -69,7 +69,7 @@ class Source:
 
 
 def read_run(folder: Path) -> Source:
-    """A run's folder. Raises UserError if it is none."""
+    """Read the folder of a run. Raises UserError if it is none."""
     if not (folder / MANIFEST).is_file():
         raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
     manifest = read_manifest(folder)
@@ -91,7 +91,7 @@ def read_run(folder: Path) -> Source:
 def read_published_folder(
     folder: Path, *, with_labels: bool = True, with_index: bool = False
 ) -> Source:
-    """Published judgments, with the annotations beside them or else the installed package's.
+    """Read published judgments with the annotations beside them, else the installed package's.
 
     ``with_index``: what is needed of their files is kept in a side file (``JudgmentIndex``), and
     only files that changed are read the next time; nothing else about the result changes.
@@ -123,7 +123,7 @@ def read_published_folder(
 
 
 def representation_name(shown: tuple[bool, bool]) -> str:
-    """The name of "saw the tree, saw the screenshot"."""
+    """Name the representation that ``shown``, (saw the tree, saw the screenshot), stands for."""
     return next(name for name, each in _REPRESENTATIONS.items() if each == shown)
 
 
@@ -138,8 +138,8 @@ def judge_names(sources: Sequence[Source]) -> list[dict[str, str]]:
 
 
 def combine(sources: Sequence[Source]) -> Source:
-    """All sources as one. A judge that several of them have is told apart by its source's name;
-    of several labels of one trajectory the last counts."""
+    """Combine all sources into one. A judge that several of them have is told apart by its
+    source's name; of several labels of one trajectory the last counts."""
     whole = Source("", [], {}, {}, set())
     labels: dict[TrajectoryKey, Annotation] = {}
     for source, names in zip(sources, judge_names(sources), strict=True):

@@ -84,7 +84,7 @@ def _precision_without_interval(scores: ScoreReport) -> list[str]:
 
 
 def is_labelled(found: Score) -> bool:
-    """Whether an expert's label stands behind the row, judged or not."""
+    """Tell whether an expert's label stands behind the row, judged or not."""
     return bool(found.n or found.missing or found.unsure)
 
 

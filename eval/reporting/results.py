@@ -27,7 +27,7 @@ _EXECUTION: dict[str, Any] = {
 
 
 def results_json(scores: ScoreReport) -> str:
-    """All that was scored but its seconds, which are this execution's;
+    """Encode all that was scored but its seconds, which are this execution's;
     ``ScoreReport.model_validate_json`` reads it back."""
     return scores.model_dump_json(indent=2, exclude=_EXECUTION) + "\n"
 

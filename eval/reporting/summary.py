@@ -169,7 +169,7 @@ def _ranking(scores: ScoreReport, label: Label) -> list[str]:
 
 
 def _rows(scores: ScoreReport, label: Label, benchmark: str) -> list[Score]:
-    """Every evaluator on one benchmark, agents together."""
+    """Select every evaluator's score on one benchmark, agents together."""
     return [
         s
         for s in scores.scores
@@ -245,7 +245,7 @@ def _other_labels(scores: ScoreReport, label: Label | None, width: int) -> list[
 
 
 def _coverage(scores: ScoreReport) -> str:
-    """How the judgments ended, in one sentence."""
+    """Say in one sentence how the judgments ended."""
     whole = [c for c in scores.coverage if c.benchmark == OVERALL and c.agent == ALL_AGENTS]
     judged, due = sum(c.judged for c in whole), sum(c.judged + c.unjudged for c in whole)
     statuses: Counter[str] = Counter()

@@ -97,7 +97,7 @@ def tables(scores: ScoreReport) -> list[Table]:
 
 
 def renderable(scores: ScoreReport, wall_seconds: float | None = None) -> RenderableType:
-    """All tables and notes for a rich console."""
+    """Render all tables and notes for a rich console."""
     from rich.console import Group  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -107,7 +107,7 @@ def renderable(scores: ScoreReport, wall_seconds: float | None = None) -> Render
 
 
 def plain(scores: ScoreReport, wall_seconds: float | None = None) -> str:
-    """All tables and notes as text with aligned columns, for files and pipes."""
+    """Render all tables and notes as text with aligned columns, for files and pipes."""
     blocks = [render(tables(scores), "table"), *notes(scores, wall_seconds)]
     return "\n".join(blocks).rstrip("\n") + "\n"
 

@@ -75,7 +75,10 @@ def _given(config: JudgeConfig) -> dict[str, Any]:
 def _check_models(
     config: JudgeConfig, entry: JudgeEntry, model: ModelHandle, representation: str | None
 ) -> None:
-    """Raises UserError for a model that the judge has no use for, or that lacks what it needs."""
+    """Check that the judge uses every model and that each model has what the judge needs.
+
+    Raises UserError.
+    """
     for role in model.others:
         if role not in entry.models:
             raise UserError(

@@ -51,7 +51,7 @@ class _Intervals:
 
 
 def with_intervals(scored: Sequence[ScoredObservations]) -> list[Score]:
-    """The scores in order, each with all intervals that are defined."""
+    """Add to every score all intervals that are defined, in order."""
     intervals = [_Intervals() for _ in scored]
     together: dict[bytes, list[int]] = defaultdict(list)
     for index, item in enumerate(scored):
@@ -114,7 +114,7 @@ def _of_verdicts(items: Sequence[ScoredObservations], intervals: Sequence[_Inter
 
 
 def _of_scores(item: ScoredObservations, intervals: _Intervals) -> dict[str, object]:
-    """The metrics of the judge's scores, their intervals put into ``intervals``."""
+    """Compute the metrics of the judge's scores and put their intervals into ``intervals``."""
     has_score = ~np.isnan(item.observations.scores)
     if item.score.baseline or not has_score.any():
         return {}

@@ -81,7 +81,7 @@ def npv(counts: Counts) -> float | None:
 
 
 def tnr(counts: Counts) -> float | None:
-    """True negative rate: share of the negatives that are rejected."""
+    """Compute the true negative rate: the share of the negatives that are rejected."""
     return ratio(counts.tn, counts.tn + counts.fp)
 
 

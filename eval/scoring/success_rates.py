@@ -25,8 +25,8 @@ class RateCells(NamedTuple):
 
 
 def success_rates(cells: Iterable[RateCells], missing: Missing) -> list[SuccessRate]:
-    """The three rates of every cell; under the paper's protocol rounded to four digits, 0 of
-    nothing, and a missing verdict is no success."""
+    """Compute the three rates of every cell; under the paper's protocol they are rounded to four
+    digits, the rate of nothing is 0, and a missing verdict is no success."""
     chosen = [*cells]
     counted = [_counted(cell.observations, missing) for cell in chosen]
     # Expert and reward are the trajectory's, whoever judges it: judges are computed together.
