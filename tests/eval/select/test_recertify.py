@@ -73,9 +73,8 @@ def test_as_many_labels_as_planned_decide_with_the_power_planned_for() -> None:
     assert labels_to_plan(0.8, 0.8, 0.05, np.random.default_rng(4)) is None
 
 
-def accepted(tmp_path: Path, tasks: int = 120) -> tuple[Path, Path]:
-    """A decision for ``agent``, and runs of ``stranger`` that it accepted, one or two a task."""
-    decision = decided(tmp_path, SETTINGS)
+def strangers(folder: Path, tasks: int) -> Path:
+    """Runs of ``stranger``, one or two a task, that the judge said were successful."""
     made, judgments = [], []
     for n in range(tasks):
         for attempt in range(1 + n % 2):
@@ -84,9 +83,16 @@ def accepted(tmp_path: Path, tasks: int = 120) -> tuple[Path, Path]:
             made.append(run.model_copy(update={"key": key}))
             said = judged(n, True, "stranger")
             judgments.append(said.model_copy(update={"key": key}))
-    folder = make_run(tmp_path / "new", made, judgments)
+    make_run(folder, made, judgments)
     data = json.loads((folder / "manifest.json").read_text())["data"]
     write_manifest(folder, SETTINGS | {"data": data})
+    return folder
+
+
+def accepted(tmp_path: Path, tasks: int = 120) -> tuple[Path, Path]:
+    """A decision for ``agent``, and runs of ``stranger`` that it accepted, one or two a task."""
+    decision = decided(tmp_path, SETTINGS)
+    folder = strangers(tmp_path / "new", tasks)
     out = tmp_path / "accepted"
     words = ["--decision", str(decision), "--run", str(folder), "--out", str(out)]
     assert accept_main(words) == 0
