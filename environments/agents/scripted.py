@@ -14,6 +14,7 @@ from trajudge.environments.agents.script import AGENTS, Behaviour, Raw, Say, Scr
 from trajudge.environments.checks.near_miss import near_miss
 from trajudge.environments.chromium.action_syntax import write
 from trajudge.environments.model.axes import generator
+from trajudge.environments.model.binding import parameters
 from trajudge.environments.model.spec import AnswerSpec, Bound
 from trajudge.environments.verify.frame import report_changes
 from trajudge.environments.verify.truth import reply
@@ -132,5 +133,7 @@ class Scripted:
                 return self._some_name(answer)
 
     def _some_name(self, answer: AnswerSpec) -> str:
-        names = [str(row[0]) for row in self.run.state.rows(answer.among)] if answer.among else []
+        known = parameters(self.followed)
+        rows = self.run.state.rows(answer.among, **known) if answer.among else []
+        names = [str(row[0]) for row in rows]
         return str(self.rng.choice(names)) if names else "not stated"

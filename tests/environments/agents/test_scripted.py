@@ -52,6 +52,12 @@ def test_who_does_not_do_the_task_never_succeeds(
     assert labels.optimality == 1
 
 
+def test_a_name_is_made_up_from_those_of_the_task(recorder: Recorder) -> None:
+    """The names to choose from follow from the packing list that the task is about."""
+    (first, *_) = jobs_for([sound("heavy-things", "toolbox")], [agent(Behaviour.FABRICATES)])
+    assert recorder.record(first).finding.labels.success is False
+
+
 def test_a_near_miss_of_every_slot_fails(recorder: Recorder) -> None:
     jobs = jobs_for([sound("buy")], [agent(Behaviour.NEAR_MISS)])
     assert len(jobs) > 1
