@@ -24,3 +24,8 @@ def one_screen(text: str, width: int) -> list[str]:
     warnings = [line for line in lines if line.startswith("warning: ")]
     assert len(set(warnings)) == len(warnings) <= WARNINGS
     return lines
+
+
+def on_one_line(shown: str) -> str:
+    """What was shown, whatever width it was folded to."""
+    return " ".join(shown.split())

@@ -11,7 +11,7 @@ import pytest
 
 from trajudge.eval.judge import main
 
-WORDS = ["--judge", "heuristic", "--data", "sample", "--out"]
+WORDS = ["--judge", "heuristic", "--data", "sample", "--limit", "20", "--out"]
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from tests.eval.judge_command import SAMPLE, model, statuses
 from tests.eval.test_kill import Command
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
+from tests.screens import on_one_line
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -60,7 +61,7 @@ def test_long_answers_never_pass_the_limit(
         assert judge(server, dollars, concurrency, "--samples", "2") == 1
     dearest = max(till.charged)
     assert dollars - 2 * dearest < till.bill <= dollars, "kept, and what it allows is used"
-    said = capsys.readouterr().err
+    said = on_one_line(capsys.readouterr().err)
     assert f"is left of --max-cost {dollars:g}" in said and "the same command goes on" in said
 
 
@@ -84,7 +85,7 @@ def test_a_call_that_fits_no_more_is_never_begun(capsys: pytest.CaptureFixture[s
     with LlmServer(text=till) as server:
         assert judge(server, 0.05, 8) == 1
     assert till.bill == 0
-    said = capsys.readouterr().err
+    said = on_one_line(capsys.readouterr().err)
     assert "$0.0500 is left of --max-cost 0.05" in said and "lower --max-tokens" in said
 
 
@@ -111,4 +112,4 @@ def test_what_was_in_flight_at_a_kill_is_counted_when_the_run_goes_on(tmp_path: 
         assert 0.4 < till.bill <= 0.5
         _, told = command.start().communicate(timeout=60)
     assert till.bill <= 0.5
-    assert b"is left of --max-cost 0.5" in told
+    assert "is left of --max-cost 0.5" in on_one_line(told.decode())

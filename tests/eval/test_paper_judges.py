@@ -84,7 +84,7 @@ def test_the_captioner_has_its_own_model_price_and_line(
         '[models."gpt-4o-mini"]\ninput = 0.5\noutput = 1.0\n'
     )
     with LlmServer(text=assumed) as server:
-        words = ["--judge", "aer-c", "--captioner-model", "gpt-4o-mini", "--limit", "4"]
+        words = ["--judge", "aer-c", "--captioner-model", "gpt-4o-mini", "--limit", "4", "--full"]
         assert run(server, *words, "--prices", "prices.toml") == 0
         asked = Counter((seen.payload["model"], stage_of(seen)) for seen in server.seen)
     assert set(asked) == {("gpt-4o-mini", "caption"), ("gpt-4o", "verdict")}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.llm_server import LlmServer
+from tests.screens import on_one_line
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.judges.model import Status
@@ -56,7 +57,7 @@ def test_why_a_judgment_failed_is_shown_once_a_status(
         assert main([*words, "--data", "trajudge:bombs", "--out", "run"]) == 1
         assert server.stats.requests == 0
     assert {judgment.status for judgment in read_judgments(Path("run"))} == {Status.SKIPPED}
-    shown = capsys.readouterr().err
+    shown = on_one_line(capsys.readouterr().err)
     assert "warning: 3 skipped, the first because: " in shown
     assert f"{size[0]} x {size[1]} pixels" in shown
 

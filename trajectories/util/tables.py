@@ -193,16 +193,24 @@ def screen_width() -> int:
 def folded(text: str, width: int, *, most: int | None = None) -> list[str]:
     """Break a sentence into lines of at most ``width`` columns, the later ones indented.
 
-    A number stays with its percent sign. Beyond ``most`` lines the rest is cut, with an ellipsis.
+    A number stays with its percent sign. What does not fit into ``most`` lines is cut out of the
+    middle: sentences begin with what happened and end with the reason.
     """
     kept = one_line(text).replace(" %", "\0%").replace(" [", "\0[")
-    lines = wrap(
-        kept, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
-    ) or [""]
-    if most is not None and len(lines) > most:
-        last = lines[most - 1]
-        lines = [*lines[: most - 1], last[: width - 1].rstrip() + "…"]
+    lines = _wrapped(kept, width)
+    room = 0 if most is None else most * (width - 2)
+    while most is not None and len(lines) > most and room > 0:
+        room -= max(width // 8, 1)
+        begin = room * 2 // 5
+        end = kept[len(kept) - max(room - begin, 0) :].partition(" ")[2]
+        lines = _wrapped(f"{kept[:begin].rpartition(' ')[0]} … {end}".strip(), width)
     return [line.replace("\0", " ") for line in lines]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return wrap(
+        text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+    ) or [""]
 
 
 def first_warnings(

@@ -10,6 +10,7 @@ import pytest
 from tests.judges.runs import GOOD, mug_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from tests.screens import on_one_line
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.eval.scoring.stability import flip_rate, stability_notes
@@ -149,7 +150,8 @@ def test_samples_report_their_flip_rate(capsys: pytest.CaptureFixture[str]) -> N
         assert run(server, "--model", "m-a", "--samples", "3", "--concurrency", "1") == 0
     flipped, repeated = flip_rate(judgments())
     assert (flipped, repeated) == (4, 4)
-    assert "samples disagree on 4 of 4 trajectories (flip rate 100.0 %)" in capsys.readouterr().out
+    shown = on_one_line(capsys.readouterr().out)
+    assert "samples disagree on 4 of 4 trajectories (flip rate 100.0 %)" in shown
 
 
 def test_failed_samples_are_no_flips() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.eval.acceptance.test_binding import SETTINGS, decided, judged
 from tests.eval.test_accept import lines, make_run, trajectory
-from tests.screens import one_screen
+from tests.screens import on_one_line, one_screen
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation
 from trajudge.eval.accept import main as accept_main
@@ -163,7 +163,7 @@ def test_labels_out_of_order_do_not_count(
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys[1:], True))
     capsys.readouterr()
     assert main(["--sample", str(out), "--annotations", spec]) == 1
-    assert "0 true successes in 0 labels" in capsys.readouterr().out
+    assert "0 true successes in 0 labels" in on_one_line(capsys.readouterr().out)
 
 
 def test_an_agent_that_misses_the_target_leaves_no_choice(

@@ -20,7 +20,11 @@ def test_a_figure_stays_with_its_unit_and_its_interval() -> None:
     lines = folded(text, 72)
     assert " ".join(line.strip() for line in lines) == text
     assert not any(line.lstrip().startswith(("%", "[")) for line in lines)
-    assert folded("one two three four", 9, most=1) == ["one two…"]
+
+
+def test_what_is_too_long_keeps_its_beginning_and_its_reason() -> None:
+    text = "seven judgments failed, the first because of what the server said: wrong key"
+    assert folded(text, 40, most=1) == ["seven … said: wrong key"]
 
 
 def test_a_path_is_never_broken() -> None:
