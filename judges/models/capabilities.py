@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
+from trajudge.judges.models.names import model_name
 from trajudge.trajectories.model import Record
 
 
@@ -34,9 +35,9 @@ class Capability(Record):
 
 @cache
 def capability(model: str) -> Capability:
-    """Look up ``model``, with or without litellm's ``provider/``; a careful default for the unknown
+    """Look up ``model``, with or without ``provider/``; a careful default for the unknown
     (``capabilities.toml`` says which)."""
-    name = model.rpartition("/")[2].lower()
+    name = model_name(model)
     for pattern, known in _table():
         if fnmatchcase(name, pattern):
             return known
@@ -45,7 +46,7 @@ def capability(model: str) -> Capability:
 
 def is_known(model: str) -> bool:
     """Tell whether ``capabilities.toml`` has more than the careful default for ``model``."""
-    name = model.rpartition("/")[2].lower()
+    name = model_name(model)
     return any(fnmatchcase(name, pattern) for pattern, _ in _table() if pattern != "*")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from trajudge.judges.model import Usage
+from trajudge.judges.models.names import served_model
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 
@@ -25,6 +26,13 @@ class Price(Record):
     cache_read: float | None = Field(default=None, ge=0)
     cache_write: float | None = Field(default=None, ge=0)
 
+    def times(self, factor: float) -> Price:
+        """Return all prices multiplied by ``factor``."""
+        if factor == 1:
+            return self
+        prices = self.model_dump(exclude_none=True)
+        return Price(**{name: price * factor for name, price in prices.items()})
+
 
 class PriceTable:
     """The dated table in ``prices.toml``, overridden by the user's own file."""
@@ -34,8 +42,8 @@ class PriceTable:
         self.date = date
 
     def price(self, model: str) -> Price | None:
-        """Look up a price by the exact name, else without ``provider/``, else without the date at
-        its end.
+        """Look up a price by the exact name, else by its maker's (what the cloud adds included),
+        else without the date at its end.
 
         The price of a family does not hold for its other models: ``gpt-4o-audio`` is not
         ``gpt-4o``.
@@ -43,7 +51,11 @@ class PriceTable:
         if model in self._models:
             return self._models[model]
         bare = model.rpartition("/")[2]
-        return self._models.get(bare) or self._models.get(_VERSION.sub("", bare))
+        if known := self._models.get(bare) or self._models.get(_VERSION.sub("", bare)):
+            return known
+        name, surcharge = served_model(model)
+        price = self._models.get(name) or self._models.get(_VERSION.sub("", name))
+        return price.times(surcharge) if price else None
 
     def cost(self, usage: Usage, model: str) -> float | None:
         """Compute US dollars of the tokens, None if the model's price is not known."""
