@@ -6,6 +6,7 @@ Every last message comes in two wordings: a sentence (``said``), and what is ask
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.spec import (
@@ -74,6 +75,14 @@ def task(
         may=may,
         distractor=distractor,
         charts=charts,
+    )
+
+
+def with_distractor(distractor: Plan, *scenarios: Scenario) -> tuple[Scenario, ...]:
+    """Give this distractor to each scenario that has none of its own."""
+    return tuple(
+        scenario if scenario.distractor else replace(scenario, distractor=distractor)
+        for scenario in scenarios
     )
 
 

@@ -8,17 +8,9 @@ from functools import partial
 from itertools import pairwise
 
 from trajudge.judges.model import Message, ModelClient, Text, Verdict
+from trajudge.judges.prompting import truncated_prompts
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.trees import check_trees, two_trees
-from trajudge.judges.prompting.truncated_prompts import (
-    TruncatedPrompt,
-    ask_about_steps,
-    ask_with_truncation,
-    conversation,
-    cut_or_full,
-    prompt_tokens,
-    template_variables,
-)
 from trajudge.judges.replies.parsing import ParseFailure, parse_grade_line
 from trajudge.judges.replies.stage_replies import (
     error_context,
@@ -71,11 +63,13 @@ class Nnetnav:
         )
 
         def messages(view: TruncatedView) -> list[Message]:
-            text = self._prompt.render("user", **template_variables(view))
-            return conversation(self._system, [Text(text=text)])
+            text = self._prompt.render("user", **truncated_prompts.template_variables(view))
+            return truncated_prompts.conversation(self._system, [Text(text=text)])
 
         limit = self._options.max_prompt_tokens
-        reply = await ask_about_steps(ask, _told_as(trajectory, changes), messages, limit=limit)
+        reply = await truncated_prompts.ask_about_steps(
+            ask, _told_as(trajectory, changes), messages, limit=limit
+        )
         return parse_reply(reply, parse_reward)
 
     async def _change(self, ask: ModelClient, number: int, before: Step, after: Step) -> str:
@@ -83,22 +77,22 @@ class Nnetnav:
 
         def messages(first: str, second: str) -> list[Message]:
             text = self._prompt.render("describe_user", before=first, action=action, after=second)
-            return conversation(self._describe, [Text(text=text)])
+            return truncated_prompts.conversation(self._describe, [Text(text=text)])
 
-        around = prompt_tokens(messages("", ""))
+        around = truncated_prompts.prompt_tokens(messages("", ""))
 
-        def make(budget: int) -> TruncatedPrompt | None:
+        def make(budget: int) -> truncated_prompts.TruncatedPrompt | None:
             pair = two_trees(before.observation, after.observation, budget - around)
             if pair is None:
                 return None
             rung = pair.rung.label
             if pair.rung is TruncationLevel.FULL:
-                rung = cut_or_full(before.action, action)
-            return TruncatedPrompt(rung, messages(pair.before, pair.after))
+                rung = truncated_prompts.cut_or_full(before.action, action)
+            return truncated_prompts.TruncatedPrompt(rung, messages(pair.before, pair.after))
 
         model, limit = self._options.describer.model, self._options.describer.max_prompt_tokens
         with error_context(f"change of step {number}"):
-            reply = await ask_with_truncation(
+            reply = await truncated_prompts.ask_with_truncation(
                 ask, make, limit=limit, stage="describe", model=model, assume=ASSUMED_CHANGE
             )
             return parse_complete_reply(reply, nonempty_text)

@@ -19,17 +19,9 @@ from trajudge.judges.methods.rubric_replies import (
     parse_relevance,
 )
 from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
+from trajudge.judges.prompting import truncated_prompts
 from trajudge.judges.prompting.pictures import ImageLimits, picture
 from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
-from trajudge.judges.prompting.truncated_prompts import (
-    EMPTY_VIEW,
-    TruncatedPrompt,
-    ask_with_truncation,
-    conversation,
-    cut_or_full,
-    prompt_tokens,
-    template_variables,
-)
 from trajudge.judges.replies.stage_replies import (
     error_context,
     gather_bounded,
@@ -77,7 +69,9 @@ class Rubric:
         shows_screenshots = self._options.representation == "screenshot"
         shots = recorded(trajectory) if shows_screenshots else []
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
-        criteria = await self._criteria(goal, ask, cut_or_full(trajectory.goal, goal))
+        criteria = await self._criteria(
+            goal, ask, truncated_prompts.cut_or_full(trajectory.goal, goal)
+        )
         grades = await gather_bounded(
             [partial(self._grades, goal, criteria, s, ask) for s in shots]
         )
@@ -87,7 +81,7 @@ class Rubric:
     async def _criteria(self, goal: str, ask: ModelClient, rung: str) -> list[Criterion]:
         """Ask for criteria from the goal alone, so that one call serves all runs of a task."""
         user = Text(text=self._prompt.render("criteria_user", goal=goal))
-        messages = conversation(self._prompt.render("criteria"), [user])
+        messages = truncated_prompts.conversation(self._prompt.render("criteria"), [user])
         with error_context("criteria"):
             reply = await ask(messages, stage="criteria", rung=rung, assume=ASSUMED_CRITERIA)
             return parse_complete_reply(reply, parse_criteria)
@@ -97,7 +91,9 @@ class Rubric:
     ) -> list[float]:
         text = self._prompt.render("relevance_user", goal=goal, criteria=criteria)
         shown = picture(shot.image, self._options.images)
-        messages = conversation(self._prompt.render("relevance"), [Text(text=text), shown])
+        messages = truncated_prompts.conversation(
+            self._prompt.render("relevance"), [Text(text=text), shown]
+        )
         with error_context(f"screenshot of step {shot.number}"):
             assumed = assumed_relevance(len(criteria))
             reply = await ask(messages, stage="relevance", assume=assumed)
@@ -116,24 +112,28 @@ class Rubric:
             view: TruncatedView, shown: Sequence[Shot], pictures: Sequence[Picture]
         ) -> list[Message]:
             values: dict[str, Any] = {"criteria": criteria, "shots": [s.number for s in shown]}
-            text = self._prompt.render("user", **values, **template_variables(view))
-            return conversation(self._system, [*pictures, Text(text=text)])
+            text = self._prompt.render(
+                "user", **values, **truncated_prompts.template_variables(view)
+            )
+            return truncated_prompts.conversation(self._system, [*pictures, Text(text=text)])
 
-        bare = prompt_tokens(messages(EMPTY_VIEW, (), ()))
+        bare = truncated_prompts.prompt_tokens(messages(truncated_prompts.EMPTY_VIEW, (), ()))
 
-        def make(budget: int) -> TruncatedPrompt | None:
+        def make(budget: int) -> truncated_prompts.TruncatedPrompt | None:
             share = int((budget - bare) * _PICTURES_SHARE)
             loaded = first_that_fit([shot.image for shot in best], share, limits)
             kept = sorted(zip(best, loaded, strict=False), key=lambda pair: pair[0].number)
             shots, pictures = [shot for shot, _ in kept], [image for _, image in kept]
-            around = prompt_tokens(messages(EMPTY_VIEW, shots, pictures), limits)
+            around = truncated_prompts.prompt_tokens(
+                messages(truncated_prompts.EMPTY_VIEW, shots, pictures), limits
+            )
             view = truncator.first(budget - around)
             if view is None:
                 return None
             rung = view.rung.label if len(kept) == len(best) else "fewer"
-            return TruncatedPrompt(rung, messages(view, shots, pictures))
+            return truncated_prompts.TruncatedPrompt(rung, messages(view, shots, pictures))
 
-        reply = await ask_with_truncation(
+        reply = await truncated_prompts.ask_with_truncation(
             ask, make, limit=self._options.max_prompt_tokens, images=limits
         )
         parse = partial(parse_findings, criteria=criteria, steps=len(trajectory.steps))

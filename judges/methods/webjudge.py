@@ -10,17 +10,9 @@ from typing import Literal, NamedTuple
 from pydantic import Field
 
 from trajudge.judges.model import Detail, Message, ModelClient, Picture, Text, Verdict
+from trajudge.judges.prompting import truncated_prompts
 from trajudge.judges.prompting.pictures import ImageLimits, picture
 from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
-from trajudge.judges.prompting.truncated_prompts import (
-    EMPTY_VIEW,
-    TruncatedPrompt,
-    ask_with_truncation,
-    conversation,
-    cut_or_full,
-    prompt_tokens,
-    template_variables,
-)
 from trajudge.judges.replies.parsing import parse_grade_line, parse_status_line
 from trajudge.judges.replies.stage_replies import (
     error_context,
@@ -85,7 +77,7 @@ class WebJudge:
         ParseFailure."""
         shots = recorded(trajectory)
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
-        rung = cut_or_full(trajectory.goal, goal)
+        rung = truncated_prompts.cut_or_full(trajectory.goal, goal)
         points = await self._key_points(goal, ask, rung)
         notes = await gather_bounded(
             [partial(self._note, goal, points, shot, ask) for shot in shots]
@@ -98,7 +90,7 @@ class WebJudge:
 
     async def _key_points(self, goal: str, ask: ModelClient, rung: str) -> str:
         user = Text(text=self._prompt.render("key_points_user", goal=goal))
-        messages = conversation(self._prompt.render("key_points"), [user])
+        messages = truncated_prompts.conversation(self._prompt.render("key_points"), [user])
         with error_context("key points"):
             reply = await ask(messages, stage="key_points", rung=rung, assume=ASSUMED_POINTS)
             return parse_complete_reply(reply, nonempty_text)
@@ -108,7 +100,9 @@ class WebJudge:
         all screenshots of a run."""
         text = self._prompt.render("screenshot_user", goal=goal, key_points=points)
         shown = picture(shot.image, self._options.images, DETAIL)
-        messages = conversation(self._prompt.render("screenshot"), [Text(text=text), shown])
+        messages = truncated_prompts.conversation(
+            self._prompt.render("screenshot"), [Text(text=text), shown]
+        )
         with error_context(f"screenshot of step {shot.number}"):
             reply = await ask(messages, stage="screenshot", assume=ASSUMED_SCORE)
             grade = parse_reply(reply, partial(parse_grade_line, name="score", low=1, high=5))
@@ -137,28 +131,31 @@ class WebJudge:
                 variant=variant,
                 key_points=points,
                 notes=rendered_notes,
-                **template_variables(view),
+                **truncated_prompts.template_variables(view),
             )
-            return conversation(self._system, [Text(text=text), *pictures])
+            return truncated_prompts.conversation(self._system, [Text(text=text), *pictures])
 
-        bare = prompt_tokens(messages(EMPTY_VIEW, (), ()))
+        bare = truncated_prompts.prompt_tokens(messages(truncated_prompts.EMPTY_VIEW, (), ()))
         beside = [NOTE_OVERHEAD + count_tokens(note.text) for note in best]
 
-        def make(budget: int) -> TruncatedPrompt | None:
+        def make(budget: int) -> truncated_prompts.TruncatedPrompt | None:
             share = int((budget - bare) * PICTURES_SHARE)
             shown = first_that_fit(
                 [note.shot.image for note in best], share, limits, beside, DETAIL
             )
             kept = sorted(zip(best, shown, strict=False), key=lambda pair: pair[0].shot.number)
             notes, pictures = [note for note, _ in kept], [shown for _, shown in kept]
-            around = prompt_tokens(messages(EMPTY_VIEW, notes, pictures), limits)
+            around = truncated_prompts.prompt_tokens(
+                messages(truncated_prompts.EMPTY_VIEW, notes, pictures), limits
+            )
             view = truncator.first(budget - around)
             if view is None:
                 return None
             rung = view.rung.label if len(kept) == len(best) else "fewer"
-            return TruncatedPrompt(rung, messages(view, notes, pictures))
+            return truncated_prompts.TruncatedPrompt(rung, messages(view, notes, pictures))
 
         limit = self._options.max_prompt_tokens
         return parse_reply(
-            await ask_with_truncation(ask, make, limit=limit, images=limits), parse_status_line
+            await truncated_prompts.ask_with_truncation(ask, make, limit=limit, images=limits),
+            parse_status_line,
         )

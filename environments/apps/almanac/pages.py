@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from trajudge.environments.apps import details as ui
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.almanac.schema import (
     COST,
     FORMATS,
@@ -16,15 +17,6 @@ from trajudge.environments.apps.almanac.schema import (
     SHELVES,
     STUDIES,
     YEARS,
-)
-from trajudge.environments.apps.lists import (
-    filter_form,
-    headings,
-    list_page,
-    narrowed,
-    opens,
-    opens_row,
-    search_form,
 )
 from trajudge.environments.kit.listing import listing
 from trajudge.environments.model import page as parts
@@ -46,7 +38,7 @@ _TABLE = """SELECT d.id, d.name, d.region, f.amount FROM figure f JOIN district 
 
 
 def _search(words: str, topic: str) -> parts.Form:
-    return search_form("reports", words, narrowed("topic", topic, STUDIES))
+    return lists.search_form("reports", words, lists.narrowed("topic", topic, STUDIES))
 
 
 def home(view: PageContext) -> Page:
@@ -60,7 +52,7 @@ def home(view: PageContext) -> Page:
             _search("", ""),
             ui.section_of("opening", opening),
             ui.section_of(
-                "soon", parts.ItemList(headings(_EVENT_COLUMNS), tuple(map(_event_row, soon)))
+                "soon", parts.ItemList(lists.headings(_EVENT_COLUMNS), tuple(map(_event_row, soon)))
             ),
         ),
     )
@@ -68,8 +60,8 @@ def home(view: PageContext) -> Page:
 
 def districts(view: PageContext) -> Page:
     found = view.state.rows(_ALL + _DISTRICTS[view.ui.sort])
-    rows = [opens_row(row, "district", "name", "region seat") for row in found]
-    return list_page(view, "districts", "district region seat", rows)
+    rows = [lists.opens_row(row, "district", "name", "region seat") for row in found]
+    return lists.list_page(view, "districts", "district region seat", rows)
 
 
 @ui.detail("district")
@@ -92,11 +84,11 @@ def figures(view: PageContext) -> Page:
     asked = {name: view.args.get(name, "") for name in ("indicator", "year", "region")}
     regions = view.state.rows("SELECT DISTINCT region FROM district ORDER BY region")
     indicators = view.state.rows("SELECT * FROM indicator ORDER BY name")
-    form = filter_form(
+    form = lists.filter_form(
         "figures",
         ui.pick_row("indicator", indicators, asked["indicator"]),
         ui.pick("year", YEARS, asked["year"]),
-        narrowed("region", asked["region"], (row["region"] for row in regions)),
+        lists.narrowed("region", asked["region"], (row["region"] for row in regions)),
         submit="show",
     )
     chosen = view.state.get("indicator", asked["indicator"])
@@ -104,10 +96,10 @@ def figures(view: PageContext) -> Page:
         return Page(Word("figures"), (form,))
     order = ("name", "area", "seat DESC")[view.ui.sort]
     rows = [
-        opens(row["name"], "district", row["id"], row["region"], f"{row['amount']:,}")
+        lists.opens(row["name"], "district", row["id"], row["region"], f"{row['amount']:,}")
         for row in view.state.rows(_TABLE + order, **asked)
     ]
-    listed = listing(view, "figures", headings("district region amount"), rows)
+    listed = listing(view, "figures", lists.headings("district region amount"), rows)
     return Page(
         Word("figures"), (form, parts.Paragraph(f"{chosen['name']} ({chosen['unit']})"), *listed)
     )
@@ -116,8 +108,8 @@ def figures(view: PageContext) -> Page:
 def reports(view: PageContext) -> Page:
     words, topic = view.args.get("words", ""), view.args.get("topic", "")
     found = view.state.rows(_FOUND + _REPORTS[view.ui.sort], words=words, topic=topic)
-    rows = [opens_row(row, "report", "title", "topic published") for row in found]
-    return list_page(view, "reports", "report topic published", rows, _search(words, topic))
+    rows = [lists.opens_row(row, "report", "title", "topic published") for row in found]
+    return lists.list_page(view, "reports", "report topic published", rows, _search(words, topic))
 
 
 @ui.detail("report")
@@ -154,7 +146,7 @@ def _filled(body: str, told: Sequence[tuple[str, str]]) -> str:
 def glossary(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM term ORDER BY name")
     rows = [parts.ListRow(row["name"], (row["meaning"],)) for row in found]
-    return list_page(view, "glossary", "term meaning", rows)
+    return lists.list_page(view, "glossary", "term meaning", rows)
 
 
 _EVENT_COLUMNS = "event kind day district"
@@ -168,8 +160,12 @@ def _event_row(row: sqlite3.Row) -> parts.ListRow:
 def events(view: PageContext) -> Page:
     kind = view.args.get("kind", "")
     rows = [_event_row(row) for row in view.state.rows(_HELD + _EVENTS[view.ui.sort], kind=kind)]
-    return list_page(
-        view, "events", _EVENT_COLUMNS, rows, filter_form("events", narrowed("kind", kind, KINDS))
+    return lists.list_page(
+        view,
+        "events",
+        _EVENT_COLUMNS,
+        rows,
+        lists.filter_form("events", lists.narrowed("kind", kind, KINDS)),
     )
 
 
@@ -225,8 +221,8 @@ def research(view: PageContext) -> Page:
         ui.pick("label", LABELS),
         ui.control("body", "long"),
     )
-    bookmarks = parts.ItemList(headings("report shelf remark"), marked)
-    written = parts.ItemList(headings("heading label body"), notes)
+    bookmarks = parts.ItemList(lists.headings("report shelf remark"), marked)
+    written = parts.ItemList(lists.headings("heading label body"), notes)
     write = ui.action_form("write_note", "write-note", *fields)
     return Page(
         Word("research"),
@@ -236,7 +232,7 @@ def research(view: PageContext) -> Page:
 
 def exports(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM export ORDER BY asked DESC, id")
-    rows = [opens_row(row, "export", "number", "format asked status") for row in found]
+    rows = [lists.opens_row(row, "export", "number", "format asked status") for row in found]
     indicators = view.state.rows("SELECT * FROM indicator ORDER BY name")
     places = view.state.rows("SELECT * FROM district ORDER BY name")
     fields = (
@@ -246,7 +242,7 @@ def exports(view: PageContext) -> Page:
         ui.pick("last", YEARS),
         ui.pick("format", FORMATS),
     )
-    columns = headings("export format asked status")
+    columns = lists.headings("export format asked status")
     form = ui.action_form("request", "request-export", *fields)
     return Page(Word("exports"), (*listing(view, "exports", columns, rows), form))
 

@@ -12,7 +12,7 @@ from trajudge.environments.apps.almanac.plans import (
     REPORT,
 )
 from trajudge.environments.apps.almanac.schema import FORMATS, KINDS, LABELS, SHELVES
-from trajudge.environments.apps.tasks import added, changed, question, task
+from trajudge.environments.apps.tasks import added, changed, question, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow
 from trajudge.environments.model.spec import AllowedChange, AnswerSpec, ChoiceSlot, Expect, Number
@@ -21,7 +21,8 @@ _MONTHS = "SELECT DISTINCT month FROM visits"
 _REMARKS = ("for chapter two", "check the sample", "lend to Petra", "read before Easter")
 _HEADINGS = ("Top of the list", "For the introduction", "Ask the council")
 
-SCENARIOS = (
+SCENARIOS = with_distractor(
+    plans.digest,
     question(
         "opening",
         "text",
@@ -37,7 +38,6 @@ SCENARIOS = (
             follow(b["event"]["title"], "open the event"),
         ],
         said="Hour and date: {answer}.",
-        distractor=plans.digest,
     ),
     question(
         "event-day",
@@ -53,7 +53,6 @@ SCENARIOS = (
             follow(b["event"]["title"], "open the event"),
         ],
         said="It is held on {answer}.",
-        distractor=plans.digest,
     ),
     question(
         "event-length",
@@ -64,7 +63,6 @@ SCENARIOS = (
         slots={"event": EVENT},
         plan=lambda b: plans.attend(b["event"]),
         said="It lasts {answer}.",
-        distractor=plans.digest,
     ),
     question(
         "leader",
@@ -78,7 +76,6 @@ SCENARIOS = (
         slots={"report": REPORT},
         plan=lambda b: plans.find(b["report"]["title"]),
         said="The work in the field was led by {answer}.",
-        distractor=plans.digest,
     ),
     question(
         "study-costs",
@@ -90,7 +87,6 @@ SCENARIOS = (
         slots={"studies": plans.STUDIES},
         plan=plans.costs,
         said="Together they cost {answer}.",
-        distractor=plans.digest,
     ),
     question(
         "region-total",
@@ -104,7 +100,6 @@ SCENARIOS = (
         slots={"indicator": INDICATOR, "region": REGION, "year": Number(2018, 2025)},
         plan=lambda b: plans.table(b["indicator"]["name"], b["region"]["name"], b["year"]),
         said="The total is {answer}.",
-        distractor=plans.digest,
     ),
     question(
         "lowest",
@@ -116,7 +111,6 @@ SCENARIOS = (
         slots={"indicator": INDICATOR, "region": REGION},
         plan=lambda b: plans.table(b["indicator"]["name"], b["region"]["name"], 2025),
         said="It was {answer}.",
-        distractor=plans.digest,
     ),
     question(
         "largest-rise",
@@ -141,7 +135,6 @@ SCENARIOS = (
             *plans.table(b["indicator"]["name"], b["region"]["name"], b["last"]),
         ],
         said="It rose by {answer} there.",
-        distractor=plans.digest,
     ),
     question(
         "term-figure",
@@ -153,7 +146,6 @@ SCENARIOS = (
         slots={"term": plans.TERM, "district": DISTRICT, "year": Number(2018, 2025)},
         plan=plans.term,
         said="The value was {answer}.",
-        distractor=plans.digest,
     ),
     question(
         "busiest-month",
@@ -166,7 +158,6 @@ SCENARIOS = (
         slots={"district": DISTRICT},
         plan=lambda b: plans.visit(b["district"]),
         said="Most visitors came in {answer}.",
-        distractor=plans.digest,
         charts=1,
     ),
     question(
@@ -181,7 +172,6 @@ SCENARIOS = (
         slots={"first": DISTRICT, "second": plans.RIVAL},
         plan=lambda b: [*plans.visit(b["first"]), *plans.visit(b["second"])],
         said="In these months: {answer}.",
-        distractor=plans.digest,
         charts=2,
     ),
     task(
@@ -196,7 +186,6 @@ SCENARIOS = (
         plan=plans.keep,
         expect=(added("bookmark", report="{report[id]}", shelf="{shelf}", remark="{remark}"),),
         said="The report is on your list.",
-        distractor=plans.digest,
     ),
     task(
         "note",
@@ -213,7 +202,6 @@ SCENARIOS = (
         plan=plans.note,
         expect=(added("note", heading="{heading}", label="{label}", body="{winner[name]}"),),
         said="The note is written.",
-        distractor=plans.digest,
     ),
     task(
         "export",
@@ -245,7 +233,6 @@ SCENARIOS = (
             AnswerSpec("date", "SELECT ready FROM export WHERE id = :new_export", when="after"),
         ),
         said="Code {code}; it will be ready on {answer}.",
-        distractor=plans.digest,
     ),
     task(
         "withdraw",
@@ -259,7 +246,6 @@ SCENARIOS = (
         expect=(changed("export", "{export[id]}", status="withdrawn"),),
         answers=(AnswerSpec("code", "export"),),
         said="The request is withdrawn; its code is {code}.",
-        distractor=plans.digest,
     ),
     task(
         "book",
@@ -274,6 +260,5 @@ SCENARIOS = (
         ),
         may=(AllowedChange("changed", "event", ("seats",), {"id": "{event[id]}"}),),
         said="Booked: code {code}, {answer} to pay.",
-        distractor=plans.digest,
     ),
 )

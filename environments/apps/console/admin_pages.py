@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from trajudge.environments.apps import details as ui
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.console.schema import (
     ALERTED,
     GROUNDS,
@@ -15,7 +16,6 @@ from trajudge.environments.apps.console.schema import (
     SEVERITIES,
     TEAMS,
 )
-from trajudge.environments.apps.lists import asked_for, chosen, headings, opens_row, searched
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
@@ -44,11 +44,11 @@ def _service(view: PageContext, key: str) -> parts.Section:
 
 
 def alerts(view: PageContext) -> Page:
-    asked = asked_for(view, "severity", "status")
+    asked = lists.asked_for(view, "severity", "status")
     found = view.state.rows(_ALERTS + _ALERT_SORTS[view.ui.sort], **asked)
-    rows = [opens_row(r, "alert", "number", "of severity raised status") for r in found]
-    filters = (chosen(view, "severity", SEVERITIES), chosen(view, "status", ALERTED))
-    return searched(view, "alerts", "alert service severity raised status", rows, filters)
+    rows = [lists.opens_row(r, "alert", "number", "of severity raised status") for r in found]
+    filters = (lists.chosen(view, "severity", SEVERITIES), lists.chosen(view, "status", ALERTED))
+    return lists.searched(view, "alerts", "alert service severity raised status", rows, filters)
 
 
 @ui.detail("alert")
@@ -73,28 +73,35 @@ def alert(view: PageContext, found: sqlite3.Row) -> Page:
 
 
 def members(view: PageContext) -> Page:
-    found = view.state.rows(_MEMBERS, **asked_for(view, "team"))
-    rows = [opens_row(r, "member", "name", "team role") for r in found]
-    return searched(view, "members", "member team role", rows, (chosen(view, "team", TEAMS),))
+    found = view.state.rows(_MEMBERS, **lists.asked_for(view, "team"))
+    rows = [lists.opens_row(r, "member", "name", "team role") for r in found]
+    return lists.searched(
+        view, "members", "member team role", rows, (lists.chosen(view, "team", TEAMS),)
+    )
 
 
 @ui.detail("member")
 def member(view: PageContext, found: sqlite3.Row) -> Page:
     held = view.state.rows("SELECT * FROM accesskey WHERE member = :id ORDER BY label",
                            id=found["id"])  # fmt: skip
-    rows = tuple(opens_row(r, "key", "label", "scope status") for r in held)
+    rows = tuple(lists.opens_row(r, "key", "label", "scope status") for r in held)
     about = ui.facts_of(found, "team role")
     fields = (ui.pick("role", ROLES, found["role"]), ui.pick("team", TEAMS, found["team"]))
     form = ui.action_form("set_role", "set-role", *fields, member=found["id"])
-    keys_held = ui.section_of("their_keys", parts.ItemList(headings("key scope status"), rows))
+    keys_held = ui.section_of(
+        "their_keys", parts.ItemList(lists.headings("key scope status"), rows)
+    )
     return Page(found["name"], (parts.Paragraph(found["about"]), about, keys_held, form))
 
 
 def keys(view: PageContext) -> Page:
-    found = view.state.rows(_KEYS, **asked_for(view, "scope", "status"))
-    rows = [opens_row(r, "key", "label", "holder scope expires status") for r in found]
-    filters = (chosen(view, "scope", SCOPES), chosen(view, "status", ("active", "revoked")))
-    return searched(view, "keys", "key member scope expires status", rows, filters)
+    found = view.state.rows(_KEYS, **lists.asked_for(view, "scope", "status"))
+    rows = [lists.opens_row(r, "key", "label", "holder scope expires status") for r in found]
+    filters = (
+        lists.chosen(view, "scope", SCOPES),
+        lists.chosen(view, "status", ("active", "revoked")),
+    )
+    return lists.searched(view, "keys", "key member scope expires status", rows, filters)
 
 
 @ui.detail("accesskey")
@@ -115,13 +122,14 @@ def key(view: PageContext, found: sqlite3.Row) -> Page:
 
 
 def invoices(view: PageContext) -> Page:
-    asked = asked_for(view, "status")
+    asked = lists.asked_for(view, "status")
     found = view.state.rows(_INVOICES + _INVOICE_SORTS[view.ui.sort], **asked)
     rows = [
-        opens_row(r, "invoice", "number", "of issued amount status", amount=money) for r in found
+        lists.opens_row(r, "invoice", "number", "of issued amount status", amount=money)
+        for r in found
     ]
-    filters = (chosen(view, "status", PAID),)
-    return searched(view, "invoices", "invoice service issued amount status", rows, filters)
+    filters = (lists.chosen(view, "status", PAID),)
+    return lists.searched(view, "invoices", "invoice service issued amount status", rows, filters)
 
 
 @ui.detail("invoice")
@@ -131,9 +139,9 @@ def invoice(view: PageContext, found: sqlite3.Row) -> Page:
 
 
 def windows(view: PageContext) -> Page:
-    found = view.state.rows(_WINDOWS, **asked_for(view))
-    rows = [opens_row(r, "window", "number", "of starts hours") for r in found]
-    page = searched(view, "windows", "window service starts hours", rows)
+    found = view.state.rows(_WINDOWS, **lists.asked_for(view))
+    rows = [lists.opens_row(r, "window", "number", "of starts hours") for r in found]
+    page = lists.searched(view, "windows", "window service starts hours", rows)
     return page._replace(blocks=(parts.Link(Word("plan_window"), "plan"), *page.blocks))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from trajudge.environments.apps import details as ui
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.console import admin_pages
 from trajudge.environments.apps.console.schema import (
     BILLINGS,
@@ -13,14 +14,6 @@ from trajudge.environments.apps.console.schema import (
     RESULTS,
     STATES,
     STRATEGIES,
-)
-from trajudge.environments.apps.lists import (
-    asked_for,
-    chosen,
-    headings,
-    opens_row,
-    search_form,
-    searched,
 )
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
@@ -44,15 +37,17 @@ def home(view: PageContext) -> Page:
         "Basalt Cloud",
         "Everything that runs, and who may touch it.",
         ui.facts(member=view.state.row("account", "me")["name"]),
-        search_form("services", ""),
+        lists.search_form("services", ""),
     )
 
 
 def services(view: PageContext) -> Page:
-    found = view.state.rows(_SERVICES + _SERVICE_SORTS[view.ui.sort], **asked_for(view, "region"))
-    rows = [opens_row(r, "service", "name", "region owned") for r in found]
-    region = chosen(view, "region", REGIONS)
-    return searched(view, "services", "service region owner", rows, (region,))
+    found = view.state.rows(
+        _SERVICES + _SERVICE_SORTS[view.ui.sort], **lists.asked_for(view, "region")
+    )
+    rows = [lists.opens_row(r, "service", "name", "region owned") for r in found]
+    region = lists.chosen(view, "region", REGIONS)
+    return lists.searched(view, "services", "service region owner", rows, (region,))
 
 
 @ui.detail("service")
@@ -60,7 +55,9 @@ def service(view: PageContext, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     owner = view.state.row("member", found["owner"])
     machines = view.state.rows("SELECT * FROM machine WHERE service = :id ORDER BY name", **here)
-    rows = tuple(opens_row(r, "machine", "name", "size cost state", cost=money) for r in machines)
+    rows = tuple(
+        lists.opens_row(r, "machine", "name", "size cost state", cost=money) for r in machines
+    )
     about = ui.facts_of(
         found, "region version quota billing ticket", code=view.code("service", found["id"])
     )
@@ -72,7 +69,9 @@ def service(view: PageContext, found: sqlite3.Row) -> Page:
         parts.Link(Word("change_quota"), "quota", here),
         _chart(view, found, "load", "load by day of the week (%)"),
         _chart(view, found, "requests", "requests by day of the week (thousands)"),
-        ui.section_of("its_machines", parts.ItemList(headings("machine size cost state"), rows)),
+        ui.section_of(
+            "its_machines", parts.ItemList(lists.headings("machine size cost state"), rows)
+        ),
         ui.action_form(silence, "silence", service=found["id"]),
     )
     return Page(found["name"], blocks)
@@ -115,11 +114,13 @@ def quota(view: PageContext) -> Page:
 
 
 def machines(view: PageContext) -> Page:
-    asked = asked_for(view, "region", "state")
+    asked = lists.asked_for(view, "region", "state")
     found = view.state.rows(_MACHINES + _MACHINE_SORTS[view.ui.sort], **asked)
-    rows = [opens_row(r, "machine", "name", "of region cost state", cost=money) for r in found]
-    filters = (chosen(view, "region", REGIONS), chosen(view, "state", STATES))
-    return searched(view, "machines", "machine service region cost state", rows, filters)
+    rows = [
+        lists.opens_row(r, "machine", "name", "of region cost state", cost=money) for r in found
+    ]
+    filters = (lists.chosen(view, "region", REGIONS), lists.chosen(view, "state", STATES))
+    return lists.searched(view, "machines", "machine service region cost state", rows, filters)
 
 
 @ui.detail("machine")
@@ -140,10 +141,10 @@ def machine(view: PageContext, found: sqlite3.Row) -> Page:
 
 
 def deployments(view: PageContext) -> Page:
-    found = view.state.rows(_DEPLOYMENTS, **asked_for(view, "result"))
-    rows = [opens_row(r, "deployment", "number", "of version deployed result") for r in found]
-    result = chosen(view, "result", RESULTS)
-    return searched(
+    found = view.state.rows(_DEPLOYMENTS, **lists.asked_for(view, "result"))
+    rows = [lists.opens_row(r, "deployment", "number", "of version deployed result") for r in found]
+    result = lists.chosen(view, "result", RESULTS)
+    return lists.searched(
         view, "deployments", "deployment service version deployed result", rows, (result,)
     )
 

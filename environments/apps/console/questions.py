@@ -12,7 +12,7 @@ from trajudge.environments.apps.console.schema import (
     SEVERITIES,
 )
 from trajudge.environments.apps.lists import list_all, search_and_open, switch
-from trajudge.environments.apps.tasks import question
+from trajudge.environments.apps.tasks import question, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, press
 from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Pick
@@ -32,7 +32,8 @@ def silence(b: Bound) -> Sequence[PlanStep]:
     ]
 
 
-QUESTIONS = (
+QUESTIONS = with_distractor(
+    set_digest,
     question(
         "machine-cost",
         "money",
@@ -44,7 +45,6 @@ QUESTIONS = (
         slots={"machine": Pick("SELECT * FROM machine ORDER BY id")},
         plan=lambda b: search_and_open("machines", b["machine"]["name"]),
         said="It costs {answer} a month.",
-        distractor=set_digest,
     ),
     question(
         "next-expiry",
@@ -55,7 +55,6 @@ QUESTIONS = (
         slots={"scope": ChoiceSlot(SCOPES), "status": ChoiceSlot(("active", "revoked"))},
         plan=lambda b: list_all("keys", scope=b["scope"], status=b["status"]),
         said="It expires on {answer}.",
-        distractor=set_digest,
     ),
     question(
         "invoices-sum",
@@ -97,7 +96,6 @@ QUESTIONS = (
             *list_all("alerts", severity=b["severity"]),
         ],
         said="Number and date: {answer}.",
-        distractor=set_digest,
     ),
     question(
         "deployed-services",
@@ -110,7 +108,6 @@ QUESTIONS = (
         slots={"result": ChoiceSlot(RESULTS), "month": ChoiceSlot(("2026-01", "2026-02"))},
         plan=lambda b: list_all("deployments", result=b["result"]),
         said="They are {answer}.",
-        distractor=set_digest,
     ),
     question(
         "peak-day",

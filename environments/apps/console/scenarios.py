@@ -14,7 +14,7 @@ from trajudge.environments.apps.console.schema import (
     TEAMS,
 )
 from trajudge.environments.apps.lists import CONFIRM, fill, list_all, search_and_open
-from trajudge.environments.apps.tasks import added, changed, task
+from trajudge.environments.apps.tasks import added, changed, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow, press
 from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Derive, Number, Pick
@@ -31,7 +31,8 @@ def _calmer(b: Bound) -> Bound:
     return calmer
 
 
-SCENARIOS = (
+SCENARIOS = with_distractor(
+    set_digest,
     *QUESTIONS,
     task(
         "schedule",
@@ -63,7 +64,6 @@ SCENARIOS = (
         ),
         answers=(AnswerSpec("code", "window"),),
         said="The window is planned; its code is {code}.",
-        distractor=set_digest,
     ),
     task(
         "revoke-key",
@@ -82,7 +82,6 @@ SCENARIOS = (
         ],
         expect=(changed("accesskey", "{key[id]}", status="revoked", ground="{ground}"),),
         said="The key {key[label]} is revoked.",
-        distractor=set_digest,
     ),
     task(
         "deploy",
@@ -139,7 +138,6 @@ SCENARIOS = (
             AnswerSpec("money", "SELECT cost FROM machine WHERE id = :worst"),
         ),
         said="It is retired; the code is {code}, the cost was {answer}.",
-        distractor=set_digest,
     ),
     task(
         "assign-alert",
@@ -170,7 +168,6 @@ SCENARIOS = (
             ),
         ),
         said="{member[name]} has the alert now.",
-        distractor=set_digest,
     ),
     task(
         "change-role",

@@ -5,18 +5,8 @@ from __future__ import annotations
 import sqlite3
 
 from trajudge.environments.apps import details as ui
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.helpdesk.schema import CATEGORIES, DAYS, HOURS, MONTHS
-from trajudge.environments.apps.lists import (
-    asked_for,
-    chosen,
-    filter_form,
-    headings,
-    index_page,
-    list_page,
-    opens,
-    opens_row,
-    searched,
-)
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Page, Word
@@ -31,12 +21,12 @@ _BOOKINGS = """SELECT b.*, r.name, p.name AS host FROM booking b JOIN room r ON 
 
 
 def people(view: PageContext) -> Page:
-    asked = asked_for(view, "team")
+    asked = lists.asked_for(view, "team")
     found = view.state.rows(_PEOPLE + _PEOPLE_SORTS[view.ui.sort], **asked)
-    rows = [opens_row(row, "person", "name", "title team_name site") for row in found]
+    rows = [lists.opens_row(row, "person", "name", "title team_name site") for row in found]
     names = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
-    filters = (chosen(view, "team", names),)
-    return searched(view, "people", "person title team site", rows, filters)
+    filters = (lists.chosen(view, "team", names),)
+    return lists.searched(view, "people", "person title team site", rows, filters)
 
 
 @ui.detail("person")
@@ -56,7 +46,7 @@ def person(view: PageContext, found: sqlite3.Row) -> Page:
 
 def teams(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM team ORDER BY name")
-    return index_page("teams", "team", found, "team", "name")
+    return lists.index_page("teams", "team", found, "team", "name")
 
 
 @ui.detail("team")
@@ -92,7 +82,7 @@ def spending(view: PageContext, found: sqlite3.Row) -> Page:
 
 def policies(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM policy ORDER BY category")
-    return index_page("policies", "category", found, "policy", "category")
+    return lists.index_page("policies", "category", found, "policy", "category")
 
 
 @ui.detail("policy")
@@ -108,9 +98,10 @@ def _yes_or_no(flag: int) -> str:
 def rooms(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM room ORDER BY name")
     rows = [
-        opens_row(row, "room", "name", "floor seats screen", screen=_yes_or_no) for row in found
+        lists.opens_row(row, "room", "name", "floor seats screen", screen=_yes_or_no)
+        for row in found
     ]
-    return list_page(view, "rooms", "room floor seats screen", rows)
+    return lists.list_page(view, "rooms", "room floor seats screen", rows)
 
 
 @ui.detail("room")
@@ -125,7 +116,7 @@ def room(view: PageContext, found: sqlite3.Row) -> Page:
         ui.pick("hour", HOURS),
         ui.control("purpose", "text", "", required=True),
     )
-    taken = parts.ItemList(headings("day hour purpose booked_by"), rows)
+    taken = parts.ItemList(lists.headings("day hour purpose booked_by"), rows)
     form = ui.action_form("book", "book", *fields, room=found["id"])
     return Page(found["name"], (about, form, ui.section_of("taken", taken)))
 
@@ -134,11 +125,13 @@ def bookings(view: PageContext) -> Page:
     day, hour = view.args.get("day", ""), view.args.get("hour", "")
     found = view.state.rows(_BOOKINGS, day=day, hour=hour, room="")
     rows = [
-        opens(row["name"], "room", row["room"], row["day"], row["hour"], row["purpose"])
+        lists.opens(row["name"], "room", row["room"], row["day"], row["hour"], row["purpose"])
         for row in found
     ]
-    form = filter_form("bookings", chosen(view, "day", DAYS), chosen(view, "hour", HOURS))
-    return list_page(view, "bookings", "room day hour purpose", rows, form)
+    form = lists.filter_form(
+        "bookings", lists.chosen(view, "day", DAYS), lists.chosen(view, "hour", HOURS)
+    )
+    return lists.list_page(view, "bookings", "room day hour purpose", rows, form)
 
 
 def preferences(view: PageContext) -> Page:

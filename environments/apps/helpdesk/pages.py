@@ -5,16 +5,10 @@ from __future__ import annotations
 import sqlite3
 
 from trajudge.environments.apps import details as ui
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.helpdesk import directory_pages
 from trajudge.environments.apps.helpdesk.operations import RESOLUTIONS, VERDICTS
 from trajudge.environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
-from trajudge.environments.apps.lists import (
-    asked_for,
-    chosen,
-    opens_row,
-    search_form,
-    searched,
-)
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Block, Field, Link, Option, Page, Paragraph, Word
 from trajudge.environments.model.spec import PageContext
@@ -52,25 +46,26 @@ def _priority(now: str) -> Field:
 def home(view: PageContext) -> Page:
     me = view.state.row("person", view.state.row("account", "me")["person"])
     welcome = "Requests of all kinds, from a broken badge to a new bench."
-    find = ui.section_of("find_ticket", search_form("tickets", view.args.get("words", "")))
+    find = ui.section_of("find_ticket", lists.search_form("tickets", view.args.get("words", "")))
     return ui.front_page("Larkfield Works", welcome, ui.facts(signed_in=me["name"]), find)
 
 
 def tickets(view: PageContext) -> Page:
-    asked = asked_for(view, "priority", "status")
+    asked = lists.asked_for(view, "priority", "status")
     found = view.state.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **asked)
     rows = [
-        opens_row(row, "ticket", "number", "subject priority status assigned due") for row in found
+        lists.opens_row(row, "ticket", "number", "subject priority status assigned due")
+        for row in found
     ]
     new = Link(Word("new_ticket"), "new-ticket")
-    page = searched(
+    page = lists.searched(
         view,
         "tickets",
         "ticket subject priority status assignee due",
         rows,
         (
-            chosen(view, "priority", PRIORITIES),
-            chosen(view, "status", ("open", "waiting", "closed")),
+            lists.chosen(view, "priority", PRIORITIES),
+            lists.chosen(view, "status", ("open", "waiting", "closed")),
         ),
     )
     return page._replace(blocks=(new, *page.blocks))
@@ -123,22 +118,22 @@ def new_ticket(view: PageContext) -> Page:
 
 
 def purchases(view: PageContext) -> Page:
-    asked = asked_for(view, "team", "category", "status")
+    asked = lists.asked_for(view, "team", "category", "status")
     found = view.state.rows(_PURCHASES + _PURCHASES_LISTED + _PURCHASE_SORTS[view.ui.sort], **asked)
     rows = [
-        opens_row(row, "purchase", "number", "what category team status amount", amount=money)
+        lists.opens_row(row, "purchase", "number", "what category team status amount", amount=money)
         for row in found
     ]
     teams = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
-    return searched(
+    return lists.searched(
         view,
         "purchases",
         "purchase what category team status amount",
         rows,
         (
-            chosen(view, "team", teams),
-            chosen(view, "category", CATEGORIES),
-            chosen(view, "status", ("pending", *VERDICTS.values())),
+            lists.chosen(view, "team", teams),
+            lists.chosen(view, "category", CATEGORIES),
+            lists.chosen(view, "status", ("pending", *VERDICTS.values())),
         ),
     )
 
@@ -170,11 +165,11 @@ def _verdict() -> tuple[Field, ...]:
 
 
 def leaves(view: PageContext) -> Page:
-    asked = asked_for(view, "status")
+    asked = lists.asked_for(view, "status")
     found = view.state.rows(_LEAVES + _LEAVES_LISTED + _LEAVE_SORTS[view.ui.sort], **asked)
-    rows = [opens_row(row, "leave", "number", "name kind start days status") for row in found]
-    status = chosen(view, "status", ("pending", *VERDICTS.values()))
-    return searched(view, "leaves", "leave person kind start days status", rows, (status,))
+    rows = [lists.opens_row(row, "leave", "number", "name kind start days status") for row in found]
+    status = lists.chosen(view, "status", ("pending", *VERDICTS.values()))
+    return lists.searched(view, "leaves", "leave person kind start days status", rows, (status,))
 
 
 @ui.detail("leave")

@@ -12,7 +12,7 @@ from trajudge.environments.apps.helpdesk.plans import (
 )
 from trajudge.environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
 from trajudge.environments.apps.lists import search_and_open
-from trajudge.environments.apps.tasks import question
+from trajudge.environments.apps.tasks import question, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import choose, enter, follow, press, scan
 from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive, Pick
@@ -20,7 +20,8 @@ from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive, Pic
 _TEAM = Pick("SELECT * FROM team ORDER BY id")
 _NAMES = "SELECT name FROM person"
 
-QUESTIONS = (
+QUESTIONS = with_distractor(
+    want_digest,
     question(
         "policy-limit",
         "money",
@@ -33,7 +34,6 @@ QUESTIONS = (
         slots={"policy": Pick("SELECT * FROM policy ORDER BY id")},
         plan=lambda b: policy_page(b["policy"]["category"]),
         said="The limit is {answer}.",
-        distractor=want_digest,
     ),
     question(
         "manager-of",
@@ -44,7 +44,6 @@ QUESTIONS = (
         slots={"person": Pick("SELECT * FROM person WHERE manager <> '' ORDER BY id")},
         plan=lambda b: search_and_open("people", b["person"]["name"]),
         said="That is {answer}.",
-        distractor=want_digest,
     ),
     question(
         "skip-level",
@@ -68,7 +67,6 @@ QUESTIONS = (
             follow(b["chain"]["second"], "go on to the manager"),
         ],
         said="It goes to {answer}.",
-        distractor=want_digest,
     ),
     question(
         "earliest-due",
@@ -79,7 +77,6 @@ QUESTIONS = (
         slots={"priority": ChoiceSlot(PRIORITIES), "status": ChoiceSlot(("open", "waiting"))},
         plan=lambda b: list_all("tickets", priority=b["priority"], status=b["status"]),
         said="The earliest is {answer}.",
-        distractor=want_digest,
     ),
     question(
         "busy-people",
@@ -91,7 +88,6 @@ QUESTIONS = (
         slots={"priority": ChoiceSlot(PRIORITIES), "status": ChoiceSlot(("open", "waiting"))},
         plan=lambda b: list_all("tickets", priority=b["priority"], status=b["status"]),
         said="These are {answer}.",
-        distractor=want_digest,
     ),
     question(
         "category-total",
@@ -105,7 +101,6 @@ QUESTIONS = (
         },
         plan=lambda b: list_all("purchases", category=b["category"], status=b["status"]),
         said="They come to {answer}.",
-        distractor=want_digest,
     ),
     question(
         "budget-left",
@@ -193,6 +188,5 @@ QUESTIONS = (
             scan("see all of them"),
         ],
         said="It is {answer} days.",
-        distractor=want_digest,
     ),
 )

@@ -7,7 +7,7 @@ from trajudge.environments.apps.helpdesk.plans import fill, list_all, policy_pag
 from trajudge.environments.apps.helpdesk.questions import QUESTIONS
 from trajudge.environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
 from trajudge.environments.apps.lists import CONFIRM, search_and_open
-from trajudge.environments.apps.tasks import added, changed, task
+from trajudge.environments.apps.tasks import added, changed, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import enter, follow, press, scan
 from trajudge.environments.model.spec import (
@@ -22,7 +22,8 @@ from trajudge.environments.model.spec import (
 _UNFINISHED = Pick("SELECT * FROM ticket WHERE status <> 'closed' ORDER BY id")
 _NOTE = ChoiceSlot(("Settled on the phone", "See the house rules", "Thank you for asking"))
 
-SCENARIOS = (
+SCENARIOS = with_distractor(
+    want_digest,
     *QUESTIONS,
     task(
         "hand-over",
@@ -40,7 +41,6 @@ SCENARIOS = (
         ],
         expect=(changed("ticket", "{ticket[id]}", assignee="{person[id]}", priority="{priority}"),),
         said="{person[name]} has it now.",
-        distractor=want_digest,
     ),
     task(
         "close-ticket",
@@ -60,7 +60,6 @@ SCENARIOS = (
             ),
         ),
         said="Ticket {ticket[number]} is closed.",
-        distractor=want_digest,
     ),
     task(
         "decide-by-policy",
@@ -90,7 +89,6 @@ SCENARIOS = (
         expect=(changed("purchase", "{purchase[id]}", status="{rule[status]}", note="{note}"),),
         answers=(AnswerSpec("code", "purchase"),),
         said="It is {rule[status]}; the code is {code}.",
-        distractor=want_digest,
     ),
     task(
         "grant-leave",
@@ -116,7 +114,6 @@ SCENARIOS = (
         ),
         may=(AllowedChange("changed", "person", ("allowance",), {"id": "{leave[person]}"}),),
         said="The code is {code}; {answer} days are left.",
-        distractor=want_digest,
     ),
     task(
         "file-ticket",
@@ -152,7 +149,6 @@ SCENARIOS = (
         ),
         answers=(AnswerSpec("code", "ticket"),),
         said="The ticket is filed; its code is {code}.",
-        distractor=want_digest,
     ),
     task(
         "book-room",
@@ -183,6 +179,5 @@ SCENARIOS = (
             added("booking", room="{room[id]}", day="{day}", hour="{hour}", purpose="{purpose}"),
         ),
         said="{room[name]} is booked.",
-        distractor=want_digest,
     ),
 )

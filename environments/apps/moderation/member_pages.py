@@ -6,14 +6,7 @@ import sqlite3
 from datetime import date, timedelta
 
 from trajudge.environments.apps import details as ui
-from trajudge.environments.apps.lists import (
-    asked_for,
-    chosen,
-    headings,
-    index_page,
-    opens_row,
-    searched,
-)
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.moderation.operations import OUTCOMES
 from trajudge.environments.apps.moderation.queries import DECISIONS, clauses, decisions
 from trajudge.environments.model import page as parts
@@ -27,23 +20,23 @@ _MEMBER_SORTS = ("handle", "joined DESC, id", "id")
 
 
 def members(view: PageContext) -> Page:
-    asked = asked_for(view, "status")
+    asked = lists.asked_for(view, "status")
     found = view.state.rows(_MEMBERS + _MEMBER_SORTS[view.ui.sort], **asked)
-    rows = [opens_row(row, "member", "handle", "joined status until") for row in found]
-    status = chosen(view, "status", ("active", "suspended"))
-    return searched(view, "members", "member joined status until", rows, (status,))
+    rows = [lists.opens_row(row, "member", "handle", "joined status until") for row in found]
+    status = lists.chosen(view, "status", ("active", "suspended"))
+    return lists.searched(view, "members", "member joined status until", rows, (status,))
 
 
 @ui.detail("member")
 def member(view: PageContext, found: sqlite3.Row) -> Page:
     here = {"id": found["id"]}
     written = view.state.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
-    rows = tuple(opens_row(row, "post", "number", "title status") for row in written)
+    rows = tuple(lists.opens_row(row, "post", "number", "title status") for row in written)
     about = ui.facts_of(found, "joined status", until=found["until"] or "-")
     blocks: tuple[parts.Block, ...] = (parts.Paragraph(found["about"]), about)
     if found["status"] == "active":
         blocks = (*blocks, parts.Link(Word("suspend_member"), "suspend", here))
-    items = parts.ItemList(headings("post title status"), rows)
+    items = parts.ItemList(lists.headings("post title status"), rows)
     return Page(
         found["handle"],
         (
@@ -95,7 +88,7 @@ def suspend(view: PageContext) -> Page:
 
 def rules(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM rule ORDER BY title")
-    return index_page("rules", "rule", found, "rule", "title")
+    return lists.index_page("rules", "rule", found, "rule", "title")
 
 
 @ui.detail("rule")
@@ -107,20 +100,20 @@ def rule(view: PageContext, found: sqlite3.Row) -> Page:
         parts.ListRow(part["number"], (part["body"], str(part["days"]) if part["days"] else "-"))
         for part in clauses
     )
-    return Page(found["title"], (parts.ItemList(headings("clause body days"), rows),))
+    return Page(found["title"], (parts.ItemList(lists.headings("clause body days"), rows),))
 
 
 def appeals(view: PageContext) -> Page:
-    asked = asked_for(view, "status")
+    asked = lists.asked_for(view, "status")
     found = view.state.rows(
         "SELECT a.*, d.number AS about FROM appeal a JOIN decision d ON d.id = a.decision "
         "WHERE instr(lower(a.number), lower(:words)) AND :status IN ('', a.status) "
         "ORDER BY a.filed DESC, a.id",
         **asked,
     )
-    rows = [opens_row(row, "appeal", "number", "filed status") for row in found]
-    status = chosen(view, "status", ("pending", *OUTCOMES))
-    return searched(view, "appeals", "appeal filed status", rows, (status,))
+    rows = [lists.opens_row(row, "appeal", "number", "filed status") for row in found]
+    status = lists.chosen(view, "status", ("pending", *OUTCOMES))
+    return lists.searched(view, "appeals", "appeal filed status", rows, (status,))
 
 
 @ui.detail("appeal")

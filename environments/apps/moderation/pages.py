@@ -5,17 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from trajudge.environments.apps import details as ui
-from trajudge.environments.apps.lists import (
-    asked_for,
-    chosen,
-    filter_form,
-    headings,
-    list_page,
-    opens_row,
-    search_form,
-    searched,
-    table_page,
-)
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.moderation import member_pages
 from trajudge.environments.apps.moderation.queries import clauses, decisions
 from trajudge.environments.apps.moderation.schema import ACTIONS, CATEGORIES, SETTLED
@@ -40,25 +30,26 @@ def home(view: PageContext) -> Page:
         "Quayside Commons",
         "The moderators' desk. Every decision is logged under your name.",
         ui.facts(moderator=view.state.row("account", "me")["name"]),
-        ui.section_of("find_post", search_form("posts", view.args.get("words", ""))),
+        ui.section_of("find_post", lists.search_form("posts", view.args.get("words", ""))),
     )
 
 
 def posts(view: PageContext) -> Page:
-    asked = asked_for(view, "forum", "status")
+    asked = lists.asked_for(view, "forum", "status")
     names = (row["name"] for row in view.state.rows("SELECT name FROM forum ORDER BY name"))
     found = view.state.rows(_POSTS + _POST_SORTS[view.ui.sort], **asked)
     rows = [
-        opens_row(row, "post", "number", "title handle name status fee", fee=money) for row in found
+        lists.opens_row(row, "post", "number", "title handle name status fee", fee=money)
+        for row in found
     ]
-    return searched(
+    return lists.searched(
         view,
         "posts",
         "post title author forum status fee",
         rows,
         (
-            chosen(view, "forum", names),
-            chosen(view, "status", ("visible", "removed")),
+            lists.chosen(view, "forum", names),
+            lists.chosen(view, "status", ("visible", "removed")),
         ),
     )
 
@@ -79,7 +70,7 @@ def post(view: PageContext, found: sqlite3.Row) -> Page:
         ui.section_of("author", ui.link_to(author, "member", "handle")),
         ui.section_of(
             "reports_on",
-            parts.ItemList(headings(_REPORT_COLUMNS), tuple(map(_report_row, reported))),
+            parts.ItemList(lists.headings(_REPORT_COLUMNS), tuple(map(_report_row, reported))),
         ),
         ui.section_of("decisions", decisions(view, found["id"])),
     )
@@ -107,11 +98,14 @@ def _report_row(report: sqlite3.Row) -> parts.ListRow:
 
 
 def reports(view: PageContext) -> Page:
-    asked = asked_for(view, "category", "status")
+    asked = lists.asked_for(view, "category", "status")
     found = view.state.rows(_REPORTS + _ASKED + _REPORT_SORTS[view.ui.sort], **asked)
     rows = [_report_row(row) for row in found]
-    filters = (chosen(view, "category", CATEGORIES), chosen(view, "status", ("open", "closed")))
-    return searched(view, "reports", _REPORT_COLUMNS, rows, filters)
+    filters = (
+        lists.chosen(view, "category", CATEGORIES),
+        lists.chosen(view, "status", ("open", "closed")),
+    )
+    return lists.searched(view, "reports", _REPORT_COLUMNS, rows, filters)
 
 
 @ui.detail(sql=_REPORTS + " WHERE r.id = :id")
@@ -130,14 +124,14 @@ def log(view: PageContext) -> Page:
         parts.ListRow(row["noted"], (row["moderator"], row["action"], row["about"]))
         for row in found
     ]
-    form = filter_form("log", chosen(view, "action", (*ACTIONS.values(), SETTLED)))
-    return list_page(view, "log", "noted moderator action concerns", rows, form)
+    form = lists.filter_form("log", lists.chosen(view, "action", (*ACTIONS.values(), SETTLED)))
+    return lists.list_page(view, "log", "noted moderator action concerns", rows, form)
 
 
 def forums(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM forum ORDER BY name")
-    rows = tuple(opens_row(row, "forum", "name", "steward") for row in found)
-    return table_page("forums", "forum steward", rows)
+    rows = tuple(lists.opens_row(row, "forum", "name", "steward") for row in found)
+    return lists.table_page("forums", "forum steward", rows)
 
 
 @ui.detail("forum")

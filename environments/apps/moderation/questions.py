@@ -5,7 +5,7 @@ from __future__ import annotations
 from trajudge.environments.apps.lists import search_and_open
 from trajudge.environments.apps.moderation.plans import charts_of, list_all, lock_forum, set_alerts
 from trajudge.environments.apps.moderation.schema import ACTIONS, CATEGORIES
-from trajudge.environments.apps.tasks import question
+from trajudge.environments.apps.tasks import question, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow
 from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive, Pick
@@ -17,7 +17,8 @@ TIMED = Pick(
     "WHERE c.days > 0 ORDER BY c.id"
 )
 
-QUESTIONS = (
+QUESTIONS = with_distractor(
+    set_alerts,
     question(
         "penalty",
         "number",
@@ -34,7 +35,6 @@ QUESTIONS = (
             follow(b["clause"]["heading"], "read its clauses"),
         ],
         said="It is {answer} days.",
-        distractor=set_alerts,
     ),
     question(
         "joined",
@@ -47,7 +47,6 @@ QUESTIONS = (
         slots={"member": Pick("SELECT * FROM member ORDER BY id")},
         plan=lambda b: search_and_open("members", b["member"]["handle"]),
         said="It was on {answer}.",
-        distractor=set_alerts,
     ),
     question(
         "oldest-report",
@@ -58,7 +57,6 @@ QUESTIONS = (
         slots={"category": CATEGORY, "status": ChoiceSlot(("open", "closed"))},
         plan=lambda b: list_all("reports", category=b["category"], status=b["status"]),
         said="It was filed on {answer}.",
-        distractor=set_alerts,
     ),
     question(
         "promotion-fees",
@@ -89,7 +87,6 @@ QUESTIONS = (
         slots={"category": CATEGORY},
         plan=lambda b: list_all("reports", category=b["category"], status="open"),
         said="They are {answer}.",
-        distractor=set_alerts,
     ),
     question(
         "busiest-week",
@@ -172,6 +169,5 @@ QUESTIONS = (
         slots={"action": ChoiceSlot(tuple(ACTIONS.values()))},
         plan=lambda b: list_all("log", action=b["action"]),
         said="Moderator and number: {answer}.",
-        distractor=set_alerts,
     ),
 )

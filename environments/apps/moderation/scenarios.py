@@ -6,7 +6,7 @@ from trajudge.environments.apps.lists import CONFIRM, search_and_open
 from trajudge.environments.apps.moderation.operations import OUTCOMES
 from trajudge.environments.apps.moderation.plans import fill, list_all, post_of, set_alerts, suspend
 from trajudge.environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
-from trajudge.environments.apps.tasks import added, changed, task
+from trajudge.environments.apps.tasks import added, changed, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import choose, enter, follow, press
 from trajudge.environments.model.spec import (
@@ -33,7 +33,8 @@ _ACTIVE_AUTHORS = Pick(
     "WHERE m.status = 'active' ORDER BY p.id"
 )
 
-SCENARIOS = (
+SCENARIOS = with_distractor(
+    set_alerts,
     *QUESTIONS,
     task(
         "remove-post",
@@ -53,7 +54,6 @@ SCENARIOS = (
         answers=(AnswerSpec("code", "decision"),),
         may=_DECIDED,
         said="The post is removed; the code is {code}.",
-        distractor=set_alerts,
     ),
     task(
         "approve-post",
@@ -74,7 +74,6 @@ SCENARIOS = (
         ),
         may=_DECIDED,
         said="The post stays; the report is closed.",
-        distractor=set_alerts,
     ),
     task(
         "suspend-author",
@@ -103,7 +102,6 @@ SCENARIOS = (
         ),
         may=(AllowedChange("changed", "member", ("until",), {"id": "{post[author]}"}), *_LOGGED),
         said="The code is {code}; the suspension lasts until {answer}.",
-        distractor=set_alerts,
     ),
     task(
         "warn",
@@ -126,7 +124,6 @@ SCENARIOS = (
         ),
         may=_LOGGED,
         said="{member[handle]} has been warned.",
-        distractor=set_alerts,
     ),
     task(
         "settle-appeal",
@@ -151,7 +148,6 @@ SCENARIOS = (
         expect=(changed("appeal", "{appeal[id]}", status="{outcome}", reply="{reply}"),),
         may=(AllowedChange("changed", "post", ("status",), {"id": "{appeal[post]}"}), *_LOGGED),
         said="Appeal {appeal[number]} is {outcome}.",
-        distractor=set_alerts,
     ),
     task(
         "suspend-most-reported",
@@ -188,6 +184,5 @@ SCENARIOS = (
         answers=(AnswerSpec("code", "decision"),),
         may=(AllowedChange("changed", "member", ("until",), {"id": "{worst[id]}"}), *_LOGGED),
         said="{worst[handle]} is suspended; the code is {code}.",
-        distractor=set_alerts,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from trajudge.environments.apps import details as ui
-from trajudge.environments.apps.lists import asked_for, chosen, headings, opens_row, searched
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.press.schema import (
     AUDIENCES,
     COMMENT_STATES,
@@ -36,10 +36,12 @@ def _article(view: PageContext, word: str, key: str) -> parts.Section:
 
 
 def images(view: PageContext) -> Page:
-    found = view.state.rows(_IMAGES + _IMAGE_SORTS[view.ui.sort], **asked_for(view, "licence"))
-    rows = [opens_row(r, "image", "caption", "credit licence fee", fee=money) for r in found]
-    licence = chosen(view, "licence", LICENCES)
-    return searched(view, "images", "image credit licence fee", rows, (licence,))
+    found = view.state.rows(
+        _IMAGES + _IMAGE_SORTS[view.ui.sort], **lists.asked_for(view, "licence")
+    )
+    rows = [lists.opens_row(r, "image", "caption", "credit licence fee", fee=money) for r in found]
+    licence = lists.chosen(view, "licence", LICENCES)
+    return lists.searched(view, "images", "image credit licence fee", rows, (licence,))
 
 
 @ui.detail("image")
@@ -49,15 +51,15 @@ def image(view: PageContext, found: sqlite3.Row) -> Page:
 
 
 def newsletters(view: PageContext) -> Page:
-    asked = asked_for(view, "audience", "status")
+    asked = lists.asked_for(view, "audience", "status")
     found = view.state.rows(_NEWSLETTERS + _NEWSLETTER_SORTS[view.ui.sort], **asked)
     rows = [
-        opens_row(r, "newsletter", "number", "subject audience sends status")
+        lists.opens_row(r, "newsletter", "number", "subject audience sends status")
         for r in found
     ]  # fmt: skip
-    filters = (chosen(view, "audience", AUDIENCES), chosen(view, "status", MAIL_STATES))
+    filters = (lists.chosen(view, "audience", AUDIENCES), lists.chosen(view, "status", MAIL_STATES))
     columns = "newsletter subject audience sends status"
-    page = searched(view, "newsletters", columns, rows, filters)
+    page = lists.searched(view, "newsletters", columns, rows, filters)
     return page._replace(blocks=(parts.Link(Word("compose_one"), "compose"), *page.blocks))
 
 
@@ -89,10 +91,10 @@ def compose(view: PageContext) -> Page:
 
 
 def comments(view: PageContext) -> Page:
-    found = view.state.rows(_COMMENTS, **asked_for(view, "status"))
-    rows = [opens_row(r, "comment", "number", "reader title posted status") for r in found]
-    filters = (chosen(view, "status", COMMENT_STATES),)
-    return searched(view, "comments", "comment reader article posted status", rows, filters)
+    found = view.state.rows(_COMMENTS, **lists.asked_for(view, "status"))
+    rows = [lists.opens_row(r, "comment", "number", "reader title posted status") for r in found]
+    filters = (lists.chosen(view, "status", COMMENT_STATES),)
+    return lists.searched(view, "comments", "comment reader article posted status", rows, filters)
 
 
 @ui.detail("comment")
@@ -113,18 +115,18 @@ def comment(view: PageContext, found: sqlite3.Row) -> Page:
 def authors(view: PageContext) -> Page:
     found = view.state.rows(
         "SELECT * FROM author WHERE instr(lower(name), lower(:words)) ORDER BY name",
-        **asked_for(view),
+        **lists.asked_for(view),
     )
-    rows = [opens_row(row, "author", "name", "desk") for row in found]
-    return searched(view, "authors", "author desk", rows)
+    rows = [lists.opens_row(row, "author", "name", "desk") for row in found]
+    return lists.searched(view, "authors", "author desk", rows)
 
 
 @ui.detail("author")
 def author(view: PageContext, found: sqlite3.Row) -> Page:
     written = view.state.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
                               id=found["id"])  # fmt: skip
-    rows = tuple(opens_row(r, "article", "title", "state fee", fee=money) for r in written)
-    items = parts.ItemList(headings("article state fee"), rows)
+    rows = tuple(lists.opens_row(r, "article", "title", "state fee", fee=money) for r in written)
+    items = parts.ItemList(lists.headings("article state fee"), rows)
     about = ui.facts(desk=found["desk"])
     their = ui.section_of("their_articles", items)
     return Page(found["name"], (parts.Paragraph(found["about"]), about, their))
@@ -133,10 +135,10 @@ def author(view: PageContext, found: sqlite3.Row) -> Page:
 def rules(view: PageContext) -> Page:
     found = view.state.rows(
         "SELECT * FROM rule WHERE instr(lower(subject), lower(:words)) ORDER BY subject",
-        **asked_for(view),
+        **lists.asked_for(view),
     )
     rows = [parts.ListRow(row["subject"], (str(row["most"]), row["advice"])) for row in found]
-    return searched(view, "rules", "subject_of_rule most advice", rows)
+    return lists.searched(view, "rules", "subject_of_rule most advice", rows)
 
 
 def preferences(view: PageContext) -> Page:

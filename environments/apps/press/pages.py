@@ -5,15 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from trajudge.environments.apps import details as ui
-from trajudge.environments.apps.lists import (
-    asked_for,
-    chosen,
-    headings,
-    opens_row,
-    search_form,
-    searched,
-    table_page,
-)
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.press import newsroom_pages
 from trajudge.environments.apps.press.schema import (
     ARTICLE_STATES,
@@ -38,17 +30,17 @@ _ARTICLE_SORTS = ("a.title", "w.name, a.id", "a.due, a.id")
 def home(view: PageContext) -> Page:
     me = view.state.row("account", "me")["name"]
     welcome = "The publishing desk. What you publish is read at once."
-    find = search_form("articles", "")
+    find = lists.search_form("articles", "")
     return ui.front_page("The Lantern Review", welcome, ui.facts(author=me), find)
 
 
 def articles(view: PageContext) -> Page:
-    asked = asked_for(view, "section", "state")
+    asked = lists.asked_for(view, "section", "state")
     found = view.state.rows(_ARTICLES + _ARTICLE_SORTS[view.ui.sort], **asked)
-    rows = [opens_row(r, "article", "title", "by of due state") for r in found]
+    rows = [lists.opens_row(r, "article", "title", "by of due state") for r in found]
     names = [row["name"] for row in view.state.rows("SELECT name FROM section ORDER BY name")]
-    filters = (chosen(view, "section", names), chosen(view, "state", ARTICLE_STATES))
-    return searched(view, "articles", "article author section due state", rows, filters)
+    filters = (lists.chosen(view, "section", names), lists.chosen(view, "state", ARTICLE_STATES))
+    return lists.searched(view, "articles", "article author section due state", rows, filters)
 
 
 @ui.detail("article")
@@ -88,7 +80,7 @@ def _reviews(view: PageContext, found: sqlite3.Row) -> parts.ItemList:
         parts.ListRow(row["reviewer"], (row["verdict"], str(row["grade"]), row["remark"]))
         for row in written
     )
-    return parts.ItemList(headings("reviewer verdict grade remark"), rows)
+    return parts.ItemList(lists.headings("reviewer verdict grade remark"), rows)
 
 
 def edit(view: PageContext) -> Page:
@@ -136,8 +128,8 @@ def sections(view: PageContext) -> Page:
     found = view.state.rows(
         "SELECT s.*, w.name AS head FROM section s JOIN author w ON w.id = s.editor ORDER BY s.name"
     )
-    rows = tuple(opens_row(row, "section", "name", "head") for row in found)
-    return table_page("sections", "section editor", rows)
+    rows = tuple(lists.opens_row(row, "section", "name", "head") for row in found)
+    return lists.table_page("sections", "section editor", rows)
 
 
 @ui.detail("section")

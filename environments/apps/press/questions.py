@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from trajudge.environments.apps.lists import list_all, search_and_open, switch
 from trajudge.environments.apps.press.schema import ARTICLE_STATES, COMMENT_STATES, LICENCES, MONTHS
-from trajudge.environments.apps.tasks import question
+from trajudge.environments.apps.tasks import question, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, enter, follow, press
 from trajudge.environments.model.spec import Bound, ChoiceSlot, Derive, Pick
@@ -36,7 +36,8 @@ def chart_of(section: Bound) -> list[PlanStep]:
     ]
 
 
-QUESTIONS = (
+QUESTIONS = with_distractor(
+    set_hints,
     question(
         "character-limit",
         "number",
@@ -52,7 +53,6 @@ QUESTIONS = (
             press(Word("search"), "start the search"),
         ],
         said="At most {answer} characters.",
-        distractor=set_hints,
     ),
     question(
         "image-fee",
@@ -65,7 +65,6 @@ QUESTIONS = (
         slots={"image": Pick("SELECT * FROM image ORDER BY id")},
         plan=lambda b: search_and_open("images", b["image"]["caption"]),
         said="The fee is {answer}.",
-        distractor=set_hints,
     ),
     question(
         "credit-fees",
@@ -82,7 +81,6 @@ QUESTIONS = (
         },
         plan=lambda b: list_all("images", licence=b["licence"]),
         said="They cost {answer} altogether.",
-        distractor=set_hints,
     ),
     question(
         "next-deadline",
@@ -93,7 +91,6 @@ QUESTIONS = (
         slots={"section": SECTION, "state": _STATE},
         plan=lambda b: list_all("articles", section=b["section"]["name"], state=b["state"]),
         said="It is {answer}.",
-        distractor=set_hints,
     ),
     question(
         "authors-discussed",
@@ -110,7 +107,6 @@ QUESTIONS = (
             *list_all("articles", section=b["section"]["name"]),
         ],
         said="They are {answer}.",
-        distractor=set_hints,
     ),
     question(
         "best-day",
@@ -123,7 +119,6 @@ QUESTIONS = (
         slots={"section": SECTION},
         plan=lambda b: chart_of(b["section"]),
         said="It was {answer}.",
-        distractor=set_hints,
         charts=1,
     ),
     question(
@@ -144,7 +139,6 @@ QUESTIONS = (
             *list_all("articles", section=b["top"]["name"]),
         ],
         said="There are {answer}.",
-        distractor=set_hints,
         charts=1,
     ),
 )

@@ -11,7 +11,7 @@ from trajudge.environments.apps.press.questions import (
     set_hints,
 )
 from trajudge.environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDERS, TAGS, VERDICTS
-from trajudge.environments.apps.tasks import added, changed, removed, task
+from trajudge.environments.apps.tasks import added, changed, removed, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import enter, follow, press
 from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive, Number, Pick
@@ -22,7 +22,8 @@ _IN_REVIEW = Pick("SELECT * FROM article WHERE state = 'in review' ORDER BY id")
 _DATES = ChoiceSlot(("2026-06-05", "2026-06-12", "2026-07-03", "2026-07-17"))
 _NEXT = "FROM newsletter WHERE status = 'planned' AND audience = :audience"
 
-SCENARIOS = (
+SCENARIOS = with_distractor(
+    pin_article,
     *QUESTIONS,
     task(
         "publish",
@@ -55,7 +56,6 @@ SCENARIOS = (
             ),
         ),
         said="The article is out.",
-        distractor=pin_article,
     ),
     task(
         "review",
@@ -89,7 +89,6 @@ SCENARIOS = (
             ),
         ),
         said="The review is with the author.",
-        distractor=pin_article,
     ),
     task(
         "compose",
@@ -121,7 +120,6 @@ SCENARIOS = (
         ),
         answers=(AnswerSpec("code", "newsletter"),),
         said="It is planned; the code is {code}.",
-        distractor=pin_article,
     ),
     task(
         "send-next",
@@ -211,7 +209,6 @@ SCENARIOS = (
         ),
         answers=(AnswerSpec("code", "article"),),
         said="The article is on the plan; the code is {code}.",
-        distractor=pin_article,
         charts=2,
     ),
 )

@@ -5,15 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from trajudge.environments.apps import details as ui
-from trajudge.environments.apps.lists import (
-    headings,
-    list_page,
-    narrowed,
-    opens,
-    opens_row,
-    search_form,
-    table_page,
-)
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.shop.schema import CITIES, DELIVERIES, MONTHS
 from trajudge.environments.model import page as parts
 from trajudge.environments.model.binding import money
@@ -41,7 +33,7 @@ _COLUMNS = "product category price rating"
 
 
 def _search(words: str, category: str) -> parts.Form:
-    return search_form("products", words, narrowed("category", category, CATEGORIES))
+    return lists.search_form("products", words, lists.narrowed("category", category, CATEGORIES))
 
 
 def home(view: PageContext) -> Page:
@@ -52,7 +44,7 @@ def home(view: PageContext) -> Page:
             parts.Paragraph("Useful things for the house and the garden."),
             _search("", ""),
             ui.section_of(
-                "favourites", parts.ItemList(headings(_COLUMNS), tuple(map(_card, best)))
+                "favourites", parts.ItemList(lists.headings(_COLUMNS), tuple(map(_card, best)))
             ),
         ),
     )
@@ -62,7 +54,7 @@ def products(view: PageContext) -> Page:
     words, category = view.args.get("words", ""), view.args.get("category", "")
     found = view.state.rows(_FOUND + _SORTS[view.ui.sort], words=words, category=category)
     rows = [_card(product) for product in found]
-    return list_page(view, "products", _COLUMNS, rows, _search(words, category))
+    return lists.list_page(view, "products", _COLUMNS, rows, _search(words, category))
 
 
 @ui.detail("product")
@@ -84,7 +76,7 @@ def product(view: PageContext, found: sqlite3.Row) -> Page:
     said = tuple(
         parts.ListRow(row["author"], (f"{row['stars']} of 5", row["body"])) for row in reviews
     )
-    columns = headings("author stars review")
+    columns = lists.headings("author stars review")
     review = ui.action_form(
         "send_review", "write-review", stars, parts.Field("body", Word("review"), "long"), **hidden
     )
@@ -114,7 +106,7 @@ def cart(view: PageContext) -> Page:
         )
         for row in held
     )
-    items = parts.ItemList(headings("product quantity sum"), rows)
+    items = parts.ItemList(lists.headings("product quantity sum"), rows)
     if not held:
         return Page(Word("cart"), (items,))
     goods = sum(row["price"] * row["quantity"] for row in held)
@@ -131,10 +123,10 @@ def cart(view: PageContext) -> Page:
 def orders(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM purchase ORDER BY placed DESC, id")
     rows = [
-        opens_row(row, "order", "number", "placed delivery status total", total=money)
+        lists.opens_row(row, "order", "number", "placed delivery status total", total=money)
         for row in found
     ]
-    return list_page(view, "orders", "order date delivery status total", rows)
+    return lists.list_page(view, "orders", "order date delivery status total", rows)
 
 
 @ui.detail("purchase")
@@ -145,7 +137,7 @@ def order(view: PageContext, found: sqlite3.Row) -> Page:
         key=found["id"],
     )
     rows = tuple(
-        opens(
+        lists.opens(
             row["name"],
             "product",
             row["product"],
@@ -163,7 +155,7 @@ def order(view: PageContext, found: sqlite3.Row) -> Page:
         total=money(found["total"]),
         code=view.code("purchase", found["id"]),
     )
-    columns = headings("product category quantity price")
+    columns = lists.headings("product category quantity price")
     blocks: tuple[parts.Block, ...] = (about, parts.ItemList(columns, rows))
     if found["status"] == "processing":
         cancel = ui.action_form("cancel_order", "cancel-order", order=found["id"])
@@ -181,7 +173,7 @@ def wishes(view: PageContext) -> Page:
         )
         for row in found
     )
-    return table_page("wishes", _COLUMNS, rows)
+    return lists.table_page("wishes", _COLUMNS, rows)
 
 
 def account(view: PageContext) -> Page:

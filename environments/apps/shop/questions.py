@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trajudge.environments.apps.shop.schema import DELIVERIES, MONTHS
-from trajudge.environments.apps.tasks import question
+from trajudge.environments.apps.tasks import question, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Number, Pick
@@ -44,7 +44,8 @@ def subscribe(_: Bound) -> list[PlanStep]:
     ]
 
 
-QUESTIONS = (
+QUESTIONS = with_distractor(
+    subscribe,
     question(
         "price",
         "money",
@@ -56,7 +57,6 @@ QUESTIONS = (
         slots={"product": ANY},
         plan=lambda b: find(b["product"]),
         said="The {product[name]} costs {answer}.",
-        distractor=subscribe,
     ),
     question(
         "cheapest",
@@ -71,7 +71,6 @@ QUESTIONS = (
         slots={"category": CATEGORY},
         plan=lambda b: browse(b["category"]),
         said="It is the {answer}.",
-        distractor=subscribe,
     ),
     question(
         "spent",
@@ -88,7 +87,6 @@ QUESTIONS = (
             scan("see all of them"),
         ],
         said="Together they came to {answer}.",
-        distractor=subscribe,
     ),
     question(
         "cheapest-month",
@@ -100,7 +98,6 @@ QUESTIONS = (
         slots={"product": ANY},
         plan=lambda b: find(b["product"]),
         said="It was cheapest in {answer}.",
-        distractor=subscribe,
         charts=1,
     ),
     question(
@@ -118,7 +115,6 @@ QUESTIONS = (
             scan("see all of them"),
         ],
         said="Number and date: {answer}.",
-        distractor=subscribe,
     ),
     question(
         "last-order",
@@ -131,7 +127,6 @@ QUESTIONS = (
             scan("see all of them"),
         ],
         said="That was on {answer}.",
-        distractor=subscribe,
     ),
     question(
         "affordable",
@@ -142,7 +137,6 @@ QUESTIONS = (
         slots={"category": CATEGORY, "limit": Number(20, 60)},
         plan=lambda b: browse(b["category"]),
         said="They are {answer}.",
-        distractor=subscribe,
     ),
     question(
         "units-bought",
@@ -161,7 +155,6 @@ QUESTIONS = (
             follow(b["other"]["number"], "open the second order"),
         ],
         said="It was {answer} units.",
-        distractor=subscribe,
     ),
     question(
         "compare-charts",
@@ -183,7 +176,6 @@ QUESTIONS = (
         },
         plan=lambda b: [*find(b["product"]), *find(b["other"])],
         said="The {answer} was cheaper.",
-        distractor=subscribe,
         charts=2,
     ),
 )

@@ -13,7 +13,7 @@ from trajudge.environments.apps.shop.questions import (
     subscribe,
 )
 from trajudge.environments.apps.shop.schema import DELIVERIES
-from trajudge.environments.apps.tasks import added, changed, removed, task
+from trajudge.environments.apps.tasks import added, changed, removed, task, with_distractor
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press
@@ -60,7 +60,8 @@ def _in_the_cart(product: str) -> AllowedChange:
     return AllowedChange("added", "cart", values={"product": product}, on_the_way=True)
 
 
-SCENARIOS = (
+SCENARIOS = with_distractor(
+    subscribe,
     *QUESTIONS,
     task(
         "buy",
@@ -83,7 +84,6 @@ SCENARIOS = (
         answers=(AnswerSpec("code", "purchase"),),
         may=(_in_the_cart("{product[id]}"),),
         said="The order is placed; its code is {code}.",
-        distractor=subscribe,
     ),
     task(
         "wish",
@@ -92,7 +92,6 @@ SCENARIOS = (
         plan=lambda b: [*find(b["product"]), press(Word("wish"), "save it for later")],
         expect=(added("wish", product="{product[id]}"),),
         said="The {product[name]} is on your list.",
-        distractor=subscribe,
     ),
     task(
         "cancel",
@@ -106,7 +105,6 @@ SCENARIOS = (
         ],
         expect=(changed("purchase", "{order[id]}", status="cancelled"),),
         said="Order {order[number]} is cancelled.",
-        distractor=subscribe,
     ),
     task(
         "buy-best",
@@ -141,7 +139,6 @@ SCENARIOS = (
         ),
         may=(_in_the_cart("{best[id]}"),),
         said="Ordered. The code is {code} and the total {answer}.",
-        distractor=subscribe,
     ),
     task(
         "unwish",
@@ -153,7 +150,6 @@ SCENARIOS = (
         ],
         expect=(removed("wish", product="{product[id]}"),),
         said="It is off the list.",
-        distractor=subscribe,
     ),
     task(
         "review",
@@ -173,7 +169,6 @@ SCENARIOS = (
         ],
         expect=(added("review", product="{product[id]}", stars="{stars}", body="{words}"),),
         said="The review is online.",
-        distractor=subscribe,
     ),
     task(
         "move",
@@ -195,6 +190,5 @@ SCENARIOS = (
         ],
         expect=(changed("account", "me", street="{number} {street}", city="{city[city]}"),),
         said="The address is changed.",
-        distractor=subscribe,
     ),
 )

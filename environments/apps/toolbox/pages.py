@@ -5,14 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from trajudge.environments.apps import details as ui
-from trajudge.environments.apps.lists import (
-    filter_form,
-    headings,
-    list_page,
-    narrowed,
-    opens,
-    opens_row,
-)
+from trajudge.environments.apps import lists
 from trajudge.environments.apps.toolbox.schema import BAGS, COUNTINGS, DAYS
 from trajudge.environments.apps.toolbox.tools import TOOLS
 from trajudge.environments.kit.listing import listing
@@ -71,13 +64,15 @@ _PAINT_SHOWN = {"tin": "{} l".format, "price": money, "drying": "{} min".format}
 
 def loan(view: PageContext) -> Page:
     found = view.state.rows(_LENDERS[view.ui.sort])
-    rows = [opens_row(row, "lender", "name", "rate fee longest", **_LENDER_SHOWN) for row in found]
+    rows = [
+        lists.opens_row(row, "lender", "name", "rate fee longest", **_LENDER_SHOWN) for row in found
+    ]
     fields = (
         parts.Field("amount", Word("principal")),
         ui.control("rate"),
         ui.control("years", "number"),
     )
-    columns = headings("lender lends_at fee longest")
+    columns = lists.headings("lender lends_at fee longest")
     listed = ui.section_of("lenders", *listing(view, "loan", columns, rows))
     return Page(Word("loan"), (*_reckoner(view, "loan", fields), listed))
 
@@ -115,13 +110,15 @@ def dates(view: PageContext) -> Page:
 
 def estimator(view: PageContext) -> Page:
     found = view.state.rows(_PAINTS[view.ui.sort])
-    rows = [opens_row(row, "paint", "name", "tin price drying", **_PAINT_SHOWN) for row in found]
+    rows = [
+        lists.opens_row(row, "paint", "name", "tin price drying", **_PAINT_SHOWN) for row in found
+    ]
     fields = (
         *(parts.Field(name, Word(name), "number") for name in _MEASURES),
         ui.control("coats", "number"),
         ui.pick("paint", (row["name"] for row in found)),
     )
-    columns = headings("colour tin price drying")
+    columns = lists.headings("colour tin price drying")
     listed = ui.section_of("paints", *listing(view, "estimator", columns, rows))
     return Page(Word("estimator"), (*_reckoner(view, "estimator", fields), listed))
 
@@ -148,7 +145,7 @@ def purchase(view: PageContext, found: sqlite3.Row) -> Page:
 
 def rooms(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM room ORDER BY name")
-    rows = [opens(row["name"], "room", row["id"]) for row in found]
+    rows = [lists.opens(row["name"], "room", row["id"]) for row in found]
     fields = (
         parts.Field("name", Word("room_name"), required=True),
         *(parts.Field(name, Word(name), "number", required=True) for name in _MEASURES),
@@ -171,8 +168,8 @@ def room(view: PageContext, found: sqlite3.Row) -> Page:
 
 def packing(view: PageContext) -> Page:
     found = view.state.rows("SELECT * FROM list ORDER BY leaves")
-    rows = [opens_row(row, "list", "name", "leaves") for row in found]
-    return list_page(view, "packing", "trip leaves", rows)
+    rows = [lists.opens_row(row, "list", "name", "leaves") for row in found]
+    return lists.list_page(view, "packing", "trip leaves", rows)
 
 
 @ui.detail("list")
@@ -189,13 +186,13 @@ def packed(view: PageContext, found: sqlite3.Row) -> Page:
         )
         for row in things
     ]
-    form = filter_form("list", narrowed("bag", bag, BAGS), id=found["id"])
-    columns = headings("thing bag grams count remark")
+    form = lists.filter_form("list", lists.narrowed("bag", bag, BAGS), id=found["id"])
+    columns = lists.headings("thing bag grams count remark")
     return Page(found["name"], (form, *listing(view, "list", columns, rows)))
 
 
 def _saved(view: PageContext, table: str, page: str, sql: str) -> Page:
-    rows = [opens_row(row, table, "name", "tool made") for row in view.state.rows(sql)]
+    rows = [lists.opens_row(row, table, "name", "tool made") for row in view.state.rows(sql)]
     return Page(Word(page), listing(view, page, (Word(table), Word("tool"), Word("made")), rows))
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from trajudge.environments.apps.tasks import added, changed, question, removed, task
+from trajudge.environments.apps.tasks import (
+    added,
+    changed,
+    question,
+    removed,
+    task,
+    with_distractor,
+)
 from trajudge.environments.apps.toolbox import plans
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow, press, scan
@@ -29,7 +36,8 @@ _WORKING_DAYS_LATER = (
 _DAYS = "SELECT DISTINCT day FROM humidity"
 _HUNDREDS = Number(30, 400)
 
-SCENARIOS = (
+SCENARIOS = with_distractor(
+    plans.survey,
     question(
         "bench",
         "date",
@@ -38,7 +46,6 @@ SCENARIOS = (
         slots={"bench": plans.BENCH},
         plan=lambda b: [follow(Word("home"), "see which benches are taken")],
         said="It is taken until {answer}.",
-        distractor=plans.survey,
     ),
     question(
         "convert",
@@ -49,7 +56,6 @@ SCENARIOS = (
         slots={"pair": plans.PAIR, "amount": Number(12, 480)},
         plan=lambda b: plans.convert(b["amount"], b["pair"]["source"], b["pair"]["target"]),
         said="They are {answer} {pair[target]}.",
-        distractor=plans.survey,
     ),
     question(
         "monthly",
@@ -64,7 +70,6 @@ SCENARIOS = (
         },
         plan=lambda b: plans.borrow(b["principal"], b["rate"], b["years"]),
         said="It is {answer} a month.",
-        distractor=plans.survey,
     ),
     question(
         "lowest-total",
@@ -79,7 +84,6 @@ SCENARIOS = (
         slots={"term": plans.TERM, "principal": _HUNDREDS},
         plan=plans.compare,
         said="It comes to {answer}.",
-        distractor=plans.survey,
     ),
     question(
         "working-days",
@@ -92,7 +96,6 @@ SCENARIOS = (
         },
         plan=plans.count,
         said="It is {answer}.",
-        distractor=plans.survey,
     ),
     question(
         "drying",
@@ -109,7 +112,6 @@ SCENARIOS = (
             follow(b["paint"]["name"], "open the paint"),
         ],
         said="They take {answer}.",
-        distractor=plans.survey,
     ),
     question(
         "bag-weight",
@@ -120,7 +122,6 @@ SCENARIOS = (
         slots={"list": plans.LIST, "bag": plans.BAG},
         plan=plans.weigh,
         said="Together they weigh {answer} grams.",
-        distractor=plans.survey,
     ),
     question(
         "heavy-things",
@@ -135,7 +136,6 @@ SCENARIOS = (
         slots={"list": plans.LIST, "limit": Number(3, 10)},
         plan=lambda b: [*plans.unpack(b["list"]["name"]), scan("see all of it")],
         said="These: {answer}.",
-        distractor=plans.survey,
     ),
     question(
         "dampest-day",
@@ -147,7 +147,6 @@ SCENARIOS = (
         slots={"room": plans.ROOM},
         plan=lambda b: plans.visit(b["room"]),
         said="It was dampest on {answer}.",
-        distractor=plans.survey,
         charts=1,
     ),
     question(
@@ -165,7 +164,6 @@ SCENARIOS = (
         slots={"first": plans.ROOM, "second": plans.RIVAL},
         plan=lambda b: [*plans.visit(b["first"]), *plans.visit(b["second"])],
         said="They were furthest apart on {answer}.",
-        distractor=plans.survey,
         charts=2,
     ),
     task(
@@ -192,7 +190,6 @@ SCENARIOS = (
         ),
         answers=(AnswerSpec("code", "result"), AnswerSpec("number", _CONVERTED)),
         said="Saved with the code {code}; it is {answer}.",
-        distractor=plans.survey,
     ),
     task(
         "rename-job",
@@ -204,7 +201,6 @@ SCENARIOS = (
         plan=plans.rename,
         expect=(changed("job", "{job[id]}", name="{name}"),),
         said="The job is renamed.",
-        distractor=plans.survey,
     ),
     task(
         "delete-job",
@@ -217,7 +213,6 @@ SCENARIOS = (
         plan=plans.delete,
         expect=(removed("job", id="{job[id]}"),),
         said="The job is deleted.",
-        distractor=plans.survey,
     ),
     task(
         "run-job",
@@ -231,7 +226,6 @@ SCENARIOS = (
             AnswerSpec("money", "SELECT value FROM result WHERE id = :new_result", when="after"),
         ),
         said="The code is {code} and the payment {answer}.",
-        distractor=plans.survey,
     ),
     task(
         "order-tins",
@@ -246,7 +240,6 @@ SCENARIOS = (
             AnswerSpec("money", "SELECT :need_tins * price FROM paint WHERE id = :paint"),
         ),
         said="Ordered: code {code}, for {answer}.",
-        distractor=plans.survey,
     ),
     task(
         "enquire",
@@ -265,7 +258,6 @@ SCENARIOS = (
         ),
         answers=(AnswerSpec("code", "enquiry"),),
         said="The enquiry is sent; its code is {code}.",
-        distractor=plans.survey,
     ),
     task(
         "record-room",
@@ -290,6 +282,5 @@ SCENARIOS = (
             ),
         ),
         said="The room is on record.",
-        distractor=plans.survey,
     ),
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Raw
 
+from trajudge.trajectories.loaders import files
 from trajudge.trajectories.loaders.common import detection
 from trajudge.trajectories.loaders.common.lazy_json import (
     NULL,
@@ -21,14 +22,6 @@ from trajudge.trajectories.loaders.common.lazy_json import (
     fields,
     read_object,
     string,
-)
-from trajudge.trajectories.loaders.files import (
-    Damaged,
-    TrajectorySource,
-    name_of,
-    number_attempts,
-    read_all,
-    readable,
 )
 from trajudge.trajectories.loaders.logs.browser_use_items import Item, read_item, steps_of
 from trajudge.trajectories.loading import Loaded, Want, accept_all
@@ -60,10 +53,10 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
 
     Raises UserError if there is none.
     """
-    return read_all(history_files(path), _read, want)
+    return files.read_all(history_files(path), _read, want)
 
 
-def history_files(path: Path) -> list[TrajectorySource]:
+def history_files(path: Path) -> list[files.TrajectorySource]:
     """List the history file, or every one in the folder, in the order of their keys; none is
     decoded. Raises UserError if there is none.
     """
@@ -78,7 +71,7 @@ def history_files(path: Path) -> list[TrajectorySource]:
             f"{path} holds no {KIND} trajectory: --data {KIND}:PATH needs files that "
             "AgentHistoryList.save_to_file wrote"
         )
-    return number_attempts(_source(data, file) for file in histories)
+    return files.number_attempts(_source(data, file) for file in histories)
 
 
 def _is_history(file: Path) -> bool:
@@ -95,19 +88,19 @@ def _has_mark(head: bytes) -> bool:
     return output or all(others)
 
 
-def _source(data: DataFolder, file: Path) -> TrajectorySource:
+def _source(data: DataFolder, file: Path) -> files.TrajectorySource:
     folder = file.parent.resolve()
     own = file.stem.lower() in _OWN_NAMES | _COMMON_NAMES
-    task_id = name_of(folder) if own else readable(file.stem)
-    agent = name_of(folder.parent if own else folder)
+    task_id = files.name_of(folder) if own else files.readable(file.stem)
+    agent = files.name_of(folder.parent if own else folder)
     key = TrajectoryKey(benchmark=KIND, agent=agent or KIND, task_id=task_id or KIND)
-    return TrajectorySource(key, task_id or KIND, file, data)
+    return files.TrajectorySource(key, task_id or KIND, file, data)
 
 
-def _read(source: TrajectorySource) -> Trajectory:
+def _read(source: files.TrajectorySource) -> Trajectory:
     history = elements(read_object(source.data, source.path).get("history", NULL))
     if len(history) > MAX_STEPS:
-        raise Damaged(f"it has more than {MAX_STEPS:,} steps")
+        raise files.Damaged(f"it has more than {MAX_STEPS:,} steps")
     warnings: list[str] = []
     items = [
         read_item(raw, number, source.path.parent, source.data, warnings)
@@ -131,7 +124,7 @@ def _read(source: TrajectorySource) -> Trajectory:
     )
 
 
-def _goal(source: TrajectorySource, history: list[Raw]) -> str:
+def _goal(source: files.TrajectorySource, history: list[Raw]) -> str:
     """Return the task, empty where neither the file beside nor a message tells it."""
     beside = source.path.parent / _TASK_FILE
     if source.data.has_file(beside):

@@ -19,19 +19,10 @@ from math import isfinite
 from pathlib import Path
 from uuid import UUID
 
+from trajudge.trajectories.loaders import files
 from trajudge.trajectories.loaders.common import detection
 from trajudge.trajectories.loaders.common.lazy_json import NULL, read_object, string
 from trajudge.trajectories.loaders.common.pictures import named_picture
-from trajudge.trajectories.loaders.files import (
-    Damaged,
-    TrajectorySource,
-    name_of,
-    number_attempts,
-    read_all,
-    readable,
-    reason,
-    screenshot,
-)
 from trajudge.trajectories.loaders.logs.osworld_lines import ActionLine, LoggedRun, read_run
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
@@ -87,7 +78,9 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
         raise UserError(
             f"{path} holds no {KIND} trajectory: --data {KIND}:PATH needs folders with {LOG}"
         )
-    return read_all(number_attempts(_source(data, log.parent) for log in logs), _read, want)
+    return files.read_all(
+        files.number_attempts(_source(data, log.parent) for log in logs), _read, want
+    )
 
 
 def _has_mark(head: bytes) -> bool:
@@ -95,12 +88,14 @@ def _has_mark(head: bytes) -> bool:
     return begins and any(all(name in head for name in names) for names in _MARKS)
 
 
-def _source(data: DataFolder, folder: Path) -> TrajectorySource:
-    example = name_of(folder)
+def _source(data: DataFolder, folder: Path) -> files.TrajectorySource:
+    example = files.name_of(folder)
     # Other projects number their examples, in each domain from 0.
-    task_id = example if _is_uuid(example) else f"{name_of(folder.resolve().parent)}.{example}"
+    task_id = (
+        example if _is_uuid(example) else f"{files.name_of(folder.resolve().parent)}.{example}"
+    )
     key = TrajectoryKey(benchmark=KIND, agent=_agent(folder.resolve()), task_id=task_id)
-    return TrajectorySource(key, example, folder, data)
+    return files.TrajectorySource(key, example, folder, data)
 
 
 def _is_uuid(name: str) -> bool:
@@ -112,19 +107,19 @@ def _is_uuid(name: str) -> bool:
 def _agent(folder: Path) -> str:
     """Return the name below the innermost level that is a setting; without such a level, the
     nearest one that is no known domain."""
-    above = [readable(parent.name) for parent in folder.parents if parent.name]
+    above = [files.readable(parent.name) for parent in folder.parents if parent.name]
     for inner, outer in pairwise(above):
         if outer in _SETTINGS and inner not in _SETTINGS | _DOMAINS:
             return inner
     return next((name for name in above if name not in _SETTINGS | _DOMAINS), KIND)
 
 
-def _read(source: TrajectorySource) -> Trajectory:
+def _read(source: files.TrajectorySource) -> Trajectory:
     warnings: list[str] = []
     run = read_run(source.path / LOG, source.data, warnings)
     if not run.lines:
         why = run.error or (f"mode {run.mode}" if run.mode else "no line is an action")
-        raise Damaged(f"{LOG} holds no step ({why})")
+        raise files.Damaged(f"{LOG} holds no step ({why})")
     steps = _steps(source, run, warnings)
     actions = [line.action for line in run.lines if line.action]
     terminated = any(line.done for line in run.lines) or any(action.ends for action in actions)
@@ -134,13 +129,13 @@ def _read(source: TrajectorySource) -> Trajectory:
         raw_task_id=source.raw_task_id,
         goal=run.instruction or _example_goal(source, warnings) or "",
         steps=steps,
-        answer=readable(answers[-1]) if answers else None,
+        answer=files.readable(answers[-1]) if answers else None,
         official_reward=_reward(source, warnings),
         terminated=terminated,
         truncated=not terminated,
         telemetry=_telemetry(run),
         metadata={
-            "domain": name_of(source.path.resolve().parent),
+            "domain": files.name_of(source.path.resolve().parent),
             "infeasible": any(action.name == "FAIL" for action in actions),
             "error": run.error,
             "warnings": [*warnings],
@@ -148,7 +143,7 @@ def _read(source: TrajectorySource) -> Trajectory:
     )
 
 
-def _steps(source: TrajectorySource, run: LoggedRun, warnings: list[str]) -> tuple[Step, ...]:
+def _steps(source: files.TrajectorySource, run: LoggedRun, warnings: list[str]) -> tuple[Step, ...]:
     """Put what each line's action was seen on before it; the last observation on a last step."""
     after = _initial(source, run, warnings)
     steps = []
@@ -159,24 +154,24 @@ def _steps(source: TrajectorySource, run: LoggedRun, warnings: list[str]) -> tup
         steps.append(Step(index=index, observation=seen, reasoning=line.reasoning, action=action))
         after = _observed(source, line, warnings)
     if after.screenshot is None and (final := _found(source, "step_*_final.png")):
-        image = screenshot(final, source.data, warnings)
+        image = files.screenshot(final, source.data, warnings)
         after = after.model_copy(update={"screenshot": image})
     if after != Observation():
         steps.append(Step(index=len(steps), observation=after))
     return tuple(steps)
 
 
-def _initial(source: TrajectorySource, run: LoggedRun, warnings: list[str]) -> Observation:
+def _initial(source: files.TrajectorySource, run: LoggedRun, warnings: list[str]) -> Observation:
     image = _picture(source, run.initial, warnings)
     counts_from_0 = run.lines[0].number == 0
     if image is None and not counts_from_0 and (found := _found(source, "step_0_*.png")):
-        image = screenshot(found, source.data, warnings)
+        image = files.screenshot(found, source.data, warnings)
     if image is None and run.lines[0].before is None:
         warnings.append("The state before the first action was not kept: its step shows nothing.")
     return Observation(screenshot=image)
 
 
-def _observed(source: TrajectorySource, line: ActionLine, warnings: list[str]) -> Observation:
+def _observed(source: files.TrajectorySource, line: ActionLine, warnings: list[str]) -> Observation:
     """Return what was recorded after the line's action."""
     recorded = line.after
     if recorded is None and line.before is None and line.stem:
@@ -188,16 +183,16 @@ def _observed(source: TrajectorySource, line: ActionLine, warnings: list[str]) -
 
 
 def _picture(
-    source: TrajectorySource, recorded: str | None, warnings: list[str]
+    source: files.TrajectorySource, recorded: str | None, warnings: list[str]
 ) -> ImageRef | None:
     return named_picture(recorded, [source.path], source.data, warnings)
 
 
-def _found(source: TrajectorySource, pattern: str) -> Path | None:
+def _found(source: files.TrajectorySource, pattern: str) -> Path | None:
     return min(source.path.glob(pattern), default=None)
 
 
-def _tree(source: TrajectorySource, line: ActionLine, warnings: list[str]) -> str | None:
+def _tree(source: files.TrajectorySource, line: ActionLine, warnings: list[str]) -> str | None:
     """Read the accessibility tree beside the line's picture, if one was kept."""
     if line.stem is None or not re.fullmatch(r"[\w@.-]+", line.stem):
         return None
@@ -205,13 +200,13 @@ def _tree(source: TrajectorySource, line: ActionLine, warnings: list[str]) -> st
     if not source.data.has_file(file):
         return None
     try:
-        return readable(source.data.read(file, _MAX_TREE_BYTES).decode("utf-8", "replace"))
+        return files.readable(source.data.read(file, _MAX_TREE_BYTES).decode("utf-8", "replace"))
     except (OSError, UnsafeFile) as error:
-        warnings.append(f"The tree {file.name} is not read ({reason(error)}).")
+        warnings.append(f"The tree {file.name} is not read ({files.reason(error)}).")
         return None
 
 
-def _example_goal(source: TrajectorySource, warnings: list[str]) -> str | None:
+def _example_goal(source: files.TrajectorySource, warnings: list[str]) -> str | None:
     """Return the instruction of the example file inside or beside the root."""
     folder = source.path.resolve()
     for file in _example_files(folder):
@@ -223,7 +218,7 @@ def _example_goal(source: TrajectorySource, warnings: list[str]) -> str | None:
             told = read_object(home, file, max_bytes=_MAX_EXAMPLE_BYTES)
             return string(told.get("instruction", NULL))
         except ValueError as error:
-            warnings.append(f"The example file is not read: {reason(error)}.")
+            warnings.append(f"The example file is not read: {files.reason(error)}.")
     return None
 
 
@@ -232,7 +227,7 @@ def _example_files(folder: Path) -> Iterator[Path]:
     yield from (parent / _EXAMPLES / name for parent in folder.parents[:_LEVELS])
 
 
-def _reward(source: TrajectorySource, warnings: list[str]) -> float | None:
+def _reward(source: files.TrajectorySource, warnings: list[str]) -> float | None:
     """Read ``result.txt``; None where there is none, or no number of at least 0."""
     file = source.path / "result.txt"
     try:
@@ -240,7 +235,7 @@ def _reward(source: TrajectorySource, warnings: list[str]) -> float | None:
     except FileNotFoundError:
         return None
     except (OSError, UnsafeFile) as error:
-        warnings.append(f"The reward is not known: {reason(error)}.")
+        warnings.append(f"The reward is not known: {files.reason(error)}.")
         return None
     with suppress(ValueError):
         reward = float(content.decode())

@@ -13,17 +13,9 @@ import re
 from functools import cache
 from pathlib import Path
 
+from trajudge.trajectories.loaders import files
 from trajudge.trajectories.loaders.common import detection
 from trajudge.trajectories.loaders.common.pictures import inline_picture, plain_name
-from trajudge.trajectories.loaders.files import (
-    Damaged,
-    TrajectorySource,
-    name_of,
-    number_attempts,
-    read_all,
-    readable,
-    text,
-)
 from trajudge.trajectories.loaders.logs.webarena_page import (
     RenderedPage,
     read_page,
@@ -78,7 +70,9 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     data = DataFolder(path if path.is_dir() else path.parent)
     try:
         found = [path] if path.is_file() else [*detection.files(path, _PATTERN, levels=_LEVELS)]
-        sources = number_attempts(_source(data, file) for file in found if file.match(_PATTERN))
+        sources = files.number_attempts(
+            _source(data, file) for file in found if file.match(_PATTERN)
+        )
     except OSError as error:
         raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
     if not sources:
@@ -90,21 +84,21 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     def results(folder: Path) -> FolderResults:
         return read_results(folder, data)
 
-    return read_all(sources, lambda source: _read(source, results(source.path.parent)), want)
+    return files.read_all(sources, lambda source: _read(source, results(source.path.parent)), want)
 
 
 def _has_mark(head: bytes) -> bool:
     return any(mark in head for mark in _MARKS)
 
 
-def _source(data: DataFolder, file: Path) -> TrajectorySource:
+def _source(data: DataFolder, file: Path) -> files.TrajectorySource:
     """Name the run by its file; the task's fields tell of which benchmark it is."""
     task = _fields(task_part(detection.head(file))) if data.has_file(file) else {}
     benchmark = "visualwebarena" if any(name in task for name in _VISUAL) else "webarena"
-    number = readable(file.stem.removeprefix("render_")) or name_of(file.parent)
-    agent = name_of(file.parent) or KIND
+    number = files.readable(file.stem.removeprefix("render_")) or files.name_of(file.parent)
+    agent = files.name_of(file.parent) or KIND
     key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{number}")
-    return TrajectorySource(key, number, file, data)
+    return files.TrajectorySource(key, number, file, data)
 
 
 def _fields(head: bytes) -> dict[str, str]:
@@ -117,10 +111,10 @@ def _fields(head: bytes) -> dict[str, str]:
     return fields
 
 
-def _read(source: TrajectorySource, results: FolderResults) -> Trajectory:
+def _read(source: files.TrajectorySource, results: FolderResults) -> Trajectory:
     task_id = source.raw_task_id
     if task_id in results.errors and task_id not in results.rewards:
-        raise Damaged(f"the run crashed: {results.errors[task_id]}")
+        raise files.Damaged(f"the run crashed: {results.errors[task_id]}")
     warnings = [*results.warnings]
     content = _content(source, warnings)
     fields = _fields(task_part(content))
@@ -131,28 +125,28 @@ def _read(source: TrajectorySource, results: FolderResults) -> Trajectory:
     return Trajectory(
         key=source.key,
         raw_task_id=task_id,
-        goal=text(fields.get("intent")) or "",
+        goal=files.text(fields.get("intent")) or "",
         steps=tuple(steps),
-        answer=text(told) if not (early or failed) else None,
+        answer=files.text(told) if not (early or failed) else None,
         official_reward=results.rewards.get(task_id),
         terminated=last.stops and not (early or failed),
         truncated=early if last.stops else None,
         telemetry={"n_steps": float(len(steps)), "n_err": float(errors)},
         metadata={
-            "start_url": text(fields.get("start_url")),
+            "start_url": files.text(fields.get("start_url")),
             "goal_images": [*_image_names(fields.get("image", ""))],
-            "error": text(told) if early or failed else None,
+            "error": files.text(told) if early or failed else None,
             "warnings": [*warnings],
         },
     )
 
 
-def _content(source: TrajectorySource, warnings: list[str]) -> bytes:
+def _content(source: files.TrajectorySource, warnings: list[str]) -> bytes:
     """Read the file, with a warning if its end is missing. Raises Damaged."""
     try:
         content = source.data.read(source.path, MAX_FILE_BYTES)
     except UnsafeFile as error:
-        raise Damaged(str(error)) from None
+        raise files.Damaged(str(error)) from None
     if b"</h2>\r\n" in content:
         content = content.replace(b"\r\n", b"\n")
     if not content.rstrip().endswith(b"</html>"):
@@ -172,9 +166,9 @@ def _steps(content: bytes, warnings: list[str]) -> tuple[list[Step], RenderedPag
         steps.append(_step(len(steps), page, warnings))
         last = page
         if len(steps) > MAX_STEPS:
-            raise Damaged(f"it has more than {MAX_STEPS:,} steps")
+            raise files.Damaged(f"it has more than {MAX_STEPS:,} steps")
     if last is None:
-        raise Damaged("it holds no whole page")
+        raise files.Damaged("it holds no whole page")
     return steps, last
 
 
@@ -183,13 +177,13 @@ def _step(index: int, page: RenderedPage, warnings: list[str]) -> Step:
     return Step(
         index=index,
         observation=Observation(
-            url=text(page.url),
-            axtree=text(page.tree),
+            url=files.text(page.url),
+            axtree=files.text(page.tree),
             screenshot=inline_picture(page.picture, f"of step {index + 1}", warnings),
-            page_error=text(refusal),
+            page_error=files.text(refusal),
         ),
-        reasoning=text("\n".join(filter(None, (one.reasoning for one in page.actions)))),
-        action=text("\n".join(filter(None, (one.action for one in page.actions)))),
+        reasoning=files.text("\n".join(filter(None, (one.reasoning for one in page.actions)))),
+        action=files.text("\n".join(filter(None, (one.action for one in page.actions)))),
     )
 
 
