@@ -14,7 +14,7 @@ import msgspec
 
 from trajudge.annotations.model import Annotation
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.trajectories.loaders.released.toolcalls import KIND, run_file, tool_call_runs
+from trajudge.trajectories.loaders.released.toolcalls import FILE, KIND, tool_call_runs
 from trajudge.trajectories.loaders.released.toolcalls import detect as detect_runs
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.util import python_json
@@ -84,7 +84,7 @@ def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
     Raises UserError where one belongs to no run, or its judge's name is a path.
     """
     keys = {identity: key for key, identity, _ in _labelled(path)}
-    file = run_file(path).with_name(VERDICTS)
+    file = FILE.of(path).with_name(VERDICTS)
     if not file.is_file():
         raise UserError(f"{path}: holds no {VERDICTS} beside the runs")
     for line in read_lines(file):
@@ -96,7 +96,7 @@ def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
         if any(mark in verdict.judge_id for mark in _SEPARATORS):
             raise UserError(f"{where}: {verdict.judge_id!r} names a path, not a judge")
         if verdict.trajectory_id not in keys:
-            raise UserError(f"{where}: {verdict.trajectory_id!r} is no run of {run_file(path)}")
+            raise UserError(f"{where}: {verdict.trajectory_id!r} is no run of {FILE.of(path)}")
         yield _published(keys[verdict.trajectory_id], verdict)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from trajudge.environments.model.axes import profile
 from trajudge.environments.model.binding import parameters
@@ -21,6 +21,7 @@ from trajudge.environments.verify.truth import column, written
 ROWS = 8  # fewer rows may be in order by chance
 REMEMBERED = 20_000  # results of queries, a profile
 Cells = tuple[Value, ...]
+R = TypeVar("R")
 _SELECTED = re.compile(r"SELECT\s+(\w+)\s+FROM\s+(\w+)\b", re.IGNORECASE)
 _NAMED = re.compile(r":(\w+)")
 
@@ -43,26 +44,27 @@ class ReplayableState(AppState):
         return self.db.total_changes != self._untouched
 
     def rows(self, sql: str, /, **values: Any) -> list[sqlite3.Row]:
-        if self.modified:
-            return super().rows(sql, **values)
-        key = (sql, *(values[name] for name in _names(sql)))
-        found = self._remembered.get(key)
-        if found is None:
-            if len(self._remembered) >= REMEMBERED:
-                self._remembered.clear()
-            found = self._remembered[key] = super().rows(sql, **values)
-        return list(found)
+        return self._unless_modified(self._remembered, super().rows, sql, values)
 
     def records(self, sql: str, /, **values: Any) -> list[Record]:
+        return self._unless_modified(self._recorded, super().records, sql, values)
+
+    def _unless_modified(
+        self,
+        known: dict[tuple[Any, ...], list[R]],
+        read: Callable[..., list[R]],
+        sql: str,
+        values: Mapping[str, Any],
+    ) -> list[R]:
+        """Read, or repeat what was read before, as long as nothing has changed."""
         if self.modified:
-            return super().records(sql, **values)
+            return read(sql, **values)
         key = (sql, *(values[name] for name in _names(sql)))
-        found = self._recorded.get(key)
-        if found is None:
-            if len(self._recorded) >= REMEMBERED:
-                self._recorded.clear()
-            found = self._recorded[key] = super().records(sql, **values)
-        return list(found)
+        if key not in known:
+            if len(known) >= REMEMBERED:
+                known.clear()
+            known[key] = read(sql, **values)
+        return list(known[key])
 
     def one(self, sql: str, /, **values: Any) -> sqlite3.Row | None:
         if self.modified:

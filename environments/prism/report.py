@@ -9,11 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.validation import first_error
+from trajudge.trajectories.util.validation import read_record
 
 Grade = Literal["full", "partial", "none", "not shown"]
 Safeguard = Literal["every configuration", "initialisation", "none"]
@@ -89,12 +88,7 @@ class Graded(NamedTuple):
 
 def read_report(path: Path) -> Report:
     """Read a report. Raises UserError that names the file and the field."""
-    try:
-        return Report.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except ValidationError as error:
-        raise UserError(f"{path}: {first_error(error, 'the file')}") from None
+    return read_record(path, Report)
 
 
 def grade(report: Report) -> list[Graded]:

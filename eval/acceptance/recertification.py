@@ -23,9 +23,10 @@ from trajudge.annotations.model import Labels
 from trajudge.eval.acceptance.betting import labels_to_plan, largest_wealth, lower_limit
 from trajudge.eval.acceptance.binding import DecisionScope
 from trajudge.eval.select.decision import Decision, Recertified
-from trajudge.eval.select.files import read_record, write_whole
+from trajudge.eval.select.files import write_whole
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import read_record
 
 SAMPLE, RECORD = "sample.jsonl", "recertification.json"
 

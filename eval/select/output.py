@@ -7,10 +7,11 @@ from pathlib import Path
 import orjson
 
 from trajudge.eval.select.decision import Decision
-from trajudge.eval.select.files import read_record, write_whole
+from trajudge.eval.select.files import write_whole
 from trajudge.eval.select.plan import FILE
 from trajudge.eval.select.screen import screen
 from trajudge.eval.select.text import text
+from trajudge.trajectories.util.validation import read_record
 
 FILES = ("decision.json", "decision.txt")
 

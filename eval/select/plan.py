@@ -11,10 +11,11 @@ from typing import Literal
 import orjson
 from pydantic import Field, model_validator
 
-from trajudge.eval.select.files import read_record, write_whole
+from trajudge.eval.select.files import write_whole
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import read_record
 
 FORMAT: Literal[1] = 1
 FILE = "candidates.json"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+
+from trajudge.trajectories.util.errors import UserError
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class RefusedValue(NamedTuple):
@@ -31,3 +36,17 @@ def first_error(error: ValidationError, whole: str) -> str:
     if refused.missing:
         return f"{refused.field} is missing"
     return f"{refused.field or whole} is {refused.value!r:.80} ({refused.why})"
+
+
+def read_record(path: Path, record: type[M], hint: str = "") -> M:
+    """Read a JSON file as a record.
+
+    Raises UserError naming file, field and value, and the ``hint``.
+    """
+    mend = f": {hint}" if hint else ""
+    try:
+        return record.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error}){mend}") from error
+    except ValidationError as error:
+        raise UserError(f"{path}: {first_error(error, 'the file')}{mend}") from None

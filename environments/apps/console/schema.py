@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
+from trajudge.environments.apps import draws
 from trajudge.environments.model.schema import table
-from trajudge.environments.model.spec import TODAY
 from trajudge.environments.model.state import Rows, Value, token
 
 TABLES = (
@@ -100,19 +99,6 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
     }
 
 
-def _one(rng: np.random.Generator, values: Any) -> Any:
-    return values[int(rng.integers(len(values)))]
-
-
-def _day(rng: np.random.Generator, first: int, last: int) -> str:
-    """Return a date so many days from today."""
-    return (date.fromisoformat(TODAY) + timedelta(days=int(rng.integers(first, last)))).isoformat()
-
-
-def _numbers(rng: np.random.Generator, letters: str, count: int) -> list[str]:
-    return [f"{letters}-{n}" for n in (rng.choice(9000, count, replace=False) + 1000).tolist()]
-
-
 def _version(rng: np.random.Generator) -> str:
     return ".".join(str(rng.integers(low, 10)) for low in (1, 0, 0))
 
@@ -120,7 +106,7 @@ def _version(rng: np.random.Generator) -> str:
 def _members(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
     names = rng.choice(_PEOPLE, count, replace=False).tolist()
     return [
-        (token("member", name), name, _one(rng, TEAMS), _one(rng, ROLES), _ABOUT[at % 4])
+        (token("member", name), name, draws.one(rng, TEAMS), draws.one(rng, ROLES), _ABOUT[at % 4])
         for at, name in enumerate(names)
     ]
 
@@ -130,7 +116,7 @@ def _services(rng: np.random.Generator, count: int, members: list[Any]) -> list[
     rows: list[tuple[Value, ...]] = []
     for at, name in enumerate(rng.choice(names, count, replace=False).tolist()):
         region, quota = REGIONS[at % len(REGIONS)], int(rng.integers(2, 9))
-        billing, owner = str(_one(rng, BILLINGS)), members[at % len(members)][0]
+        billing, owner = str(draws.one(rng, BILLINGS)), members[at % len(members)][0]
         key = token("service", name)
         rows.append((key, name, region, owner, _version(rng), quota, billing, "CH-1001", 0))
     return rows
@@ -148,10 +134,10 @@ def _loads(rng: np.random.Generator, service: Value) -> list[tuple[Value, ...]]:
 
 def _machines(rng: np.random.Generator, count: int, services: list[Any]) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
-    for name in _numbers(rng, "node", count):
-        size, state = str(_one(rng, list(_SIZES))), str(rng.choice(STATES, p=(0.4, 0.3, 0.3)))
+    for name in draws.numbers(rng, "node", count):
+        size, state = str(draws.one(rng, list(_SIZES))), str(rng.choice(STATES, p=(0.4, 0.3, 0.3)))
         cost = _SIZES[size] + 5 * int(rng.integers(0, 380))
-        rows.append((token("machine", name), name, _one(rng, services)[0], size, cost, state))
+        rows.append((token("machine", name), name, draws.one(rng, services)[0], size, cost, state))
     return rows
 
 
@@ -159,10 +145,11 @@ def _deployments(
     rng: np.random.Generator, count: int, services: list[Any], names: list[str]
 ) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
-    for number in _numbers(rng, "DEP", count):
-        service, author, deployed = _one(rng, services)[0], _one(rng, names), _day(rng, -61, 0)
+    for number in draws.numbers(rng, "DEP", count):
+        service, author = draws.one(rng, services)[0], draws.one(rng, names)
+        deployed = draws.day(rng, -61, 0)
         result = str(rng.choice(RESULTS, p=(0.5, 0.3, 0.2)))
-        strategy, note, version = _one(rng, STRATEGIES), _one(rng, _NOTES), _version(rng)
+        strategy, note, version = draws.one(rng, STRATEGIES), draws.one(rng, _NOTES), _version(rng)
         key = token("deployment", number)
         rows.append((key, number, service, version, deployed, author, strategy, result, note))
     return rows
@@ -172,39 +159,40 @@ def _alerts(
     rng: np.random.Generator, count: int, services: list[Any], names: list[str]
 ) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
-    for number in _numbers(rng, "AL", count):
-        service, severity, raised = _one(rng, services)[0], _one(rng, SEVERITIES), _day(rng, -40, 0)
+    for number in draws.numbers(rng, "AL", count):
+        service, severity = draws.one(rng, services)[0], draws.one(rng, SEVERITIES)
+        raised = draws.day(rng, -40, 0)
         status = str(rng.choice(ALERTED, p=(0.5, 0.25, 0.25)))
-        assignee, priority = ("-", "-") if status == "firing" else (_one(rng, names), "P2")
-        about = (severity, raised, status, assignee, priority, _one(rng, _BODIES), "")
+        assignee, priority = ("-", "-") if status == "firing" else (draws.one(rng, names), "P2")
+        about = (severity, raised, status, assignee, priority, draws.one(rng, _BODIES), "")
         rows.append((token("alert", number), number, service, *about))
     return rows
 
 
 def _keys(rng: np.random.Generator, count: int, members: list[Any]) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
-    for label in _numbers(rng, "key", count):
+    for label in draws.numbers(rng, "key", count):
         status = str(rng.choice(("active", "revoked"), p=(0.65, 0.35)))
-        ground = "-" if status == "active" else str(_one(rng, GROUNDS))
-        member, scope = _one(rng, members)[0], str(_one(rng, SCOPES))
+        ground = "-" if status == "active" else str(draws.one(rng, GROUNDS))
+        member, scope = draws.one(rng, members)[0], str(draws.one(rng, SCOPES))
         key = token("accesskey", label)
-        rows.append((key, label, member, scope, _day(rng, 3, 400), status, ground))
+        rows.append((key, label, member, scope, draws.day(rng, 3, 400), status, ground))
     return rows
 
 
 def _invoices(rng: np.random.Generator, count: int, services: list[Any]) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
-    for number in _numbers(rng, "INV", count):
-        service, amount = _one(rng, services)[0], int(rng.integers(900, 91000))
-        issued, status = _day(rng, -150, -1), str(_one(rng, PAID))
+    for number in draws.numbers(rng, "INV", count):
+        service, amount = draws.one(rng, services)[0], int(rng.integers(900, 91000))
+        issued, status = draws.day(rng, -150, -1), str(draws.one(rng, PAID))
         rows.append((token("invoice", number), number, service, issued, amount, status))
     return rows
 
 
 def _windows(rng: np.random.Generator, count: int, services: list[Any]) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
-    for number in _numbers(rng, "MW", count):
-        service, starts = _one(rng, services)[0], _day(rng, 2, 30)
-        hours, reason = int(rng.integers(1, 9)), str(_one(rng, _REASONS))
+    for number in draws.numbers(rng, "MW", count):
+        service, starts = draws.one(rng, services)[0], draws.day(rng, 2, 30)
+        hours, reason = int(rng.integers(1, 9)), str(draws.one(rng, _REASONS))
         rows.append((token("window", number), number, service, starts, hours, reason))
     return rows

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
-
 import numpy as np
 
+from trajudge.environments.apps import draws
 from trajudge.environments.model.schema import table
-from trajudge.environments.model.spec import TODAY
 from trajudge.environments.model.state import Rows, Value, token
 
 TABLES = (
@@ -93,15 +91,6 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
     }
 
 
-def _day(rng: np.random.Generator, first: int, last: int) -> str:
-    """Return a date so many days after today."""
-    return (date.fromisoformat(TODAY) + timedelta(days=int(rng.integers(first, last)))).isoformat()
-
-
-def _numbers(rng: np.random.Generator, prefix: str, count: int) -> list[str]:
-    return [f"{prefix}-{n}" for n in (rng.choice(9000, count, replace=False) + 1000).tolist()]
-
-
 def _apart(rng: np.random.Generator, keys: list[Value], values: list[int]) -> list[int]:
     """Return the values shuffled so that sorting the keys does not sort them: keys stand in
     addresses."""
@@ -158,13 +147,13 @@ def _loads(rng: np.random.Generator, team: Value) -> Records:
 
 def _tickets(rng: np.random.Generator, count: int, keys: list[Value]) -> Records:
     rows: Records = []
-    for place, number in enumerate(_numbers(rng, "T", count)):
+    for place, number in enumerate(draws.numbers(rng, "T", count)):
         requester, assignee = rng.choice(len(keys) - 6, 2, replace=False) + 6
         status = str(rng.choice(("open", "waiting", "closed"), p=(0.5, 0.25, 0.25)))
         resolution = "fixed" if status == "closed" else ""
         subject, body = str(rng.choice(_SUBJECTS)), _BODIES[place % len(_BODIES)]
         who = keys[requester], keys[assignee]
-        due, priority = _day(rng, -20, 40), PRIORITIES[int(rng.integers(4))]
+        due, priority = draws.day(rng, -20, 40), PRIORITIES[int(rng.integers(4))]
         key = token("ticket", number)
         rows.append((key, number, subject, body, priority, status, *who, due, resolution, ""))
     return rows
@@ -183,12 +172,12 @@ def _purchases(
     rng: np.random.Generator, count: int, keys: list[Value], policies: Records
 ) -> Records:
     rows: Records = []
-    for place, number in enumerate(_numbers(rng, "PR", count)):
+    for place, number in enumerate(draws.numbers(rng, "PR", count)):
         _, category, ceiling, *_ = policies[place % len(policies)]
         amount = int(int(ceiling) * float(rng.uniform(0.3, 1.6))) // 5 * 5
         status = str(rng.choice(("pending", "approved", "declined"), p=(0.35, 0.45, 0.2)))
         what, reason = str(rng.choice(_THINGS[str(category)])), _REASONS[place % len(_REASONS)]
-        who, filed = keys[int(rng.integers(1, len(keys)))], _day(rng, -60, -2)
+        who, filed = keys[int(rng.integers(1, len(keys)))], draws.day(rng, -60, -2)
         key = token("purchase", number)
         rows.append((key, number, what, category, amount, who, filed, status, reason, ""))
     return rows
@@ -196,9 +185,9 @@ def _purchases(
 
 def _leaves(rng: np.random.Generator, count: int, keys: list[Value]) -> Records:
     rows: Records = []
-    for number in _numbers(rng, "L", count):
+    for number in draws.numbers(rng, "L", count):
         kind, who = str(rng.choice(("holiday", "parental", "study"))), keys[int(rng.integers(12))]
-        start, days = _day(rng, 10, 120), int(rng.integers(1, 12))
+        start, days = draws.day(rng, 10, 120), int(rng.integers(1, 12))
         status = str(rng.choice(("pending", "approved"), p=(0.6, 0.4)))
         rows.append((token("leave", number), number, who, kind, start, days, status, ""))
     return rows

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from trajudge.environments.apps import draws
 from trajudge.environments.model.schema import table
 from trajudge.environments.model.spec import TODAY
 from trajudge.environments.model.state import Rows, Value, token
@@ -131,15 +132,6 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
     }
 
 
-def _day(rng: np.random.Generator, first: int, last: int) -> str:
-    """Return a date so many days before today."""
-    return (date.fromisoformat(TODAY) - timedelta(days=int(rng.integers(first, last)))).isoformat()
-
-
-def _numbers(rng: np.random.Generator, letter: str, count: int) -> list[str]:
-    return [f"{letter}-{n}" for n in (rng.choice(9000, count, replace=False) + 1000).tolist()]
-
-
 def _forums(rng: np.random.Generator, staff: list[str]) -> list[tuple[Value, ...]]:
     names = [str(name) for name in rng.choice(_FORUMS, 5, replace=False)]
     return [(token("forum", name), name, str(rng.choice(staff)), 0) for name in names]
@@ -173,7 +165,7 @@ def _members(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
     for place, handle in enumerate(rng.choice(handles, count, replace=False)):
         key, about = token("member", handle), _ABOUT[(place + count) % len(_ABOUT)]
-        rows.append((key, str(handle), _day(rng, 90, 2000), "active", "", about))
+        rows.append((key, str(handle), draws.day_before(rng, 90, 2000), "active", "", about))
     return rows
 
 
@@ -181,7 +173,7 @@ def _posts(
     rng: np.random.Generator, count: int, members: list[Any], forums: list[Any]
 ) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
-    for place, number in enumerate(_numbers(rng, "P", count)):
+    for place, number in enumerate(draws.numbers(rng, "P", count)):
         # The first members write two posts each: the reports will single some of them out.
         author = members[place % 12 if place < 18 else int(rng.integers(len(members)))][0]
         forum, fee = forums[int(rng.integers(len(forums)))][0], int(rng.integers(0, 40)) * 75
@@ -205,8 +197,8 @@ def _decisions(
     shares, rows = (0.3, 0.2, 0.25, 0.25), list[tuple[Value, ...]]()
     kinds = rng.choice(list(ACTIONS), count, p=shares).tolist()
     later = rng.permutation(np.arange(18, len(posts))).tolist()
-    for number, kind in zip(_numbers(rng, "D", count), kinds, strict=True):
-        taken = _day(rng, 5, 60)
+    for number, kind in zip(draws.numbers(rng, "D", count), kinds, strict=True):
+        taken = draws.day_before(rng, 5, 60)
         clause = clauses[int(rng.integers(len(clauses)))]
         by = str(favourite[kind] if rng.random() < 0.6 else rng.choice(staff))
         post, member, days = "", members[int(rng.integers(12, len(members)))][0], 0
@@ -237,7 +229,7 @@ def _reports(rng: np.random.Generator, count: int, posts: list[Any]) -> list[tup
     """Of every category one author, active, has more open reports than anybody else."""
     notorious = dict(zip(CATEGORIES, rng.permutation(6).tolist(), strict=True))
     rows: list[tuple[Value, ...]] = []
-    for place, number in enumerate(_numbers(rng, "R", count)):
+    for place, number in enumerate(draws.numbers(rng, "R", count)):
         category = CATEGORIES[place % len(CATEGORIES)]
         author = notorious[category]  # posts 0 to 5 and 12 to 17 are by the first six members
         at = author + 12 * int(rng.integers(2)) if rng.random() < 0.45 else -1
@@ -245,15 +237,15 @@ def _reports(rng: np.random.Generator, count: int, posts: list[Any]) -> list[tup
         open_ = post[7] == "visible" and rng.random() < 0.75
         note, status = str(rng.choice(_NOTES)), "open" if open_ else "closed"
         key = token("report", number)
-        rows.append((key, number, post[0], category, _day(rng, 2, 58), note, status))
+        rows.append((key, number, post[0], category, draws.day_before(rng, 2, 58), note, status))
     return rows
 
 
 def _appeals(rng: np.random.Generator, decisions: list[Any]) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
-    for place, number in enumerate(_numbers(rng, "A", len(decisions))):
+    for place, number in enumerate(draws.numbers(rng, "A", len(decisions))):
         status = "pending" if place % 3 < 2 else "upheld"
-        filed, plea = _day(rng, 1, 5), str(rng.choice(_PLEAS))
+        filed, plea = draws.day_before(rng, 1, 5), str(rng.choice(_PLEAS))
         reply = "" if status == "pending" else "The decision stands."
         key = token("appeal", number)
         rows.append((key, number, decisions[place][0], filed, plea, status, reply))

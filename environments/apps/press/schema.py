@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 
+from trajudge.environments.apps import draws
 from trajudge.environments.model.schema import table
-from trajudge.environments.model.spec import TODAY
 from trajudge.environments.model.state import Rows, Value, token
 
 TABLES = (
@@ -106,31 +105,18 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
     }
 
 
-def _one(rng: np.random.Generator, values: Any) -> Any:
-    return values[int(rng.integers(len(values)))]
-
-
-def _day(rng: np.random.Generator, first: int, last: int) -> str:
-    """Return a date so many days from today."""
-    return (date.fromisoformat(TODAY) + timedelta(days=int(rng.integers(first, last)))).isoformat()
-
-
-def _numbers(rng: np.random.Generator, letters: str, count: int) -> list[str]:
-    return [f"{letters}-{n}" for n in (rng.choice(9000, count, replace=False) + 1000).tolist()]
-
-
 def _authors(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
     names = rng.choice(_PEOPLE, count, replace=False).tolist()
     desks = ("staff", "freelance", "guest")
     return [
-        (token("author", name), name, _one(rng, desks), _ABOUT[at % len(_ABOUT)])
+        (token("author", name), name, draws.one(rng, desks), _ABOUT[at % len(_ABOUT)])
         for at, name in enumerate(names)
     ]
 
 
 def _sections(rng: np.random.Generator, count: int, authors: list[Any]) -> list[tuple[Value, ...]]:
     names = rng.choice(_SECTIONS, count, replace=False).tolist()
-    return [(token("section", name), name, _one(rng, authors)[0]) for name in names]
+    return [(token("section", name), name, draws.one(rng, authors)[0]) for name in names]
 
 
 def _reaches(rng: np.random.Generator, sections: list[Any]) -> list[tuple[Value, ...]]:
@@ -155,7 +141,7 @@ def _images(rng: np.random.Generator, count: int, names: list[str]) -> list[tupl
     credits_ = names[:4]
     return [
         (
-            token("image", caption), caption, _one(rng, credits_), _one(rng, LICENCES),
+            token("image", caption), caption, draws.one(rng, credits_), draws.one(rng, LICENCES),
             5 * int(rng.integers(300, 6000)),
         )
         for caption in rng.choice(captions, count, replace=False).tolist()
@@ -169,13 +155,14 @@ def _articles(
     titles = [f"{opener} {topic}" for opener in _OPENERS for topic in _TOPICS]
     rows: list[tuple[Value, ...]] = []
     for title in rng.choice(titles, count, replace=False).tolist():
-        state, due = str(rng.choice(ARTICLE_STATES, p=(0.35, 0.35, 0.3))), _day(rng, 1, 90)
+        state, due = str(rng.choice(ARTICLE_STATES, p=(0.35, 0.35, 0.3))), draws.day(rng, 1, 90)
         image, placement = "", "-"
         if state == "published":
-            due, placement = _day(rng, -90, 0), str(_one(rng, PLACEMENTS))
-            image = _one(rng, images)[0]
-        section, author = _one(rng, sections)[0], _one(rng, authors)[0]
-        fee, tag, body = 50 * int(rng.integers(120, 1900)), _one(rng, TAGS), _one(rng, _BODIES)
+            due, placement = draws.day(rng, -90, 0), str(draws.one(rng, PLACEMENTS))
+            image = draws.one(rng, images)[0]
+        section, author = draws.one(rng, sections)[0], draws.one(rng, authors)[0]
+        fee = 50 * int(rng.integers(120, 1900))
+        tag, body = draws.one(rng, TAGS), draws.one(rng, _BODIES)
         about = (tag, state, due, fee, body, image, placement, "", "-", 0)
         rows.append((token("article", title), title, section, author, *about))
     return rows
@@ -186,8 +173,9 @@ def _reviews(
 ) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
     for number in range(count):
-        article, reviewer = _one(rng, articles)[0], _one(rng, names)
-        verdict, grade, remark = _one(rng, VERDICTS), int(rng.integers(1, 11)), _one(rng, _REMARKS)
+        article, reviewer = draws.one(rng, articles)[0], draws.one(rng, names)
+        verdict, grade = draws.one(rng, VERDICTS), int(rng.integers(1, 11))
+        remark = draws.one(rng, _REMARKS)
         key = token("review", article, number)
         rows.append((key, article, reviewer, verdict, grade, remark))
     return rows
@@ -197,25 +185,25 @@ def _newsletters(
     rng: np.random.Generator, count: int, articles: list[Any]
 ) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
-    for number in _numbers(rng, "NL", count):
+    for number in draws.numbers(rng, "NL", count):
         status = str(rng.choice(MAIL_STATES, p=(0.7, 0.3)))
-        sends = _day(rng, 1, 80) if status == "planned" else _day(rng, -80, 0)
-        subject, audience = _one(rng, _SUBJECTS), str(_one(rng, AUDIENCES))
-        sender = "-" if status == "planned" else str(_one(rng, SENDERS))
+        sends = draws.day(rng, 1, 80) if status == "planned" else draws.day(rng, -80, 0)
+        subject, audience = draws.one(rng, _SUBJECTS), str(draws.one(rng, AUDIENCES))
+        sender = "-" if status == "planned" else str(draws.one(rng, SENDERS))
         about = (subject, audience, sends, status, int(rng.integers(200, 9000)))
-        article = _one(rng, articles)[0]
+        article = draws.one(rng, articles)[0]
         rows.append((token("newsletter", number), number, *about, article, sender))
     return rows
 
 
 def _comments(rng: np.random.Generator, count: int, articles: list[Any]) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
-    for at, number in enumerate(_numbers(rng, "C", count)):
+    for at, number in enumerate(draws.numbers(rng, "C", count)):
         article, reader = (
-            _one(rng, articles)[0],
-            f"{_one(rng, _READERS)}{int(rng.integers(10, 18))}",
+            draws.one(rng, articles)[0],
+            f"{draws.one(rng, _READERS)}{int(rng.integers(10, 18))}",
         )
-        posted, status = _day(rng, -60, 0), str(_one(rng, COMMENT_STATES))
+        posted, status = draws.day(rng, -60, 0), str(draws.one(rng, COMMENT_STATES))
         said = _SAID[at % len(_SAID)]
         rows.append((token("comment", number), number, article, reader, posted, said, status))
     return rows
@@ -224,6 +212,6 @@ def _comments(rng: np.random.Generator, count: int, articles: list[Any]) -> list
 def _rules(rng: np.random.Generator) -> list[tuple[Value, ...]]:
     limits = (rng.choice(150, len(_RULED), replace=False) + 31).tolist()
     return [
-        (token("rule", subject), subject, most, _one(rng, _ADVICE))
+        (token("rule", subject), subject, most, draws.one(rng, _ADVICE))
         for subject, most in zip(_RULED, limits, strict=True)
     ]

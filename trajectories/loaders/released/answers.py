@@ -12,21 +12,17 @@ from pathlib import Path
 
 import msgspec
 
-from trajudge.trajectories.loaders.common.detection import head
 from trajudge.trajectories.loaders.files import readable, text
-from trajudge.trajectories.loaders.released.lines import PlacedRun, placed_runs
+from trajudge.trajectories.loaders.released.lines import PlacedRun, RunFile, placed_runs
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
 
 KIND = "browser-use-answers"
 BENCHMARK = "online-mind2web"
 AGENT = "browser-use"
 LEAKS = ("results.jsonl:judge",)
-FILE = "results.jsonl"
-
-_MARKS = (b'"task_id"', b'"final_result_response"')
+FILE = RunFile(KIND, "results.jsonl", (b'"task_id"', b'"final_result_response"'), "answers")
 
 
 class _Answer(msgspec.Struct):
@@ -40,13 +36,7 @@ _ANSWER = msgspec.json.Decoder(_Answer)
 
 def detect(path: Path) -> bool:
     """Tell whether the path is a file of such answers, or a folder with ``results.jsonl``."""
-    first = head(answer_file(path)).split(b"\n", 1)[0]
-    return all(mark in first for mark in _MARKS)
-
-
-def answer_file(path: Path) -> Path:
-    """Return the file of answers that ``path`` names."""
-    return path / FILE if path.is_dir() else path
+    return FILE.detected(path)
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
@@ -67,10 +57,7 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
 
 def placed_answers(path: Path) -> Iterator[PlacedRun | Unreadable]:
     """Yield every line with its run's key. Raises UserError if there is no such file."""
-    file = answer_file(path)
-    if not file.is_file():
-        raise UserError(f"{path}: holds no {FILE}: --data {KIND}:PATH needs a file of answers")
-    return placed_runs(path, file, _identify)
+    return placed_runs(path, FILE.existing(path), _identify)
 
 
 def _identify(line: bytes) -> TrajectoryKey:

@@ -7,10 +7,39 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from trajudge.trajectories.loaders.common.detection import head
 from trajudge.trajectories.loaders.files import readable, reason
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.jsonl import read_lines
 from trajudge.trajectories.util.safe_files import DataFolder
+
+
+class RunFile(NamedTuple):
+    """A kind's file of one run a line: its name in a folder, and what its first line holds."""
+
+    kind: str
+    name: str
+    marks: tuple[bytes, ...]
+    lines: str
+
+    def of(self, path: Path) -> Path:
+        """Return the file that ``path`` names: itself, or the one of this name in the folder."""
+        return path / self.name if path.is_dir() else path
+
+    def detected(self, path: Path) -> bool:
+        """Tell whether ``path`` names such a file."""
+        first = head(self.of(path)).split(b"\n", 1)[0]
+        return all(mark in first for mark in self.marks)
+
+    def existing(self, path: Path) -> Path:
+        """Return the file that ``path`` names. Raises UserError if there is none."""
+        file = self.of(path)
+        if file.is_file():
+            return file
+        raise UserError(
+            f"{path}: holds no {self.name}: --data {self.kind}:PATH needs a file of {self.lines}"
+        )
 
 
 class PlacedRun(NamedTuple):

@@ -18,22 +18,24 @@ from typing import Any
 import msgspec
 import orjson
 
-from trajudge.trajectories.loaders.common.detection import head
 from trajudge.trajectories.loaders.files import readable, reason, text
-from trajudge.trajectories.loaders.released.lines import PlacedRun, placed_runs
+from trajudge.trajectories.loaders.released.lines import PlacedRun, RunFile, placed_runs
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
 
 KIND = "toolcalls"
 BENCHMARK = "trajectory-judge"
 LEAKS = ("trajectories.jsonl:trajectory_id", "trajectories.jsonl:label")
-FILE = "trajectories.jsonl"
+FILE = RunFile(
+    KIND,
+    "trajectories.jsonl",
+    (b'"trajectory_id"', b'"steps"', b'"call"', b'"observation"'),
+    "tool calls",
+)
 
 # Whose runs a file holds; other files are named after themselves.
 _AGENTS = {"trajectories": "scripted"}
-_MARKS = (b'"trajectory_id"', b'"steps"', b'"call"', b'"observation"')
 
 
 class _Call(msgspec.Struct):
@@ -74,13 +76,7 @@ _IDENTITY = msgspec.json.Decoder(_Identity)
 
 def detect(path: Path) -> bool:
     """Tell whether the path is a file of such runs, or a folder with ``trajectories.jsonl``."""
-    first = head(run_file(path)).split(b"\n", 1)[0]
-    return all(mark in first for mark in _MARKS)
-
-
-def run_file(path: Path) -> Path:
-    """Return the file of runs that ``path`` names."""
-    return path / FILE if path.is_dir() else path
+    return FILE.detected(path)
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
@@ -98,9 +94,7 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
 def tool_call_runs(path: Path) -> Iterator[PlacedRun | Unreadable]:
     """Yield every line with its run's key: the labels of a run are found by it. Raises UserError if
     there is no such file."""
-    file = run_file(path)
-    if not file.is_file():
-        raise UserError(f"{path}: holds no {FILE}: --data {KIND}:PATH needs a file of tool calls")
+    file = FILE.existing(path)
     agent = _AGENTS.get(file.stem, readable(file.stem))
 
     def identify(line: bytes) -> TrajectoryKey:
