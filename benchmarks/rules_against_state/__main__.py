@@ -2,10 +2,11 @@
 
 Plays runs over the seven applications on the real server, holds the rules' verdicts to the labels
 from the state and writes ``DIR/report.json``. The runs of scripted agents and those that take turns
-(again, corrected, spoiled, undone) are reported apart. A killed run goes on where it was. Further
-recordings of ``trajudge env record`` (with ``cases.jsonl`` in the folder) join by ``--recorded``;
-with ``--package PYTHON`` the released package judges a sample, in the environment of that
-interpreter.
+(again, corrected, spoiled, undone) are reported apart. A killed run goes on where it was. Runs that
+are there are labelled again from their facts: a change of the rules or of the reader of messages
+needs no new recording. Further recordings of ``trajudge env record`` (with ``cases.jsonl`` in the
+folder) join by ``--recorded``; with ``--package PYTHON`` the released package judges a sample, in
+the environment of that interpreter.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from trajudge.environments.specifications.comparing import (
     RunComparison,
     by_configuration,
     compare,
+    labelled_again,
     recorded_runs,
 )
 from trajudge.environments.specifications.report import report, screen
@@ -125,11 +127,18 @@ def _recorded(options: argparse.Namespace, portion: Portion) -> Path:
 
 
 def _runs(folders: Sequence[Path]) -> list[RecordedRun]:
-    return [
+    recorded = [
         run
         for folder in folders
         for run in recorded_runs([folder], by_configuration(read_cases(folder / "cases.jsonl")))
     ]
+    again = [labelled_again(run) for run in recorded]
+    changed = sum(
+        (old.success, old.side_effect) != (new.success, new.side_effect)
+        for old, new in zip(recorded, again, strict=True)
+    )
+    sys.stdout.write(f"{len(again)} runs labelled again, {changed} of them otherwise\n")
+    return again
 
 
 def _sample(runs: Sequence[RecordedRun], count: int, seed: int) -> list[RecordedRun]:

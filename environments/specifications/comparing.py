@@ -17,6 +17,7 @@ from trajudge.environments.specifications.requests import SITE
 from trajudge.environments.specifications.responses import response_text
 from trajudge.environments.specifications.states import PROBE, changed_rows
 from trajudge.environments.specifications.tasks import specification
+from trajudge.environments.specifications.verifying_again import verified_again
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.backend import State
@@ -60,13 +61,15 @@ MODES: Sequence[Mode] = (Mode.SOUND, Mode.RELEASE)
 
 
 class RecordedRun(NamedTuple):
-    """A recorded run: its case, label, facts, last message, and network trace."""
+    """A recorded run: its case, label, facts, goal, actions, last message, and network trace."""
 
     key: TrajectoryKey
     case: Case
     success: bool | None
     side_effect: bool | None
     facts: Mapping[str, Any]
+    goal: str
+    actions: tuple[str, ...]
     message: str | None
     trace: Path
 
@@ -107,9 +110,19 @@ def recorded_runs(folders: Iterable[Path], cases: Mapping[str, Case]) -> Iterato
                 label.success,
                 label.side_effect,
                 facts[entry.key],
+                entry.goal,
+                tuple(step.action for step in entry.steps if step.action),
                 entry.answer,
                 _trace_file(folder, entry),
             )
+
+
+def labelled_again(run: RecordedRun) -> RecordedRun:
+    """Return the run with the labels and facts that verification gives it today."""
+    made = verified_again(run.facts, run.goal, run.message, run.actions)
+    labels = made.labels
+    facts = {**run.facts, **made.facts}
+    return run._replace(success=labels.success, side_effect=labels.side_effect, facts=facts)
 
 
 def _facts(path: Path) -> dict[TrajectoryKey, Mapping[str, Any]]:

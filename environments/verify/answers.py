@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 
@@ -22,6 +23,7 @@ from trajudge.environments.verify.truth import ResolvedAnswer
 from trajudge.rules.values.texts.text import strip_invisible
 
 LEFT_OPEN = 3  # so many doubtful candidates beside the right answer; more are a list of guesses
+_DIGITS = re.compile(r"(?<![\w.,-])\d{1,9}(?:\.\d{1,9})?(?![\w-]|[.,]\d)")
 _SHOWN = 20  # candidates kept in the facts
 _FAMILIES: Mapping[str, Family] = {
     "money": "money",
@@ -92,7 +94,7 @@ def _reading(family: Family, families: _Asked, message: str, goal: str) -> Readi
         return _code(text, wanted, _written(some)[0])
     names = (name for one in some for name in (*one.among, *one.values))
     among = tuple(dict.fromkeys(names)) if family == "names" else ()
-    find = finder(family, among, question(goal))
+    find = finder(family, among, question(goal), _currency(family, wanted))
     if structured is not None:
         own = [piece for piece in structured if not _belongs_to_another(piece, family, families)]
         forms = [whole(family, piece, find) for piece in own]
@@ -103,6 +105,11 @@ def _reading(family: Family, families: _Asked, message: str, goal: str) -> Readi
     may = hint(family, among, goal)
     asked = Wanted(wanted, family, find, same(family), tidy(family), in_goal, may)
     return read(message, goal, asked)
+
+
+def _currency(family: Family, wanted: Sequence[str]) -> str:
+    """Return the currency of the right amounts."""
+    return wanted[0].partition(" ")[0] if family == "money" else "USD"
 
 
 def _belongs_to_another(piece: Piece, family: Family, families: _Asked) -> bool:
@@ -124,7 +131,10 @@ def _belongs_to_another(piece: Piece, family: Family, families: _Asked) -> bool:
 def _stated(goal: str, family: Family, among: tuple[str, ...]) -> frozenset[str]:
     """Return the values that the goal itself states: they are no candidates."""
     find = finder(family, among, question(goal))
-    return frozenset(one.form for one in passage(goal, find, tidy(family)))
+    stated = {one.form for one in passage(goal, find, tidy(family))}
+    if family == "number":  # "the milestone 4.2" is none that is counted, and none that is offered
+        stated |= {form_of("number", digits) for digits in _DIGITS.findall(goal)}
+    return frozenset(stated)
 
 
 def _code(text: str, wanted: tuple[str, ...], like: str) -> Reading:

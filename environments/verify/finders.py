@@ -40,6 +40,11 @@ _ZERO = re.compile(
 _LETTER = re.compile(r"(?![hmsgltxkd])[a-z](?!\w)", re.IGNORECASE)  # "8c"
 _YEAR = re.compile(r"\b(?:in|since|during|for|of|year|until|from|by) $", re.IGNORECASE)
 _OF_YEAR = re.compile(r"(?:19|20)\d\d")
+_MARK = re.compile(r"[$€£¥]|[a-z]", re.IGNORECASE)
+_THOUSANDS = re.compile(r"(?<=\d)[ .'’\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_FOREIGN_HOURS = re.compile(
+    r"\b(?:stunden?|heures?|horas?|ore|uur|minuten|minutos?)\b", re.IGNORECASE
+)
 _DIGITS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 
 
@@ -74,8 +79,9 @@ def _same_duration(wanted: str, form: str) -> bool:
     return abs(seconds[0] - seconds[1]) <= ROUNDED
 
 
-def finder(family: Family, among: tuple[str, ...], asked: Question) -> Find:
-    """Return what finds the family's values in a sentence."""
+def finder(family: Family, among: tuple[str, ...], asked: Question, currency: str = "USD") -> Find:
+    """Return what finds the family's values in a sentence; ``currency`` is that of amounts without
+    one."""
     if family == "names":
         if among and all(is_clock(name) for name in among):
             return lambda sentence: sorted(times(sentence))
@@ -85,7 +91,7 @@ def finder(family: Family, among: tuple[str, ...], asked: Question) -> Find:
     if family == "date":
         return lambda sentence: list(_dates(sentence))
     if family == "money":
-        return lambda sentence: sorted(_amounts(sentence, asked))
+        return lambda sentence: sorted(_amounts(sentence, asked, currency))
     kind = KINDS[family]
     return lambda sentence: mentions(kind, sentence)
 
@@ -115,19 +121,37 @@ def _years(sentence: str) -> Iterator[ProseMention]:
             yield one._replace(form=one.form[:4])
 
 
-def _amounts(sentence: str, asked: Question) -> Iterator[ProseMention]:
+def _amounts(sentence: str, asked: Question, currency: str) -> Iterator[ProseMention]:
     """Yield amounts of money; "no money spent" may be 0 where that is asked."""
-    yield from mentions("currency", sentence)
-    yield from _nothing(sentence, asked)
+    for one in (*mentions("currency", sentence), *_nothing(sentence, asked)):
+        bare = not _MARK.search(sentence[one.start : one.end])
+        yield one._replace(form=one.form.replace("USD", currency, 1)) if bare else one
 
 
 def hint(family: Family, among: tuple[str, ...], goal: str) -> Callable[[str, Sequence[str]], bool]:
     """Return what tells whether a message may state values that were not found in it."""
     if family == "names":
         return lambda message, missing: may_mean(message, missing, among, goal)
-    if family in ("duration", "money"):
-        return lambda message, missing: _has_digits(message, missing, family)
+    if family in ("number", "money"):
+        return lambda message, missing: (
+            _has_digits(message, missing, family) or _has_groups(message, missing)
+        )
+    if family == "duration":
+        return lambda message, missing: (
+            _has_digits(message, missing, family)
+            or bool(_FOREIGN_HOURS.search(message) and not re.search(r"\d", message))
+        )
     return lambda message, missing: False
+
+
+def _has_groups(message: str, missing: Sequence[str]) -> bool:
+    """Tell whether the missing numbers stand in the message with their thousands set apart in
+    another way than in English: ``18 450``, ``18.450``."""
+    joined = _THOUSANDS.sub("", message)
+    digits = [form.rpartition(" ")[2].removesuffix(".00") for form in missing]
+    return joined != message and all(
+        re.search(rf"(?<![\d.,]){re.escape(one)}(?!\d|[.,]\d)", joined) for one in digits
+    )
 
 
 def _has_digits(message: str, missing: Sequence[str], family: Family) -> bool:

@@ -10,8 +10,13 @@ import pytest
 from tests.environments.cases import agent, job, sound
 from tests.environments.specifications.plain import recorded
 from trajudge.environments.agents.script import Behaviour
-from trajudge.environments.model.case import write_cases
+from trajudge.environments.model.case import read_cases, write_cases
 from trajudge.environments.rules import main
+from trajudge.environments.specifications.comparing import (
+    by_configuration,
+    labelled_again,
+    recorded_runs,
+)
 
 _KINDS_OF_A_CHANGE = [
     *("network", "network, last only", "state", "answer + network", "answer + network + state")
@@ -23,6 +28,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     case = sound("wish")
     made = tmp_path_factory.mktemp("recorded")
     return recorded(made, [case], [job(case, agent(Behaviour.NEAR_MISS))])
+
+
+def test_a_recorded_run_is_labelled_again_from_its_facts(folder: Path) -> None:
+    cases = by_configuration(read_cases(folder / "cases.jsonl"))
+    (run,) = recorded_runs([folder], cases)
+    again = labelled_again(run)
+    assert (again.success, again.side_effect) == (run.success, run.side_effect)
+    assert again.facts["changes"] == run.facts["changes"] != []
+    assert again.facts["predicates"] == run.facts["predicates"]
 
 
 def _said(folder: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> str:

@@ -86,10 +86,20 @@ OUT_OF = _cue(
     r"(?:\bout of|\bone of|^of|\d (?:\w+ ){0,3}of|\bleft of|\bremaining of)(?: a total of)?",
     r"(?: the| these| those| all| my| your)?\W*$",
 )
+DAYS_FROM = _cue(r"\b\d+ (?:days?|weeks?|months?) (?:after|before)(?: the)?\W*$")
+EXCEPTED = _cue(
+    r"\b(?:all|every\w*|each|nobody|no one|none)\b[^.;]*",
+    r"\b(?:except(?: for)?|but|other than|apart from)\b",
+)
+JUST_THERE_AFTER = _cue(
+    r"^[^.;,#]*\b(?:at|in|for|on|with|to) [^.;,#]{1,40} only\b",
+    r"|^[^.;,#\d]{0,20},? (?:but )?only (?:at|in|for|if|when|with|on)\b",
+)
 EACH_AFTER = _cue(
     r"^\W*(?:each|apiece)\b|^\W*per (\w+)|^ ?/ ?([^\W\d_]{2,})",
     r"|^\W*an? (?=coat|seat|piece|unit|person|head)(\w+)",
 )
+BRACKETED_AFTER = _cue(r"^\W{0,2}\(([^()]*)\)")
 EACH_BEFORE = _cue(r"\b(?:each|per) \w+(?: (?:needs|takes|costs|is))?:? *$")
 RELATIVE = _cue(r",\s*(?:who|whose)\b[^,]*$")
 OWNER = _cue(r"^'s (?:\w+ )?(\w+)")
@@ -179,6 +189,7 @@ _LITTLE = """
     of in on at for are is were was be been and or but not per so which that who with to from by a
     an the have has had if as than it he she they we you i there here out now still will would can
     could concern concerns match matches remain remains total altogether vs x points
+    more fewer less
 """
 _NEUTRAL = """
     page list table screen display invoice bill receipt statement document calendar site website

@@ -29,6 +29,13 @@ _SENTENCE_END = re.compile(
 _LEADS = re.compile(r"\b(?:is|was):? ?\Z", re.IGNORECASE)
 _CAPITALISED = re.compile(r"\b[A-Z][\w-]+")
 _RULE = re.compile(r"[\s|:-]+")
+_ANSWER = re.compile(  # <answer>14</answer>, \boxed{14}
+    r"<(final[ _-]?answer|answer|result)>(?P<tagged>.*?)</\1>"
+    r"|\\boxed\{(?P<boxed>(?:[^{}]|\{[^{}]*\})*)\}",
+    re.IGNORECASE | re.DOTALL,
+)
+_TAG = re.compile(r"</?[a-z][\w-]*(?: [^<>]*)?/?>", re.IGNORECASE)
+_LATEX = ((re.compile(r"\{,\}"), ","), (re.compile(r"\\(?=[$%€&#_])|\\text(?=\{)"), ""))
 
 Finder = Callable[[str], Sequence[ProseMention]]
 
@@ -67,12 +74,27 @@ def without_stops(text: str) -> str:
 
 def lines(message: str, tidy: Callable[[str], str]) -> Iterator[str]:
     """Yield the lines that say something, without Markdown's marks, numbers in digits."""
-    unmarked = [_MARKS.sub("", line) for line in message.splitlines()]
+    unmarked = [_MARKS.sub("", line) for line in without_tags(message).splitlines()]
     numbers = {int(lead[1]) for line in unmarked if (lead := _LEAD.match(line)) and lead[1]}
     for line in unmarked:
         plain = _LEAD.sub(partial(_without_number, numbers), line, count=1)
         if plain.strip() and not _RULE.fullmatch(plain):
             yield without_stops(tidy(digits_for_words(strip_invisible(with_fractions(plain)))))
+
+
+def without_tags(message: str) -> str:
+    """Return the message without tags and TeX; what is tagged or boxed as the answer says so."""
+    if "<" in message:
+        message = _TAG.sub(" ", _ANSWER.sub(_as_answer, message))
+    if "\\" in message:
+        message = _ANSWER.sub(_as_answer, message)
+        for pattern, plain in _LATEX:
+            message = pattern.sub(plain, message)
+    return message
+
+
+def _as_answer(found: re.Match[str]) -> str:
+    return f"\nAnswer: {(found['tagged'] or found['boxed'] or '').strip()}\n"
 
 
 def _without_number(numbers: set[int], lead: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from trajudge.environments.verify.prose import cues
 from trajudge.environments.verify.prose.passages import Mention, capitals
 from trajudge.environments.verify.prose.polarity import Signs, against, agrees, elliptical, signs
-from trajudge.environments.verify.prose.question import Question, proper_phrases, stem
+from trajudge.environments.verify.prose.question import Question, proper_phrases, stem, stems
 from trajudge.rules.values.prose import digits_for_words
 from trajudge.rules.values.quantities.date import MONTHS
 
@@ -79,11 +79,13 @@ class Conflict(IntEnum):
 
 class Standing(NamedTuple):
     """``supported``: the clause has a qualifier of the goal; ``settled``: whether "not" denies a
-    value or the property that is asked for is settled by the words (``who has not paid``)."""
+    value or the property that is asked for is settled by the words (``who has not paid``);
+    ``excepted``: an exception from it may have what is asked for (``all have paid but ...``)."""
 
     conflict: Conflict
     supported: bool
     settled: bool = False
+    excepted: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -150,7 +152,7 @@ def _phrases(goal: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def standing(mention: Mention, asked: Question, family: str) -> Standing:
     """Compare the qualifiers of the clause in which a value stands with those of the goal."""
     own = mention.segment.own
-    conflict, supported, _ = _compared(own, asked, family)
+    conflict, supported, *_ = _compared(own, asked, family)
     if conflict is Conflict.SOFT and _is_contrast(mention, asked, family):
         conflict = Conflict.HARD
     names = _names(own, capitals(mention.message), asked)
@@ -164,7 +166,18 @@ def standing(mention: Mention, asked: Question, family: str) -> Standing:
     if conflict is Conflict.NONE and not supported and not concludes:
         conflict = _inherited(mention, asked, family)
     negative = agrees(signs(asked.text, asked.predicates), signs(own, asked.predicates))
-    return Standing(conflict, supported, bool(turned) or negative)
+    if conflict is Conflict.NONE and _is_bracketed_off(mention, asked):
+        conflict = Conflict.SOFT
+    wanted, said = signs(asked.text, asked.predicates), signs(own, asked.predicates)
+    excepted = against(wanted, said) or not stems(own) & asked.predicates
+    return Standing(conflict, supported, bool(turned) or negative, excepted)
+
+
+def _is_bracketed_off(mention: Mention, asked: Question) -> bool:
+    """Tell whether parentheses behind a value say the opposite of the goal: ``X (has paid)``."""
+    bracketed = cues.BRACKETED_AFTER.search(mention.after)
+    wanted = signs(asked.text, asked.predicates)
+    return bracketed is not None and against(wanted, signs(bracketed[1], asked.predicates))
 
 
 def _is_contrast(mention: Mention, asked: Question, family: str) -> bool:
@@ -187,7 +200,8 @@ def _compared(text: str, asked: Question, family: str) -> Standing:
     for key, values in given.items():
         if key not in wanted or (family == "date" and key in ("weekday", "month", "day", "year")):
             continue
-        if values & wanted[key]:
+        stranger = len(values) > 1 and len(wanted[key]) > 1 and values - wanted[key]
+        if values & wanted[key] and not stranger:
             supported = True
         elif key.startswith(_SOFT):
             conflict = max(conflict, Conflict.SOFT)
@@ -251,6 +265,7 @@ def _is_turned(text: str, capital: frozenset[str], goal: str) -> bool:
 @lru_cache(maxsize=256)
 def _capitalised(half: str, goal: str) -> frozenset[str]:
     words = {word.casefold() for _, name in proper_phrases(goal) for word in name.split()}
+    words |= {day.casefold() for day in _WEEKDAY.findall(goal)}
     return frozenset(words & set(re.findall(r"[\w-]+", half)))
 
 
@@ -258,7 +273,7 @@ def _inherited(mention: Mention, asked: Question, family: str) -> Conflict:
     """Return whether a clause before it in the sentence, the nearest with a qualifier, speaks of
     something else: its subject may go on."""
     for text in mention.segment.earlier:
-        conflict, supported, _ = _compared(text, asked, family)
+        conflict, supported, *_ = _compared(text, asked, family)
         names = _names(text, capitals(mention.message), asked)
         if supported or names.supported:
             return Conflict.NONE

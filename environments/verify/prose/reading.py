@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trajudge.environments.verify.prose import cues
-from trajudge.environments.verify.prose.enumerations import listed_with
+from trajudge.environments.verify.prose.counting import counts_another, is_in_unit
 from trajudge.environments.verify.prose.languages import negates, unreadable
 from trajudge.environments.verify.prose.outcomes import outcome, place_of
 from trajudge.environments.verify.prose.passages import (
@@ -17,11 +17,10 @@ from trajudge.environments.verify.prose.passages import (
     passage,
 )
 from trajudge.environments.verify.prose.question import Question, question
-from trajudge.environments.verify.prose.ranges import alternatives, without_ranges
+from trajudge.environments.verify.prose.ranges import alternatives, listed_with, without_ranges
 from trajudge.environments.verify.prose.roles import (
     MentionRole,
     Weighed,
-    counts_another,
     is_hedged,
     is_of_another,
     weigh,
@@ -127,7 +126,7 @@ def _verdict(
     ours = [one for one in weighed if wanted.has(one.mention.form)]
     held = [[one for one in ours if wanted.same(form, one.mention.form)] for form in wanted.forms]
     worst = max(min(_RANK[one.role] for one in some) for some in held)
-    others = _others(weighed, ours, wanted)
+    others = _others(weighed, ours, wanted, asked)
     if worst >= _RANK[MentionRole.BOUND]:
         return False, "denied, a bound or of something else"
     offered = _offered_together(message, weighed, others, wanted)
@@ -169,9 +168,12 @@ def _offered_together(
     return None
 
 
-def _others(weighed: Sequence[Weighed], ours: Sequence[Weighed], wanted: Wanted) -> list[Weighed]:
+def _others(
+    weighed: Sequence[Weighed], ours: Sequence[Weighed], wanted: Wanted, asked: Question
+) -> list[Weighed]:
     """Return the mentions of other values, without those that are denied anywhere, that the goal
-    states (unless it states the answer too), or that count something else."""
+    states (unless it states the answer too), or that count something else: numbers without a unit
+    beside one in the unit that is asked for."""
     places = {place_of(one) for one in ours}
     gone = {one.mention.form for one in weighed if one.role is MentionRole.DENIED}
     in_goal = wanted.in_goal()
@@ -188,6 +190,8 @@ def _others(weighed: Sequence[Weighed], ours: Sequence[Weighed], wanted: Wanted)
         one.role is MentionRole.PLAIN and not one.loose and not one.mention.inside for one in ours
     ):
         others = [one for one in others if not one.loose]
+    if wanted.family == "number" and any(is_in_unit(one.mention, asked) for one in ours):
+        others = [one for one in others if one.concludes or is_in_unit(one.mention, asked)]
     return others
 
 

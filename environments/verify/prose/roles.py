@@ -7,8 +7,9 @@ from enum import Enum
 from typing import NamedTuple
 
 from trajudge.environments.verify.prose import cues
+from trajudge.environments.verify.prose.counting import is_loose, is_of_other_unit
 from trajudge.environments.verify.prose.passages import Mention
-from trajudge.environments.verify.prose.qualifiers import Conflict, Standing, counts, standing
+from trajudge.environments.verify.prose.qualifiers import Conflict, Standing, standing
 from trajudge.environments.verify.prose.question import (
     Question,
     identifiers,
@@ -20,7 +21,6 @@ from trajudge.environments.verify.prose.question import (
     stem,
     stems,
     superlatives,
-    unit,
 )
 
 
@@ -79,7 +79,7 @@ def weigh(mention: Mention, asked: Question, family: str, several: bool = False)
         concludes=concludes,
         words=stems(words) & asked.stems,
         supported=narrowed.supported,
-        loose=family == "number" and _is_loose(mention, asked),
+        loose=family == "number" and is_loose(mention, asked),
     )
 
 
@@ -95,6 +95,7 @@ def is_hedged(mention: Mention) -> bool:
     return bool(
         cues.HEDGE.search(mention.before)
         or cues.HEDGE_AFTER.search(mention.after)
+        or cues.JUST_THERE_AFTER.search(mention.after)
         or cues.NEGATED_NEARBY.search(mention.before)
     )
 
@@ -125,14 +126,14 @@ def is_of_another(mention: Mention, asked: Question, message: str) -> bool:
 def _role(
     mention: Mention, words: str, asked: Question, family: str, narrowed: Standing
 ) -> MentionRole:
-    denied = cues.DENIED_AFTER.search(mention.after) and not narrowed.settled
-    if denied or cues.DENIED.search(mention.before):
-        return MentionRole.DENIED
+    denied = _is_denied(mention, narrowed)
+    if denied is not None:
+        return denied
     turned = opposed(mention.segment.own, asked.text)
     if (
         narrowed.conflict is Conflict.HARD
         or turned
-        or (family == "number" and _is_other_unit(mention, asked))
+        or (family == "number" and is_of_other_unit(mention, asked))
     ):
         return MentionRole.FOREIGN
     bound = _is_bound(mention, asked, family)
@@ -144,6 +145,14 @@ def _role(
         return MentionRole.ASIDE
     doubtful = is_hedged(mention) or (is_negated(mention, asked) and not narrowed.settled)
     return MentionRole.HEDGED if doubtful else MentionRole.PLAIN
+
+
+def _is_denied(mention: Mention, narrowed: Standing) -> MentionRole | None:
+    """Return the role of what is denied; an exception may be what is asked for."""
+    if cues.EXCEPTED.search(mention.whole_before):
+        return MentionRole.HEDGED if narrowed.excepted else MentionRole.DENIED
+    denied = cues.DENIED_AFTER.search(mention.after) and not narrowed.settled
+    return MentionRole.DENIED if denied or cues.DENIED.search(mention.before) else None
 
 
 def _is_bound(mention: Mention, asked: Question, family: str) -> bool | None:
@@ -188,20 +197,6 @@ def is_negated(mention: Mention, asked: Question) -> bool:
     return bool(negated) and not cues.NEGATED.search(asked.text)
 
 
-def _is_other_unit(mention: Mention, asked: Question) -> bool:
-    """Tell whether it is measured in another unit than the goal counts: ``14 hours`` of days."""
-    measured = _measured(mention) if asked.counted_unit else ""
-    return bool(measured) and measured != asked.counted_unit
-
-
-def _measured(mention: Mention) -> str:
-    """Return the unit of a number, "" if it has none."""
-    if cues.PER_CENT.match(mention.whole_after):
-        return "percent"
-    counted = cues.COUNTED.match(mention.whole_after)
-    return unit(counted[1].split()[0].strip("-")) if counted else ""
-
-
 def _is_other_figure(mention: Mention, words: str, asked: Question) -> bool:
     """Tell whether it is an amount that is lacking, or one for another period."""
     if cues.SHORTFALL.search(words) and not cues.SHORTFALL.search(asked.text):
@@ -219,7 +214,12 @@ def _is_other_end(mention: Mention, asked: Question) -> bool:
 
 def _is_beside(mention: Mention, asked: Question, family: str, settled: bool) -> bool:
     before, after = mention.before, mention.after
-    if cues.BESIDE.search(before) or (cues.BESIDE_AFTER.search(after) and not settled):
+    counted_from = family == "date" and cues.DAYS_FROM.search(before)
+    if (
+        counted_from
+        or cues.BESIDE.search(before)
+        or (cues.BESIDE_AFTER.search(after) and not settled)
+    ):
         return True
     if cues.EARLIER.search(before) or cues.EARLIER_AFTER.search(after):
         return not (family == "date" and asked.takes_until)
@@ -258,37 +258,3 @@ def _is_left_out(mention: Mention, asked: Question) -> bool:
     after = cues.CONTRAST.split(mention.whole_after)[0]
     found = cues.LEFT_OUT.findall(f"{before} {after}")
     return any(cue.casefold() not in asked.text.casefold() for cue in found)
-
-
-def counts_another(mention: Mention, asked: Question) -> bool:
-    """Tell whether a number counts something that the goal, which asks how many, does not name."""
-    figure = asked.counts and mention.text[:1].isdigit()
-    counted = cues.COUNTED.match(mention.whole_after) if figure else None
-    words = counted[1].casefold().split() if counted else []
-    if not words or words[0].strip("-") in cues.FUNCTION_WORDS or unit(words[0]):
-        return False
-    return not stems(" ".join(words)) & (asked.stems | cues.COUNTABLE_STEMS)
-
-
-def _is_loose(mention: Mention, asked: Question) -> bool:
-    """Tell whether a number counts or names something that the goal does not speak of, or of
-    which the goal states how many."""
-    if asked.asks_year:
-        return not cues.ANY_YEAR.fullmatch(mention.form)
-    if asked.counted_unit and _measured(mention) == asked.counted_unit:
-        return False
-    per_cent = cues.PER_CENT.match(mention.after) and not cues.PER_CENT.search(asked.text)
-    model = cues.MODEL_NAME.search(mention.whole_before)
-    return bool(cues.YEAR.fullmatch(mention.text) or per_cent or model) or _counts_stranger(
-        mention, asked
-    )
-
-
-def _counts_stranger(mention: Mention, asked: Question) -> bool:
-    counted = cues.COUNTED.match(mention.whole_after)
-    if not counted:
-        return False
-    word = re.findall(r"[^\W\d_]+", counted[1])[0]
-    if cues.REFERRED.search(mention.before) or counts(asked.text, word):
-        return True
-    return word.casefold() not in cues.FUNCTION_WORDS and not stems(counted[1]) & asked.stems

@@ -30,7 +30,7 @@ _DIGIT = re.compile(r"\d")
 _AMOUNT = r"\d(?:[\d.,]*\d)?"
 _SCALE = r"(?: ?(?:billion|million|thousand|trillion|bn|[km])\b)?"
 _CURRENCY = r"(?:dollars?|euros?|pounds?|usd|eur|gbp)"
-_CENTS = r"(?: (?:cents?|pence)\b|(?! ?[\w%]|[.,:/]\d))"
+_CENTS = r"(?: (?:cents?|pence)\b|(?! ?(?!per\b|each\b|in all\b)[\w%]|[.,:/]\d))"
 _MARKED = re.compile(
     rf"(?<!\w)[$€£]\d[\d,]*,? (?:and )?\d{{1,2}} (?:cents?|pence)\b"
     rf"|-?(?:us)?[$€£¥] ?-?{_AMOUNT}{_SCALE}|\b(?:usd|eur|gbp) ?-?{_AMOUNT}{_SCALE}"
@@ -72,15 +72,19 @@ _FOREIGN_UNITS = (
 _FOREIGN = "|std|stunden?|uren|uur|heures?|horas?|ore|minuten|minutos?|minuti"
 _UNIT = rf"(?:weeks?|days?|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s{_FOREIGN})\b\.?"
 _COUNT = r"(?:\d[\d,]*(?:\.\d+)?|\ban?)"
+_JOINT = r",? (?:and|und|y|et|en|e) "
 _PART = rf"{_COUNT} ?-?{_UNIT}"
+_HYPHENATED = r"\d{1,3}-hours?-(?:and-)?\d{1,2}-minutes?\b"  # a 3-hour-40-minute flight
 _HOURS_MINUTES = r"\d{1,3} ?h ?[0-5]?\d(?: ?m(?:ins?)?\b)?(?![\w:.]\d|\w)"  # 3h15, 07h48m
 _BARE_MINUTES = (  # 2 hours 45
     r"\d{1,3} ?(?:hours?|hrs?|h)(?: and)? [0-5]?\d(?! ?(?!long|in|for|with)[\w%:/]|[.,]\d)"
 )
 _DURATION = re.compile(
-    rf"(?<![\w.,])(?:{_BARE_MINUTES}|{_PART}(?:(?:,? and |, ?| )?{_PART})*|{_HOURS_MINUTES})",
+    rf"(?<![\w.,])(?:{_BARE_MINUTES}|{_HYPHENATED}|{_PART}(?:(?:{_JOINT}|, ?| )?{_PART})*"
+    rf"|{_HOURS_MINUTES})",
     re.IGNORECASE,
 )
+_BETWEEN_PARTS = re.compile(rf"(?<=\w)(?:{_JOINT}|-and-|-)(?=\w)", re.IGNORECASE)
 _LAST_MINUTES = re.compile(r"(?<=[hrs])((?: and)?) ?(\d+)(?: ?m(?:ins?)?)?\Z", re.IGNORECASE)
 _ISO_DURATION = re.compile(r"\bP(?:\d+D)?T(?:\d+H)?(?:\d+M)?(?:\d+S)?\b")
 _CLOCK_WITH_UNIT = re.compile(
@@ -185,6 +189,7 @@ def _duration(text: str) -> Iterator[ProseMention]:
 def _length(text: str) -> str:
     for pattern, unit in _FOREIGN_UNITS:
         text = pattern.sub(unit, text)
+    text = _BETWEEN_PARTS.sub(" ", text)
     if re.match(r"\d+,\d\d?(?!\d)", text):  # 3,25 hours
         text = text.replace(",", ".", 1)
     return _normal("duration", _LAST_MINUTES.sub(r"\1 \2 min", text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.values.compare import normalise
@@ -39,6 +40,11 @@ _FRACTIONS = (
     (re.compile(r"(?<=\d) 1[/\u2044]4(?![\d/])"), ".25"),
     (re.compile(r"(?<=\d) 3[/\u2044]4(?![\d/])"), ".75"),
 )
+_HUNDREDS = re.compile(  # thirteen hundred and eighteen
+    r"((?:eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen"
+    r"|twenty[ -]\w+)) hundred(?:(?: and)? ([\w -]+))?",
+    re.IGNORECASE,
+)
 _MINUS = re.compile(r"(?<![\d)] )\b(?:minus|negative) (?=\d)", re.IGNORECASE)
 _VULGAR = {"½": " 1/2", "¼": " 1/4", "¾": " 3/4"}  # said apart, before "2½" becomes "21/2"
 _FIGURE = rf"(?:\d\d?|{'|'.join(SMALL)})\b"
@@ -61,6 +67,8 @@ _DAY_AFTER_MONTH = re.compile(
     re.IGNORECASE,
 )
 
+_END_OF_MONTH = re.compile(rf"\b(first|last) day of ({_MONTH})\.?,? (\d{{4}})\b", re.IGNORECASE)
+
 
 def with_fractions(text: str) -> str:
     """Return the text with fractions in one sign apart from the number: ``2½`` as ``2 1/2``."""
@@ -78,6 +86,7 @@ def digits_for_words(text: str) -> str:
     if any(letter.isalpha() for letter in text):
         for pattern, digits in _PHRASES:
             text = pattern.sub(digits, text)
+        text = _END_OF_MONTH.sub(_end_of_month, text)
         text = _DAY_AFTER_MONTH.sub(_day, _DAY_BEFORE_MONTH.sub(_day, text))
         text = _ONE.sub(lambda match: match[0].replace("one", "1").replace("One", "1"), text)
         text = _RUN.sub(lambda match: _digits(match[0]), text)
@@ -105,7 +114,16 @@ def _day(found: re.Match[str]) -> str:
 def _digits(words: str) -> str:
     if words.casefold() == "one" or words.count(" ") >= _LONGEST:
         return words
+    many = _HUNDREDS.fullmatch(words)
+    parts = [many[1], many[2] or "zero"] if many else [words]
     try:
-        return str(normalise("number", words))
+        values = [normalise("number", part) for part in parts]
     except InvalidValue:
         return words
+    return str(int(str(values[0])) * 100 + int(str(values[1]))) if many else str(values[0])
+
+
+def _end_of_month(found: re.Match[str]) -> str:
+    month, year = MONTHS[found[2].casefold()], int(found[3])
+    day = monthrange(year, month)[1] if found[1].casefold() == "last" else 1
+    return f"{day} {found[2]} {year}"

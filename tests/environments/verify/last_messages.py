@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from trajudge.environments.verify.truth import ResolvedAnswer
 
 MESSAGES = Path(__file__).parent / "messages"
-Part = Literal["development", "held_out", "fresh", "final", "others_1", "others_2"]
+Part = Literal["development", "held_out", "fresh", "final", "others_1", "others_2", "others_3"]
 PARTS: tuple[Part, ...] = get_args(Part)
 UNSEEN: Part = "others_2"  # its messages are listed nowhere, so that its figures stay blind
 LABELS: Mapping[str, bool | None] = {"right": True, "wrong": False, "open": None}

@@ -18,7 +18,7 @@ from tests.environments.verify.last_messages import (
 def test_there_are_right_and_wrong_messages_enough_in_both_parts() -> None:
     counts = Counter((message.part, message.label) for message in written_messages())
     decided = {key: count for key, count in counts.items() if key[1] is not None}
-    assert len(decided) == 12
+    assert len(decided) == 14
     assert min(decided.values()) >= 40
     assert sum(decided.values()) >= 400
     names = [message.name for message in written_messages()]
@@ -59,7 +59,7 @@ def test_the_unseen_part_is_read_no_worse_than_was_measured() -> None:
     counts = {name: count for name, (count, _) in measured.items()}
     assert counts["false rejects"] <= 10
     assert counts["false accepts"] <= 11
-    assert counts["open"] <= 48
+    assert counts["open"] <= 50
 
 
 def test_no_message_of_a_real_run_is_read_against_its_label(real_data: Path) -> None:

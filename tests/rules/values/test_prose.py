@@ -28,6 +28,9 @@ from trajudge.rules.values.prose import ProseKind, digits_for_words, mentions
         ("the thirty-first of August 2026", "the 31th of August 2026"),
         ("January fifth, 2027", "January 5th, 2027"),
         ("the first of the two", "the first of the 2"),
+        ("thirteen hundred eighteen dollars", "1318 dollars"),
+        ("nineteen hundred and four", "1904"),
+        ("the last day of February 2028", "the 29 February 2028"),
     ],
 )
 def test_numbers_in_words_become_digits(words: str, digits: str) -> None:
@@ -44,6 +47,9 @@ def test_numbers_in_words_become_digits(words: str, digits: str) -> None:
         ("duration", "2:40 h, that is 160 min", ["PT2H40M", "PT2H40M"]),
         ("currency", "47 euros and 88 cents, 402 dollars 60.", ["EUR 47.88", "USD 402.60"]),
         ("currency", "$47 and 88 cents", ["USD 47.88"]),
+        ("currency", "24 euros 90 per month", ["EUR 24.90"]),
+        ("duration", "a 3-hour-40-minute flight", ["PT3H40M"]),
+        ("duration", "3 horas y 40 minutos, not 2 hours - 3 hours", ["PT3H40M", "PT2H", "PT3H"]),
         ("number", "87,5 % of 1.234,5 and 1,200", ["87.5", "1234.5", "1200"]),
         ("date", "am 23. September 2026 or August the 31st, 2026", ["2026-09-23", "2026-08-31"]),
         ("date", "23/09/26, May 4 '26", ["2026-09-23", "2026-05-04"]),
