@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.llm_server import LlmServer, always
+from tests.tables import mistakes
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.generate import main
 from trajudge.environments.model.axes import instance, open_state
@@ -92,30 +93,29 @@ def test_a_vector_that_was_found_can_be_asked_for(tmp_path: Path) -> None:
     assert [case.vector for case in read_cases(out)] == [vector] * 3
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--app", "bank"), "--app bank"),
-        (("--domain", "banking"), "--domain banking"),
-        (("--scenario", "haggle"), "'haggle'"),
-        (("--vector", "1,2,3"), "seven numbers"),
-        (("--vector", "1,1,1,1,1,1,4"), "seven numbers"),
-        (("--count", "0"), "--count: '0' is not"),
-        (("--seed", "-1"), "--seed: '-1' is not"),
-        (("--level", "4"), "--level"),
-        (("--level", "1", "--vector", "1,1,1,1,1,1,1"), "not allowed with"),
-        (("--app", "shop", "--domain", "tool-use"), "not allowed with"),
-        (("--model", "gpt-4o", "--base-url", "nowhere"), "nowhere"),
-    ],
+@mistakes(
+    """
+    --app bank => --app bank
+    --domain banking => --domain banking
+    --scenario haggle => 'haggle'
+    --vector 1,2,3 => seven numbers
+    --vector 1,1,1,1,1,1,4 => seven numbers
+    --count 0 => --count: '0' is not
+    --seed -1 => --seed: '-1' is not
+    --level 4 => --level
+    --level 1 --vector 1,1,1,1,1,1,1 => not allowed with
+    --app shop --domain tool-use => not allowed with
+    --model gpt-4o --base-url nowhere => nowhere
+    """
 )
 def test_a_mistake_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
 ) -> None:
-    code, out = run(tmp_path, *options)
+    code, out = run(tmp_path, *words)
     error = capsys.readouterr().err
     assert code == 2
     assert error.startswith("error: ")
-    assert said in error
+    assert sentence in error
     assert error.count("\n") == 1
     assert not out.exists()
 

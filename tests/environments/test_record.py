@@ -17,6 +17,7 @@ import pytest
 from tests.environments.agents.solver import solving
 from tests.environments.cases import sound
 from tests.llm_server import LlmServer, always
+from tests.tables import mistakes
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, Behaviour
@@ -195,25 +196,24 @@ def test_jobs_are_those_that_make_sense() -> None:
     assert len(jobs_for([case], ["some/model"], attempts=4)) == 4
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--agent", "oracel"], "oracel"),
-        (["--workers", "0"], "--workers"),
-        (["--seed", "-1"], "--seed"),
-        (["--max-cost", "1"], "--model"),
-        (["--model", "scripted-b"], "scripted"),
-        (["--model", "no-provider"], "--base-url"),
-        (["--model", "m", "--base-url", "http://127.0.0.1:9", "--max-tokens", "x"], "max-tokens"),
-    ],
+@mistakes(
+    """
+    --agent oracel => oracel
+    --workers 0 => --workers
+    --seed -1 => --seed
+    --max-cost 1 => --model
+    --model scripted-b => scripted
+    --model no-provider => --base-url
+    --model m --base-url http://127.0.0.1:9 --max-tokens x => max-tokens
+    """
 )
 def test_mistakes_are_one_sentence(
-    words: list[str], said: str, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], sentence: str, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["--cases", str(cases), "--out", str(tmp_path), *words])
     errors = capsys.readouterr().err
     assert code == USAGE_ERROR
-    assert said in errors
+    assert sentence in errors
     assert errors.count("\n") == 1
 
 

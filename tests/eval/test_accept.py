@@ -10,6 +10,7 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from tests.screens import one_screen
+from tests.tables import mistakes
 from trajudge.eval.accept import main
 from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.eval.select.__main__ import main as select_main
@@ -260,32 +261,31 @@ def test_an_action_recorded_as_reasoning_is_not_learned_twice() -> None:
     assert messages(made)[2]["content"] == said_twice
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ([], "either --decision DIR, or --judge"),
-        (["--judge", "judge"], "--threshold"),
-        (["--judge", "judge", "--threshold", "3"], "at most 1"),
-        (["--judge", "judge", "--threshold", "1"], "no judgments to apply it to"),
-        (["--decision", "none"], "cannot be read"),
-        (["--decision", "none", "--threshold", "1"], "part of the decision"),
-        (["--judge", "x", "--threshold", "1", "--run", "RUN"], "no judgments of 'x'"),
-        (["--judge", "judge", "--threshold", "1", "--run", "RUN", "--wrong"], "--wrong"),
-        (["--judge", "judge", "--threshold", "1", "--run", "RUN", "--data", "none"], "none"),
-        (["--judge", "judge", "--threshold", "1", "--run", "RUN", "--system", "none"], "--system"),
-    ],
+@mistakes(
+    """
+    => either --decision DIR, or --judge
+    --judge judge => --threshold
+    --judge judge --threshold 3 => at most 1
+    --judge judge --threshold 1 => no judgments to apply it to
+    --decision none => cannot be read
+    --decision none --threshold 1 => part of the decision
+    --judge x --threshold 1 --run RUN => no judgments of 'x'
+    --judge judge --threshold 1 --run RUN --wrong => --wrong
+    --judge judge --threshold 1 --run RUN --data none => none
+    --judge judge --threshold 1 --run RUN --system none => --system
+    """
 )
 def test_a_mistake_is_one_sentence(
     run: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    options: list[str],
-    words: str,
+    words: list[str],
+    sentence: str,
 ) -> None:
-    given = [str(run) if word == "RUN" else word for word in options]
+    given = [str(run) if word == "RUN" else word for word in words]
     assert accept(*given, "--out", tmp_path / "out") == 2
     captured = capsys.readouterr()
-    assert words in captured.err
+    assert sentence in captured.err
     assert captured.err.count("\n") == 1
     assert not (tmp_path / "out" / "accepted.jsonl").exists()
 

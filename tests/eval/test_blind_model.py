@@ -11,6 +11,7 @@ import pytest
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, at
 from tests.rules.verified.tasks import task
+from tests.tables import mistakes
 from trajudge.eval.blind_model import main
 from trajudge.rules.blind.__main__ import main as score
 from trajudge.rules.verified.dataset import task_record
@@ -172,13 +173,12 @@ def test_tasks_of_verified_are_answered_with_a_response_object() -> None:
     assert agents()["model:m"]["passed"] == []
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--limit", "0"], "--limit: '0' is not a whole number of at least 1"),
-        (["--mode", "sound"], "--mode sound: webarena tasks have original"),
-        (["--tasks", "none.json"], "none.json: No such file"),
-    ],
+@mistakes(
+    """
+    --limit 0 => --limit: '0' is not a whole number of at least 1
+    --mode sound => --mode sound: webarena tasks have original
+    --tasks none.json => none.json: No such file
+    """
 )
 def test_a_mistake_is_one_sentence(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer, always
+from tests.tables import mistakes
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.judges.model import Status
@@ -21,20 +22,19 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 class TestMistakes:
     """One sentence, exit code 2, and no call."""
 
-    @pytest.mark.parametrize(
-        ("words", "sentence"),
-        [
-            (["--model", "gpt-4o"], "OPENAI_API_KEY"),
-            (["--model", "claude-3-7-sonnet-latest"], "ANTHROPIC_API_KEY"),
-            (["--model", "mystery"], "mystery"),
-            ([], "--model"),
-            (["--judge", "oracle"], "oracle"),
-            (["--judge", "heuristic", "--benchmark", "webarna"], "webarna"),
-            (["--judge", "heuristic", "--split", "test"], "no splits"),
-            (["--model", "m", "--base-url", "not a url"], "not a url"),
-            (["--model", "m", "--adapter", "scripted", "--script", "absent"], "absent"),
-            (["--judge", "heuristic", "--annotations", "absent"], "absent"),
-        ],
+    @mistakes(
+        """
+        --model gpt-4o => OPENAI_API_KEY
+        --model claude-3-7-sonnet-latest => ANTHROPIC_API_KEY
+        --model mystery => mystery
+        => --model
+        --judge oracle => oracle
+        --judge heuristic --benchmark webarna => webarna
+        --judge heuristic --split test => no splits
+        --model m --base-url 'not a url' => not a url
+        --model m --adapter scripted --script absent => absent
+        --judge heuristic --annotations absent => absent
+        """
     )
     def test_is_named(
         self, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from tests.rules.verified.tasks import answer, page, task
+from tests.tables import mistakes
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.eval.rules_judge import WebArena, WebArenaOptions
@@ -179,14 +180,13 @@ def test_another_task_file_under_the_same_name_is_another_run(tmp_path: Path) ->
     assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == USAGE_ERROR
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--members", "rules:verified,heuristic"], "needs the option tasks=VALUE"),
-        (["--members", "rules:verified:gpt-4o,heuristic"], "asks no model"),
-        (["--members", "rules:x,heuristic"], "--judge rules: no such judge"),
-        (["--members", "heuristic,rule-based", "--judge-option", "tasks=x"], "no option 'tasks'"),
-    ],
+@mistakes(
+    """
+    --members rules:verified,heuristic => needs the option tasks=VALUE
+    --members rules:verified:gpt-4o,heuristic => asks no model
+    --members rules:x,heuristic => --judge rules: no such judge
+    --members heuristic,rule-based --judge-option tasks=x => no option 'tasks'
+    """
 )
 def test_a_mistake_in_a_member_is_one_sentence(
     tmp_path: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.judges.runs import mug_run
+from tests.tables import mistakes
 from trajudge.annotations import Annotation
 from trajudge.annotations.store import write as write_annotations
 from trajudge.eval.judge import main as judge
@@ -171,21 +172,20 @@ def test_cross_fitted_verdicts_are_a_run_in_which_no_model_saw_the_task(
     assert "holds judgments already" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--without", "colour"], "no such feature; there are steps"),
-        (["--train-split", "dev"], "--train-split goes with --eval-split"),
-        (["--train-split", "dev", "--eval-split", "dev"], "name two splits"),
-        (["--folds", "1"], "--folds is 1"),
-        (["--folds", "20"], "too few to train on"),
-    ],
+@mistakes(
+    """
+    --without colour => no such feature; there are steps
+    --train-split dev => --train-split goes with --eval-split
+    --train-split dev --eval-split dev => name two splits
+    --folds 1 => --folds is 1
+    --folds 20 => too few to train on
+    """
 )
 def test_mistakes_are_said(
-    shop_runs: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    shop_runs: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--data", f"trajudge:{shop_runs}", *words]) == 2
-    assert said in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.judges.runs import ScriptedAsk, mug_run
+from tests.tables import table
 from trajudge.judges import providers, registry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
@@ -68,17 +69,17 @@ def test_another_room_brings_judges_of_its_own(monkeypatch: pytest.MonkeyPatch) 
     assert list(type(JUDGES)().items())[-1] == ("mine", mine)
 
 
-@pytest.mark.parametrize(
-    ("text", "judge", "model"),
-    [
-        ("simplified", "simplified", ""),
-        ("simplified:gpt-4o", "simplified", "gpt-4o"),
-        ("simplified:ollama/m:7b", "simplified", "ollama/m:7b"),
-        ("rules:verified", "rules:verified", ""),
-        ("rules:verified:gpt-4o", "rules:verified", "gpt-4o"),
-        ("rules", "rules", ""),
-        ("mine.py:gpt-4o", "mine.py", "gpt-4o"),
-    ],
+@table(
+    "text judge model",
+    """
+    simplified             | simplified     |
+    simplified:gpt-4o      | simplified     | gpt-4o
+    simplified:ollama/m:7b | simplified     | ollama/m:7b
+    rules:verified         | rules:verified |
+    rules:verified:gpt-4o  | rules:verified | gpt-4o
+    rules                  | rules          |
+    mine.py:gpt-4o         | mine.py        | gpt-4o
+    """,
 )
 def test_a_judge_and_its_model_are_told_apart(text: str, judge: str, model: str) -> None:
     assert split_model(text) == (judge, model)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.judges.runs import png, seen_run
+from tests.tables import mistakes
 from trajudge.judges.__main__ import main
 from trajudge.judges.registry import JUDGES
 from trajudge.judges.show import described
@@ -84,20 +85,19 @@ def test_the_command_shows_a_judge_on_the_bundled_sample(
     assert "Agent Eval and Refine" in shown
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["nobody"], "no such judge"),
-        (["aer-v", "--judge-option", "variant=mine"], "variant = 'mine'"),
-        (["aer-v", "--judge-option", "variant"], "--judge-option variant: write it as NAME=VALUE"),
-        (["aer-v", "--judge-option", "colour=red"], "no option 'colour'"),
-    ],
+@mistakes(
+    """
+    nobody => no such judge
+    aer-v --judge-option variant=mine => variant = 'mine'
+    aer-v --judge-option variant => --judge-option variant: write it as NAME=VALUE
+    aer-v --judge-option colour=red => no option 'colour'
+    """
 )
 def test_mistakes_are_one_sentence(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["show", *words]) == 2
-    assert said in capsys.readouterr().err
+    assert sentence in capsys.readouterr().err
 
 
 def test_an_unknown_option_is_the_users_mistake() -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.files import tasks_file
+from tests.tables import mistakes
 from trajudge.rules.blind.__main__ import main
 from trajudge.rules.blind.agents import (
     PUBLISHED_AGENTS,
@@ -169,21 +170,20 @@ def test_the_command_shows_a_table_and_writes_what_was_won(
     assert ["gpt", "4"] in rows
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--answers", "gpt"], "write NAME=FILE"),
-        (["--answers", "gpt=/nowhere.json"], "name a readable file"),
-        (["--mode", "sound"], "webarena tasks have original"),
-        (["--out", "/dev/null/x"], "name a folder that can be written"),
-    ],
+@mistakes(
+    """
+    --answers gpt => write NAME=FILE
+    --answers gpt=/nowhere.json => name a readable file
+    --mode sound => webarena tasks have original
+    --out /dev/null/x => name a folder that can be written
+    """
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
 ) -> None:
     assert run(tmp_path, *words) == 2
     captured = capsys.readouterr()
-    assert said in captured.err
+    assert sentence in captured.err
     assert captured.err.count("\n") == 1
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.tables import mistakes
 from trajudge.rules.evaluate import main
 from trajudge.trajectories.util.exits import OK, USAGE_ERROR
 
@@ -85,15 +86,14 @@ def test_a_task_that_cannot_be_done_counts_as_one(folder: Path) -> None:
     assert (result["outcome"], result["achievable"]) == ("pass", False)
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--mode", "sound"], "--mode sound: webarena tasks have original"),
-        (["--workers", "4"], "--workers: is for runs of WebArena Verified"),
-        (["--require-activity"], "--require-activity: is for runs of WebArena Verified"),
-        (["--task", "5"], "holds no run of task 5"),
-        (["--task", "9"], "holds no task '9'"),
-    ],
+@mistakes(
+    """
+    --mode sound => --mode sound: webarena tasks have original
+    --workers 4 => --workers: is for runs of WebArena Verified
+    --require-activity => --require-activity: is for runs of WebArena Verified
+    --task 5 => holds no run of task 5
+    --task 9 => holds no task '9'
+    """
 )
 def test_a_mistake_in_the_call_is_one_sentence(
     folder: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.rules.verified.tasks import SHOP, answer, mutation, page, request, task
+from tests.tables import mistakes
 from trajudge.rules.mutate import main
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories.util.exits import OK, USAGE_ERROR
@@ -146,13 +147,12 @@ def test_original_tasks_have_built_runs_that_pass(tmp_path: Path) -> None:
     assert (recorded["original"], recorded["denial"]) == ((0, 1), (1, 1))
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--mode", "original"], "--mode original: verified tasks have sound"),
-        (["--runs", "/nonexistent"], "no such folder"),
-        (["--site", "shopping"], "write SITE=URL"),
-    ],
+@mistakes(
+    """
+    --mode original => --mode original: verified tasks have sound
+    --runs /nonexistent => no such folder
+    --site shopping => write SITE=URL
+    """
 )
 def test_a_mistake_is_one_sentence(
     tmp_path: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]

@@ -18,6 +18,7 @@ from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
 from tests.hub_server import COMMIT, REPO, Hub, serve
+from tests.tables import mistakes
 from trajudge.trajectories.hub import agentrewardbench as fetch
 from trajudge.trajectories.hub import client as hub_client
 from trajudge.trajectories.hub.fetch import main
@@ -373,18 +374,17 @@ def test_the_command_fetches_and_says_what_it_did(hub: Hub, tmp_path: Path) -> N
     assert "0 files fetched" in again.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--benchmark", "webarna"], "--benchmark 'webarna' is not in AgentRewardBench: there are"),
-        (["--what", "everything"], "--what 'everything' is none of trajectories"),
-        (["--revision", "v9"], "no revision 'v9'"),
-    ],
+@mistakes(
+    """
+    --benchmark webarna => --benchmark 'webarna' is not in AgentRewardBench: there are
+    --what everything => --what 'everything' is none of trajectories
+    --revision v9 => no revision 'v9'
+    """
 )
 def test_the_users_mistake_is_one_sentence_and_exit_code_2(
-    hub: Hub, tmp_path: Path, arguments: list[str], sentence: str
+    hub: Hub, tmp_path: Path, words: list[str], sentence: str
 ) -> None:
-    done = command(hub, tmp_path, *arguments)
+    done = command(hub, tmp_path, *words)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

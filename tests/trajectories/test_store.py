@@ -22,16 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from trajudge.trajectories import schema, store
+from trajudge.trajectories import model, schema, store
 from trajudge.trajectories.loaders import trajudge
-from trajudge.trajectories.model import (
-    ImageRef,
-    Observation,
-    Step,
-    Trajectory,
-    TrajectoryKey,
-    Unreadable,
-)
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -41,30 +33,34 @@ def png(shade: int = 0) -> bytes:
     return buffer.getvalue()
 
 
-def trajectory(task: str = "t.1", **fields: Any) -> Trajectory:
-    key = TrajectoryKey(benchmark="shop", agent="a", task_id=task)
-    return Trajectory(**({"key": key, "raw_task_id": task, "goal": "Buy\n"} | fields))
+def trajectory(task: str = "t.1", **fields: Any) -> model.Trajectory:
+    key = model.TrajectoryKey(benchmark="shop", agent="a", task_id=task)
+    return model.Trajectory(**({"key": key, "raw_task_id": task, "goal": "Buy\n"} | fields))
 
 
-def observed(data: bytes | None, path: Path | None = None) -> tuple[Step, ...]:
-    return (Step(index=0, observation=Observation(screenshot=ImageRef(data=data, path=path))),)
+def observed(data: bytes | None, path: Path | None = None) -> tuple[model.Step, ...]:
+    return (
+        model.Step(
+            index=0, observation=model.Observation(screenshot=model.ImageRef(data=data, path=path))
+        ),
+    )
 
 
-def read_all(path: Path) -> list[Trajectory | Unreadable]:
+def read_all(path: Path) -> list[model.Trajectory | model.Unreadable]:
     return list(store.read(path))
 
 
-def readable(path: Path) -> list[Trajectory]:
-    return [item for item in read_all(path) if isinstance(item, Trajectory)]
+def readable(path: Path) -> list[model.Trajectory]:
+    return [item for item in read_all(path) if isinstance(item, model.Trajectory)]
 
 
-def content(ref: ImageRef | None) -> bytes | None:
+def content(ref: model.ImageRef | None) -> bytes | None:
     if ref is None:
         return None
     return ref.data if ref.data is not None else (ref.path or Path()).read_bytes()
 
 
-def by_content(found: Trajectory) -> dict[str, Any]:
+def by_content(found: model.Trajectory) -> dict[str, Any]:
     """Everything, with each image as its bytes, wherever they are."""
     record = found.model_dump()
     record["goal_images"] = [content(ref) for ref in found.goal_images]
@@ -74,9 +70,9 @@ def by_content(found: Trajectory) -> dict[str, Any]:
 
 
 texts = st.text(max_size=20)
-images = st.integers(0, 3).map(lambda shade: ImageRef(data=png(shade)))
+images = st.integers(0, 3).map(lambda shade: model.ImageRef(data=png(shade)))
 observations = st.builds(
-    Observation,
+    model.Observation,
     url=st.none() | texts,
     axtree=st.none() | texts,
     axtree_pruned=st.none() | texts,
@@ -93,16 +89,16 @@ json_values = st.recursive(
     max_leaves=5,
 )
 trajectories = st.builds(
-    Trajectory,
+    model.Trajectory,
     key=st.builds(
-        TrajectoryKey, benchmark=texts, agent=texts, task_id=texts, attempt=st.integers(0, 9)
+        model.TrajectoryKey, benchmark=texts, agent=texts, task_id=texts, attempt=st.integers(0, 9)
     ),
     raw_task_id=texts,
     goal=texts,
     goal_images=st.lists(images, max_size=2).map(tuple),
     steps=st.lists(
         st.builds(
-            Step,
+            model.Step,
             index=st.integers(0, 99),
             observation=observations,
             reasoning=st.none() | texts,
@@ -122,13 +118,13 @@ trajectories = st.builds(
 @settings(max_examples=60)
 @given(st.lists(trajectories, max_size=3), st.sampled_from(["", "gz", "zst"]))
 def test_what_is_written_is_read_back_equal_and_fits_the_schema(
-    written: list[Trajectory], compress: store.Compression
+    written: list[model.Trajectory], compress: store.Compression
 ) -> None:
     validate = jsonschema.Draft202012Validator(schema.schema()).validate
     with TemporaryDirectory() as name:
         store.write(Path(name), written, compress=compress)
         found = read_all(Path(name))
-        assert [by_content(t) for t in found if isinstance(t, Trajectory)] == [
+        assert [by_content(t) for t in found if isinstance(t, model.Trajectory)] == [
             by_content(t) for t in written
         ]
         lines = [
@@ -142,14 +138,14 @@ def test_not_finite_telemetry_survives_as_valid_json(tmp_path: Path) -> None:
     path = store.write(tmp_path, [trajectory(telemetry={"a": float("nan"), "b": float("-inf")})])
     json.loads(path.read_text(), parse_constant=pytest.fail)
     (found,) = read_all(tmp_path)
-    assert isinstance(found, Trajectory)
+    assert isinstance(found, model.Trajectory)
     assert str(found.telemetry) == "{'a': nan, 'b': -inf}"
 
 
 def test_lone_surrogates_become_replacement_characters(tmp_path: Path) -> None:
     store.write(tmp_path, [trajectory(goal="a\ud83d b", metadata={"x": ["\udc00"]})])
     (found,) = read_all(tmp_path)
-    assert isinstance(found, Trajectory)
+    assert isinstance(found, model.Trajectory)
     assert (found.goal, found.metadata) == ("a\ufffd b", {"x": ["\ufffd"]})
 
 
@@ -157,7 +153,7 @@ def test_a_surrogate_escape_of_another_tool_is_read(tmp_path: Path) -> None:
     path = store.write(tmp_path, [trajectory(goal="HERE")])
     path.write_text(path.read_text().replace("HERE", r"x\ud800"))
     (found,) = read_all(tmp_path)
-    assert isinstance(found, Trajectory)
+    assert isinstance(found, model.Trajectory)
     assert found.goal == "x\ufffd"
 
 
@@ -184,44 +180,44 @@ def test_the_same_trajectories_give_the_same_bytes(tmp_path: Path) -> None:
 def test_a_failed_write_leaves_the_earlier_file_and_no_litter(tmp_path: Path) -> None:
     store.write(tmp_path, [trajectory("old")])
 
-    def breaks() -> Iterator[Trajectory]:
+    def breaks() -> Iterator[model.Trajectory]:
         yield trajectory("new")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         store.write(tmp_path, breaks())
     (found,) = read_all(tmp_path)
-    assert isinstance(found, Trajectory)
+    assert isinstance(found, model.Trajectory)
     assert found.raw_task_id == "old"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["images", "trajectories.jsonl"]
 
 
 def test_a_folder_is_rewritten_from_itself(tmp_path: Path) -> None:
     store.write(tmp_path, [trajectory(steps=observed(png()))])
-    again = (t for t in store.read(tmp_path) if isinstance(t, Trajectory))
+    again = (t for t in store.read(tmp_path) if isinstance(t, model.Trajectory))
     store.write(tmp_path, again, compress="gz")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["images", "trajectories.jsonl.gz"]
     (found,) = read_all(tmp_path)
-    assert isinstance(found, Trajectory)
+    assert isinstance(found, model.Trajectory)
     assert content(found.final.screenshot) == png()
 
 
 def test_an_image_that_has_gone_is_a_warning(tmp_path: Path) -> None:
     store.write(tmp_path, [trajectory(steps=observed(None, tmp_path / "gone.png"))])
     (found,) = read_all(tmp_path)
-    assert isinstance(found, Trajectory)
-    assert found.final.screenshot == ImageRef(problem="it was lost before")
+    assert isinstance(found, model.Trajectory)
+    assert found.final.screenshot == model.ImageRef(problem="it was lost before")
     assert "gone.png" in str(found.metadata["warnings"])
     store.write(tmp_path / "again", [found])
     (again,) = read_all(tmp_path / "again")
-    assert isinstance(again, Trajectory)
+    assert isinstance(again, model.Trajectory)
     assert again.final.screenshot == found.final.screenshot
 
 
 def test_only_wanted_keys_are_read(tmp_path: Path) -> None:
     store.write(tmp_path, [trajectory("a"), trajectory("b")])
     (found,) = store.read(tmp_path, lambda key: key.task_id == "b")
-    assert isinstance(found, Trajectory)
+    assert isinstance(found, model.Trajectory)
     assert found.raw_task_id == "b"
 
 
@@ -246,9 +242,9 @@ def test_a_bad_line_is_named_and_the_rest_is_read(line: bytes, reason: str, tmp_
     good = path.read_bytes()
     path.write_bytes(good + line + b"\n\n" + good)
     first, bad, last = read_all(tmp_path)
-    assert isinstance(first, Trajectory)
-    assert isinstance(last, Trajectory)
-    assert isinstance(bad, Unreadable)
+    assert isinstance(first, model.Trajectory)
+    assert isinstance(last, model.Trajectory)
+    assert isinstance(bad, model.Unreadable)
     assert bad.source == f"{path}:2"
     assert reason in bad.reason
 
@@ -267,7 +263,7 @@ def test_an_image_is_referred_to_by_its_hash_alone(name: object, tmp_path: Path)
     record["steps"][0]["observation"]["screenshot"] = name
     path.write_text(json.dumps(record))
     (found,) = read_all(tmp_path)
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, model.Unreadable)
     assert "64 hexadecimal" in found.reason
 
 
@@ -279,7 +275,7 @@ def test_a_link_in_place_of_an_image_is_not_followed(tmp_path: Path) -> None:
     image.unlink()
     image.symlink_to(outside)
     (found,) = read_all(tmp_path / "set")
-    assert isinstance(found, Trajectory)
+    assert isinstance(found, model.Trajectory)
     assert found.final.screenshot
     assert found.final.screenshot.path is None
     assert "no image" in (found.final.screenshot.problem or "")
@@ -313,7 +309,7 @@ def test_a_truncated_file_says_so_after_what_it_still_holds(
     path = store.write(tmp_path, many, compress=compress)
     path.write_bytes(path.read_bytes()[:-20])
     *_, last = read_all(tmp_path)
-    assert isinstance(last, Unreadable)
+    assert isinstance(last, model.Unreadable)
     assert "damaged from here on" in last.reason
 
 
@@ -322,7 +318,7 @@ def test_a_file_that_is_not_compressed_in_spite_of_its_name(tmp_path: Path) -> N
         path = tmp_path / f"x.jsonl.{suffix}"
         path.write_bytes(b"plain text")
         (found,) = read_all(path)
-        assert isinstance(found, Unreadable)
+        assert isinstance(found, model.Unreadable)
         assert "damaged" in found.reason
 
 
@@ -330,7 +326,7 @@ def test_two_compressed_files_put_together_are_one(tmp_path: Path) -> None:
     for compress in ("gz", "zst"):
         path = store.write(tmp_path, [trajectory()], compress=compress)
         path.write_bytes(path.read_bytes() * 2)
-        assert [type(t) for t in read_all(path)] == [Trajectory, Trajectory]
+        assert [type(t) for t in read_all(path)] == [model.Trajectory, model.Trajectory]
 
 
 def test_no_such_folder_is_the_users_mistake_at_the_call(tmp_path: Path) -> None:
@@ -371,7 +367,7 @@ def test_mutated_files_raise_nothing_but_the_users_mistakes(
         path.write_bytes(data[: length or None])
         try:
             for found in store.read(path):
-                assert isinstance(found, Trajectory | Unreadable)
+                assert isinstance(found, model.Trajectory | model.Unreadable)
         except UserError as error:
             assert "newer" in str(error)  # a flipped version
 
@@ -439,5 +435,5 @@ def test_an_image_that_is_no_image_but_endless_is_left_out(tmp_path: Path) -> No
     os.truncate(endless, 10 * 2**30)
     store.write(tmp_path / "out", [trajectory(steps=observed(None, endless))])
     (found,) = readable(tmp_path / "out")
-    assert found.final.screenshot == ImageRef(problem="it was lost before")
+    assert found.final.screenshot == model.ImageRef(problem="it was lost before")
     assert "larger than 64 MiB" in str(found.metadata["warnings"])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.tables import mistakes
 from trajudge.annotations import Annotation, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.audit.__main__ import main
@@ -160,15 +161,14 @@ def test_the_command_writes_what_it_found(
     assert "Errors of j" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ([], "nothing to audit"),
-        (["absent"], "absent"),
-        (["{run}", "--evaluator", "k"], "--evaluator k: no such judge here; there are j"),
-        (["{run}", "--templates", "absent.json"], "absent.json"),
-        (["{run}", "--task-tables", "{run}"], "holds none of the tables"),
-    ],
+@mistakes(
+    """
+    => nothing to audit
+    absent => absent
+    {run} --evaluator k => --evaluator k: no such judge here; there are j
+    {run} --templates absent.json => absent.json
+    {run} --task-tables {run} => holds none of the tables
+    """
 )
 def test_mistakes_are_one_sentence(
     run: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]

@@ -12,6 +12,7 @@ import pytest
 from tests.eval.cases import label, said
 from tests.eval.leaderboard.folders import write_run
 from tests.screens import one_screen
+from tests.tables import mistakes
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.leaderboard.__main__ import main
 
@@ -131,22 +132,21 @@ def test_a_run_that_may_not_be_compared_is_left_out_with_its_reason(
     assert "no run may be compared: cut: 1 of 31" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "nothing to compare"),
-        (["absent"], "absent"),
-        (["--published", "absent"], "cannot be read"),
-        (["--published", "."], "holds no published verdicts"),
-        (["--data", "nonsense:x"], "nonsense"),
-    ],
+@mistakes(
+    """
+    => nothing to compare
+    absent => absent
+    --published absent => cannot be read
+    --published . => holds no published verdicts
+    --data nonsense:x => nonsense
+    """
 )
 def test_bad_input_is_one_sentence(
-    words: list[str], message: str, own_folder: None, capsys: pytest.CaptureFixture[str]
+    words: list[str], sentence: str, own_folder: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert message in line
+    assert sentence in line
 
 
 @pytest.mark.browser

@@ -11,6 +11,7 @@ from tests.judges.runs import GOOD, mug_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
+from tests.tables import mistakes
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.eval.scoring.stability import flip_rate, stability_notes
@@ -123,24 +124,25 @@ def test_a_dry_run_prices_the_members() -> None:
         assert server.stats.requests == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--judge", "panel"], "--judge panel needs its members"),
-        (["--judge", "panel", "--members", "heuristic"], "name two judges or more"),
-        (["--judge", "panel", "--members", "heuristic,heuristic"], "name two judges or more"),
-        (["--judge", "panel", "--members", "heuristic,nobody"], "no such judge"),
-        (["--judge", "panel", "--members", "heuristic,panel"], "cannot be a member"),
-        (["--judge", "panel", "--members", "heuristic:gpt-4o,rule-based"], "asks no model"),
-        (["--judge", "panel", "--members", "heuristic,simplified"], "a member asks a model"),
-        (["--judge", "cascade", "--members", "heuristic,rule-based,telemetry"], "two members"),
-        (["--judge", "heuristic", "--members", "heuristic,rule-based"], "--members goes with"),
-    ],
+@mistakes(
+    """
+    --judge panel => --judge panel needs its members
+    --judge panel --members heuristic => name two judges or more
+    --judge panel --members heuristic,heuristic => name two judges or more
+    --judge panel --members heuristic,nobody => no such judge
+    --judge panel --members heuristic,panel => cannot be a member
+    --judge panel --members heuristic:gpt-4o,rule-based => asks no model
+    --judge panel --members heuristic,simplified => a member asks a model
+    --judge cascade --members heuristic,rule-based,telemetry => two members
+    --judge heuristic --members heuristic,rule-based => --members goes with
+    """
 )
-def test_mistakes_are_said(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_said(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(None, *words) == 2
     told = capsys.readouterr().err
-    assert said in told
+    assert sentence in told
     assert len(told.strip().splitlines()) == 1
     assert "{" not in told
 

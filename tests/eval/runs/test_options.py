@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tables import mistakes
 from trajudge.eval.runs.options import parse
 from trajudge.trajectories.util.errors import UserError
 
@@ -55,21 +56,20 @@ def test_a_missing_config_file_is_named() -> None:
         parse(["--config", "absent.yaml"])
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--limit", "0"], "--limit: '0' is not a whole number of at least 1"),
-        (["--limit", "few"], "--limit: 'few' is not a whole number"),
-        (["--max-cost", "-1"], "--max-cost: '-1' is not a number of at least 0"),
-        (["--max-cost", "nan"], "--max-cost: 'nan' is not a number"),
-        (["--max-failures", "few"], "neither a count nor a share such as 5%"),
-        (["--max-failures", "200%"], "neither a count nor a share such as 5%"),
-        (["--rpm", "0"], "--rpm: '0' is not a number above 0"),
-        (["--timeout", "0"], "--timeout: '0' is not a number above 0"),
-        (["--split", "train"], "--split: invalid choice: 'train'"),
-        (["--model"], "--model: expected one argument"),
-        (["--mod", "gpt-4o"], "unrecognized arguments: --mod gpt-4o"),
-    ],
+@mistakes(
+    """
+    --limit 0 => --limit: '0' is not a whole number of at least 1
+    --limit few => --limit: 'few' is not a whole number
+    --max-cost -1 => --max-cost: '-1' is not a number of at least 0
+    --max-cost nan => --max-cost: 'nan' is not a number
+    --max-failures few => neither a count nor a share such as 5%
+    --max-failures 200% => neither a count nor a share such as 5%
+    --rpm 0 => --rpm: '0' is not a number above 0
+    --timeout 0 => --timeout: '0' is not a number above 0
+    --split train => --split: invalid choice: 'train'
+    --model => --model: expected one argument
+    --mod gpt-4o => unrecognized arguments: --mod gpt-4o
+    """
 )
 def test_values_that_make_no_sense_are_one_sentence(words: list[str], sentence: str) -> None:
     with pytest.raises(UserError) as mistake:
@@ -84,13 +84,12 @@ def test_failures_are_a_count_or_a_share() -> None:
     assert parse(["--max-failures", "5%"]).run.max_failures == 0.05
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--stratified"], "--limit"),
-        (["--export", "csv", "out"], "no format 'csv'"),
-        (["--script", "f", "--adapter", "openai"], "--adapter scripted"),
-    ],
+@mistakes(
+    """
+    --stratified => --limit
+    --export csv out => no format 'csv'
+    --script f --adapter openai => --adapter scripted
+    """
 )
 def test_options_that_contradict_each_other(words: list[str], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):

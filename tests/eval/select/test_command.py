@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.cases import key, label, said
+from tests.tables import mistakes
 from trajudge.annotations import store
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
@@ -152,35 +153,34 @@ def test_a_plot_without_its_library_says_what_to_install(tmp_path: Path) -> None
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ([], "no target"),
-        (["--target-precision", "1.2"], "--target-precision 1.2"),
-        (["--target-precision", "0.8", "--confidence", "0.2"], "--confidence 0.2"),
-        (["--max-false-positives", "0"], "--max-false-positives 0"),
-        (["--target-precision", "0.8", "--judge", "x"], "--judge x"),
-        (["--target-precision", "0.8", "--panel", "good"], "two judges or more"),
-        (["--target-precision", "0.8", "--cascade", "good,x"], "--cascade x"),
-        (["--target-precision", "0.8", "--thresholds", "good=2"], "--thresholds good=2"),
-        (["--target-precision", "0.8", "--thresholds", "x=0.5"], "no candidate 'x'"),
-        (["--target-precision", "0.8", "--thresholds", "good=a"], "'a' is not a number"),
-        (["--target-precision", "0.8", "--rollout-price", "-1"], "--rollout-price -1"),
-        (["--target-precision", "0.8", "--judgment-price", "x=1"], "--judgment-price x"),
-        (["--target-precision", "0.8", "--ensembles-only"], "no candidate"),
-        (["--candidates", "none.json"], "cannot be read"),
-        (["--candidates", "none.json", "--seed", "3"], "--seed belongs to the plan"),
-        (["--target-precision", "0.8", "--plot", "a.gif"], ".png"),
-        (["--target-precision", "0.8", "--split", "dev"], "no"),
-    ],
+@mistakes(
+    """
+    => no target
+    --target-precision 1.2 => --target-precision 1.2
+    --target-precision 0.8 --confidence 0.2 => --confidence 0.2
+    --max-false-positives 0 => --max-false-positives 0
+    --target-precision 0.8 --judge x => --judge x
+    --target-precision 0.8 --panel good => two judges or more
+    --target-precision 0.8 --cascade good,x => --cascade x
+    --target-precision 0.8 --thresholds good=2 => --thresholds good=2
+    --target-precision 0.8 --thresholds x=0.5 => no candidate 'x'
+    --target-precision 0.8 --thresholds good=a => 'a' is not a number
+    --target-precision 0.8 --rollout-price -1 => --rollout-price -1
+    --target-precision 0.8 --judgment-price x=1 => --judgment-price x
+    --target-precision 0.8 --ensembles-only => no candidate
+    --candidates none.json => cannot be read
+    --candidates none.json --seed 3 => --seed belongs to the plan
+    --target-precision 0.8 --plot a.gif => .png
+    --target-precision 0.8 --split dev => no
+    """
 )
 def test_a_mistake_is_one_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
 ) -> None:
     good = make_run(tmp_path / "good")
-    assert select(good, "--out", tmp_path / "out", *options) == 2
+    assert select(good, "--out", tmp_path / "out", *words) == 2
     captured = capsys.readouterr()
-    assert words in captured.err
+    assert sentence in captured.err
     assert captured.err.count("\n") == 1
     assert captured.out == ""
 

@@ -11,6 +11,7 @@ import pytest
 from tests.eval.acceptance.test_binding import SETTINGS, decided, judged
 from tests.eval.test_accept import lines, make_run, trajectory
 from tests.screens import on_one_line, one_screen
+from tests.tables import mistakes
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation
 from trajudge.eval.accept import main as accept_main
@@ -192,20 +193,19 @@ def test_a_sample_is_not_drawn_again_until_it_pleases(
     assert "holds a sample already" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([], "draw a sample with"),
-        (["--sample", "none"], "takes --annotations"),
-        (["--sample", "none", "--annotations", "x"], "cannot be read"),
-        (["--decision", "none", "--accepted", "a", "--out", "o"], "cannot be read"),
-        (["--decision", "n", "--accepted", "a", "--out", "o", "--size", "0"], "--size"),
-    ],
+@mistakes(
+    """
+    => draw a sample with
+    --sample none => takes --annotations
+    --sample none --annotations x => cannot be read
+    --decision none --accepted a --out o => cannot be read
+    --decision n --accepted a --out o --size 0 => --size
+    """
 )
 def test_a_mistake_is_one_sentence(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert sentence in error
     assert error.count("\n") == 1

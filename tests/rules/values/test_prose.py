@@ -6,32 +6,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import table
 from trajudge.rules.values import normalise
 from trajudge.rules.values.prose import ProseKind, digits_for_words, mentions
 
 
-@pytest.mark.parametrize(
-    ("words", "digits"),
-    [
-        ("three hours and five minutes", "3 hours and 5 minutes"),
-        ("two hundred twelve dollars and forty cents", "212 dollars and 40 cents"),
-        ("a hundred and sixty minutes", "160 minutes"),
-        ("twenty-five", "25"),
-        ("half an hour", "30 minutes"),
-        ("two and a half hours", "2.5 hours"),
-        ("one of them is two pounds", "one of them is 2 pounds"),
-        ("one hour", "1 hour"),
-        ("twenty twenty", "twenty twenty"),
-        ("six hundred forty-two point five kilos", "642.5 kilos"),
-        ("eighty-seven and a half percent", "87.5 percent"),
-        ("three and a quarter hours", "3.25 hours"),
-        ("the thirty-first of August 2026", "the 31th of August 2026"),
-        ("January fifth, 2027", "January 5th, 2027"),
-        ("the first of the two", "the first of the 2"),
-        ("thirteen hundred eighteen dollars", "1318 dollars"),
-        ("nineteen hundred and four", "1904"),
-        ("the last day of February 2028", "the 29 February 2028"),
-    ],
+@table(
+    "words digits",
+    """
+    three hours and five minutes               | 3 hours and 5 minutes
+    two hundred twelve dollars and forty cents | 212 dollars and 40 cents
+    a hundred and sixty minutes                | 160 minutes
+    twenty-five                                | 25
+    half an hour                               | 30 minutes
+    two and a half hours                       | 2.5 hours
+    one of them is two pounds                  | one of them is 2 pounds
+    one hour                                   | 1 hour
+    twenty twenty                              | twenty twenty
+    six hundred forty-two point five kilos     | 642.5 kilos
+    eighty-seven and a half percent            | 87.5 percent
+    three and a quarter hours                  | 3.25 hours
+    the thirty-first of August 2026            | the 31th of August 2026
+    January fifth, 2027                        | January 5th, 2027
+    the first of the two                       | the first of the 2
+    thirteen hundred eighteen dollars          | 1318 dollars
+    nineteen hundred and four                  | 1904
+    the last day of February 2028              | the 29 February 2028
+    """,
 )
 def test_numbers_in_words_become_digits(words: str, digits: str) -> None:
     assert digits_for_words(words) == digits

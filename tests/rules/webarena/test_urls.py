@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import table
 from trajudge.rules.webarena.urls import alternatives, post_address, render, unresolved, url_match
 
 SHOP = "http://shop.test"
@@ -50,14 +51,14 @@ def test_a_placeholder_needs_an_address() -> None:
     assert unresolved(f"{SHOP}/cart", SHOP) is None
 
 
-@pytest.mark.parametrize(
-    ("url", "post"),
-    [
-        ("http://r.test/f/books/12/a-title?x#y", "http://r.test/f/books/12/"),
-        ("__REDDIT__/f/books/12/a-title", "__REDDIT__/f/books/12/"),
-        ("http://r.test/f/books", "http://r.test/f/books"),
-        ("http://r.test/user/x/12", "http://r.test/user/x/12"),
-    ],
+@table(
+    "url post",
+    """
+    http://r.test/f/books/12/a-title?x#y | http://r.test/f/books/12/
+    __REDDIT__/f/books/12/a-title        | __REDDIT__/f/books/12/
+    http://r.test/f/books                | http://r.test/f/books
+    http://r.test/user/x/12              | http://r.test/user/x/12
+    """,
 )
 def test_a_post_is_found_in_the_urls_of_its_comments(url: str, post: str) -> None:
     assert post_address(url) == post

@@ -11,6 +11,7 @@ import pytest
 from huggingface_hub import hf_hub_download
 
 from tests.hub_server import REPO, Hub, serve
+from tests.tables import table
 from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular, read_regular
 
 SPARSE = 10 * 2**30
@@ -54,15 +55,15 @@ def test_what_is_no_file_is_not_opened(put: Callable[[Path], None], folder: Path
     assert not DataFolder(folder).has_file(folder / "x.json")
 
 
-@pytest.mark.parametrize(
-    ("link", "target", "name"),
-    [
-        ("a.json", "../data2/a.json", "a.json"),
-        ("other", "../data2", "other/a.json"),
-        ("one.json", "two.json", "one.json"),
-        ("deep/up", "../..", "deep/up/data2/a.json"),
-        ("x", "..", "x/data2/a.json"),
-    ],
+@table(
+    "link target name",
+    """
+    a.json   | ../data2/a.json | a.json
+    other    | ../data2        | other/a.json
+    one.json | two.json        | one.json
+    deep/up  | ../..           | deep/up/data2/a.json
+    x        | ..              | x/data2/a.json
+    """,
 )
 def test_links_are_not_followed_out(link: str, target: str, name: str, folder: Path) -> None:
     (folder / "two.json").symlink_to(folder.parent / "data2" / "a.json")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.rules.verified.tasks import answer, page, task
+from tests.tables import mistakes
 from trajudge.rules.evaluate import main
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
@@ -187,24 +188,23 @@ def test_an_answer_of_50_mb_is_one_parse_failure(runs: tuple[Path, Path]) -> Non
     assert "an answer of 50,000,000 bytes" in result["reasons"][0]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--task", "77"], "holds no task '77'"),
-        (["--task", "5"], "holds no run of task 5"),
-        (["--site", "gitlab"], "write SITE=URL"),
-        (["--workers", "0"], "at least 1"),
-        (["--sites", "/nonexistent"], "No such file"),
-        (["--tasks", "/nonexistent"], "No such file"),
-        (["--runs", "/nonexistent"], "no such folder"),
-    ],
+@mistakes(
+    """
+    --task 77 => holds no task '77'
+    --task 5 => holds no run of task 5
+    --site gitlab => write SITE=URL
+    --workers 0 => at least 1
+    --sites /nonexistent => No such file
+    --tasks /nonexistent => No such file
+    --runs /nonexistent => no such folder
+    """
 )
 def test_a_users_mistake_is_one_sentence_and_2(
-    runs: tuple[Path, Path], arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    runs: tuple[Path, Path], words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _judge(runs, *arguments) == 2
+    assert _judge(runs, *words) == 2
     shown = capsys.readouterr().err
-    assert said in shown
+    assert sentence in shown
     assert shown.startswith("error: ")
     assert shown.count("\n") == 1
 
