@@ -15,7 +15,7 @@ class Server(Protocol):
     connections_made: int
 
     def handle(
-        self, path: str, headers: dict[str, str], body: bytes
+        self, target: str, headers: dict[str, str], body: bytes
     ) -> Outgoing | tuple[Incoming, Outgoing, float]:
         """An answer for now, or a model call with its answer and the seconds to wait."""
 
@@ -57,10 +57,10 @@ class Connection(asyncio.Protocol):
         body = bytes(self.buffer[head_end + 4 : body_end])
         del self.buffer[:body_end]
         self.busy = True
-        self.route(lines[0].split(" ")[1].partition("?")[0], headers, body)
+        self.route(lines[0].split(" ")[1], headers, body)
 
-    def route(self, path: str, headers: dict[str, str], body: bytes) -> None:
-        handled = self.server.handle(path, headers, body)
+    def route(self, target: str, headers: dict[str, str], body: bytes) -> None:
+        handled = self.server.handle(target, headers, body)
         if isinstance(handled, Outgoing):
             self.write(handled)
             return

@@ -32,6 +32,7 @@ class Incoming:
     path: str
     headers: dict[str, str]
     body: bytes
+    query: str = ""
 
     @cached_property
     def payload(self) -> dict[str, Any]:

@@ -39,7 +39,12 @@ from tests.llm_replies import (
 )
 
 ROOT = Path(__file__).parents[1]
-PATHS: dict[str, Protocol] = {"/chat/completions": "openai", "/messages": "anthropic"}
+PATHS: dict[str, Protocol] = {
+    "/chat/completions": "openai",
+    "/messages": "anthropic",
+    "/invoke": "anthropic",
+    ":rawPredict": "anthropic",
+}
 
 Script = Callable[[Incoming], str | None]
 """Names the fault of a request, or None to answer it."""
@@ -180,9 +185,10 @@ class LlmServer:
         return self.latency(incoming) if callable(self.latency) else self.latency
 
     def handle(
-        self, path: str, headers: dict[str, str], body: bytes
+        self, target: str, headers: dict[str, str], body: bytes
     ) -> Outgoing | tuple[Incoming, Outgoing, float]:
         """Route one request: the model calls of both protocols, the models, the counters."""
+        path, _, query = target.partition("?")
         if path == "/__stats":
             return Outgoing(200, orjson.dumps(asdict(self.stats)))
         if path.endswith("/models"):
@@ -192,7 +198,7 @@ class LlmServer:
         protocol = next((name for end, name in PATHS.items() if path.endswith(end)), None)
         if protocol is None:
             return Outgoing(404, b'{"error": {"message": "no such path"}}')
-        incoming = Incoming(self.stats.requests, protocol, path, headers, body)
+        incoming = Incoming(self.stats.requests, protocol, path, headers, body, query)
         outgoing = self.respond(incoming)
         return incoming, outgoing, self.delay(incoming, outgoing)
 

@@ -13,7 +13,12 @@ from trajudge.eval.data.run_folder import MANIFEST, read_manifest, write_manifes
 from trajudge.judges.engine.store.sent import SentCall, SentCalls
 
 # Whose version decides what is on the wire.
-_LIBRARIES = {"openai": "openai", "anthropic": "anthropic", "litellm": "litellm", "http": "aiohttp"}
+_LIBRARIES = {
+    **dict.fromkeys(("openai", "azure", "gemini"), "openai"),
+    **dict.fromkeys(("anthropic", "bedrock", "vertex"), "anthropic"),
+    "litellm": "litellm",
+    "http": "aiohttp",
+}
 
 Entry = Mapping[str, Any]
 """``model``, ``endpoint``, ``adapter``, ``sdk`` with its version, ``parameters``; the adapter and

@@ -26,17 +26,19 @@ class ProviderAdapter(ABC):
     """Adapter of a provider with an SDK of its own.
 
     ``timeout`` in seconds for one attempt. Raises UserError if the key of the provider's own
-    service is missing. ``package`` is the SDK's, and the endpoint's name where the provider's own
-    service answers; ``client`` the SDK's class; ``path`` where requests go below the URL;
-    ``required`` are the parameters that the protocol never does without.
+    service is missing. ``package`` is the SDK's; ``service`` (by default the package) the
+    endpoint's name where the provider's own service answers; ``client`` the SDK's class; ``path``
+    where requests go below the URL; ``required`` are the parameters that the protocol never does
+    without. ``key_variable`` is named where a server refuses the key.
     """
 
     name: str
     package: ClassVar[str]
+    service: ClassVar[str] = ""
     client: ClassVar[str]
     own_url: ClassVar[str]
     url_variable: ClassVar[str]
-    key_variable: ClassVar[str]
+    key_variable: str
     path: ClassVar[str]
     required: ClassVar[frozenset[str]] = frozenset()
 
@@ -49,18 +51,38 @@ class ProviderAdapter(ABC):
         max_connections: int = 256,
         dry_run: bool = False,
     ) -> None:
-        url = clean_url(base_url or os.environ.get(self.url_variable) or self.own_url)
-        self._url = self._root(url)
+        named = base_url or os.environ.get(self.url_variable)
+        self._url = self._root(clean_url(named or self._service_url(model)))
         self._where = sdks.host_of(self._url)
-        own_service = self._url == self.own_url
-        self.endpoint = self.package if own_service else self._url
-        self._key = key_from(
-            self.key_variable, own_service=own_service and not dry_run, model=model
-        )
+        own = self._own_endpoint()
+        self.endpoint = own or self._url
+        self._authenticate(model, own_service=own is not None, dry_run=dry_run)
         self._timeout = timeout
         self._max_connections = max_connections
         self._images = sdks.ImageBase64Cache()
         self._unsupported = UnsupportedParameters()
+
+    def _service_url(self, model: str) -> str:
+        """Return the URL where the provider's own service answers. Raises UserError."""
+        return self.own_url
+
+    def _own_endpoint(self) -> str | None:
+        """Return the name of the provider's own service, None if another server is asked."""
+        return (self.service or self.package) if self._url == self.own_url else None
+
+    def _authenticate(self, model: str, *, own_service: bool, dry_run: bool) -> None:
+        """Find out who asks. Raises UserError."""
+        self._key = key_from(
+            self.key_variable, own_service=own_service and not dry_run, model=model
+        )
+
+    def _credentials(self) -> dict[str, Any]:
+        """Return the arguments of the SDK's client that say who asks, and where."""
+        return {"api_key": self._key, "base_url": self._url}
+
+    def _address(self, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return the path below the URL that a body goes to, and the body as it goes there."""
+        return self.path, body
 
     @staticmethod
     @abstractmethod
@@ -83,10 +105,11 @@ class ProviderAdapter(ABC):
         wanted, prompt = self._wanted(request), self._prompt(request)
         if not capability(request.model).temperature:
             wanted.pop("temperature", None)
+        served = request.model.removeprefix(f"{self.name}/")
         started = perf_counter()
         while True:
             parameters = self._unsupported.apply(request.model, wanted)
-            answered = await self._post({"model": request.model, **prompt, **parameters})
+            answered = await self._post({"model": served, **prompt, **parameters})
             if answered.status == 200:
                 break
             optional = {k: v for k, v in parameters.items() if k not in self.required}
@@ -111,7 +134,8 @@ class ProviderAdapter(ABC):
             await self._client.close()
 
     async def _post(self, body: dict[str, Any]) -> sdks.HttpResult:
-        return await sdks.post(self._sdk, self._client, self.path, body, where=self._where)
+        path, body = self._address(body)
+        return await sdks.post(self._sdk, self._client, path, body, where=self._where)
 
     @cached_property
     def _sdk(self) -> ModuleType:
@@ -123,8 +147,7 @@ class ProviderAdapter(ABC):
             self._sdk, timeout=self._timeout, max_connections=self._max_connections
         )
         return getattr(self._sdk, self.client)(
-            api_key=self._key,
-            base_url=self._url,
+            **self._credentials(),
             max_retries=0,
             timeout=http.timeout,
             http_client=http,

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 
 from trajudge.judges.adapters import plugins
 from trajudge.judges.adapters.base import Adapter
 from trajudge.trajectories.util.errors import UserError
 
 _OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
-NAMES = ("openai", "anthropic", "litellm", "http", "scripted")
+_CLASSES = {
+    "openai": "openai.OpenAIAdapter",
+    "anthropic": "anthropic.AnthropicAdapter",
+    "litellm": "litellm.LiteLLMAdapter",
+    "http": "http.HttpAdapter",
+    "azure": "clouds.azure.AzureAdapter",
+    "bedrock": "clouds.bedrock.BedrockAdapter",
+    "vertex": "clouds.vertex.VertexAdapter",
+    "gemini": "clouds.gemini.GeminiAdapter",
+}
+# What names these adapters before a slash is no provider of litellm's.
+CLOUDS = ("azure", "bedrock", "vertex", "gemini")
+NAMES = (*_CLASSES, "scripted")
 
 
 def route(model: str, *, adapter: str | None = None, base_url: str | None = None) -> str:
@@ -23,11 +36,13 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
     if adapter is not None:
         check_adapter(adapter)
         return adapter
+    provider, _, name = model.partition("/")
+    if name and provider in CLOUDS:
+        return provider
     if model.startswith("claude-"):
         return "anthropic"
     if base_url or _OPENAI.match(model):
         return "openai"
-    provider, _, name = model.partition("/")
     if provider and name:
         return "litellm"
     raise UserError(
@@ -73,20 +88,10 @@ def make_adapter(
 
 
 def _class(name: str) -> Callable[..., Adapter]:
-    if name == "openai":
-        from trajudge.judges.adapters.openai import OpenAIAdapter  # noqa: PLC0415
-
-        return OpenAIAdapter
-    if name == "http":
-        from trajudge.judges.adapters.http import HttpAdapter  # noqa: PLC0415
-
-        return HttpAdapter
-    if name == "anthropic":
-        from trajudge.judges.adapters.anthropic import AnthropicAdapter  # noqa: PLC0415
-
-        return AnthropicAdapter
-    if name != "litellm":
+    if name not in _CLASSES:
         return plugins.adapter_factory(name)
-    from trajudge.judges.adapters.litellm import LiteLLMAdapter  # noqa: PLC0415
-
-    return LiteLLMAdapter
+    module, _, kind = _CLASSES[name].rpartition(".")
+    made: Callable[..., Adapter] = getattr(
+        import_module(f"trajudge.judges.adapters.{module}"), kind
+    )
+    return made

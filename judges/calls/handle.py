@@ -33,6 +33,7 @@ from trajudge.judges.engine import (
 )
 from trajudge.judges.model import Picture, Request, Text, Usage
 from trajudge.judges.models.capabilities import Capability, capability
+from trajudge.judges.models.names import model_name
 from trajudge.judges.models.prices import PriceTable, load_prices
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.pictures import ImageLimits
@@ -98,7 +99,7 @@ class ModelHandle:
     @property
     def pricing(self) -> ImagePricing:
         """By whose formula an image is counted in tokens."""
-        name = self.model.rpartition("/")[2]
+        name = model_name(self.model)
         if name.startswith("claude-"):
             return "anthropic"
         if name.startswith(("gpt-4o-mini", "gpt-4.1-mini", "gpt-4.1-nano")):
@@ -108,7 +109,7 @@ class ModelHandle:
     @property
     def gives_logprobs(self) -> bool:
         """Whether token probabilities may be had; of most servers only the reply tells."""
-        return self.adapter.name != "anthropic"
+        return self.adapter.name not in {"anthropic", "bedrock", "vertex"}
 
     @property
     def max_prompt_tokens(self) -> int:

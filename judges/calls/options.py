@@ -14,8 +14,9 @@ from trajudge.trajectories.util.options import amount, count, positive, whole
 CALL_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "adapter": {
         "metavar": "NAME",
-        "help": "openai, anthropic, litellm, scripted, http (OpenAI's protocol without its SDK, "
-        "faster), an installed one or a Python file (default: by the model's name)",
+        "help": "openai, anthropic, azure, bedrock, vertex, gemini, litellm, scripted, http "
+        "(OpenAI's protocol without its SDK, faster), an installed one or a Python file (default: "
+        "by the model's name)",
     },
     "script": {"metavar": "FILE", "help": "replies for the scripted adapter (JSON Lines)"},
     "base-url": {"metavar": "URL", "help": "a server that speaks the adapter's protocol"},

@@ -52,7 +52,10 @@ def failure(
     if kind is ContextOverflow:
         return kind(with_numbers(summary, error.message))
     if issubclass(kind, Retryable):
-        return kind(summary, retry_after(headers), rate_headers(headers))
+        wait = retry_after(headers)
+        if wait is None and kind is RateLimited:
+            wait = wordings.stated_wait(error)
+        return kind(summary, wait, rate_headers(headers))
     sentences: dict[type[CallFailed], str] = {
         AuthFailed: f"{where} refused the key ({status}): check {key_variable}",
         NoCredit: f"{where} says that the account has no credit left to ask {model} "

@@ -79,11 +79,19 @@ _MODEL = _rule(
     r"\bmodels/\S+ is not found|model [^.;]{0,120}not found",
     r"(invalid|unknown|no such|unrecognized) model(?! (out|in|param|resp))|not a valid model",
     r"no endpoints found|模型不存在",
+    # Bedrock, where the name lacks its region; Vertex AI, where the project did not enable it.
+    r"on-demand throughput isn.t supported|model identifier is invalid",
+    r"not allowed to use publisher model",
 )
 _WRONG = r"(not valid|invalid|incorrect|wrong|expired|leaked|revoked|disabled|missing)"
 _KEY = _rule(
     rf"(api|access)[ _-]?(key|token)[^.;]{{0,40}}{_WRONG}",
     rf"{_WRONG} (api|access)[ _-]?(key|token)",
+    r"security token included in the request is|request signature we calculated does not match",
+)
+_WAIT = _rule(
+    r"(?:retry|try again) (?:in|after) (?=\d)(?:(\d+)h ?)?(?:(\d+)m ?(?!s))?"
+    r"(?:(\d+(?:\.\d+)?) ?(ms|s(?:ec(?:ond)?s?)?\b))?",
 )
 _IMAGE = _rule(
     r"(image|vision|multimodal|mmproj).{0,80}(not support|unsupported|only supported|invalid|"
@@ -161,6 +169,17 @@ def is_about_images(status: int, error: ErrorBody) -> bool:
     """Tell whether the model does not take the images. Local servers answer 500, which must not be
     retried for ever."""
     return status in {400, 404, 415, 422, 500, 501} and bool(_IMAGE.search(error.message))
+
+
+def stated_wait(error: ErrorBody) -> float | None:
+    """Return the seconds after which to ask again, as Gemini, Azure and OpenAI say in words; None
+    where nothing is said."""
+    stated = _WAIT.search(error.message)
+    if stated is None or not any(stated.groups()):
+        return None
+    hours, minutes, seconds, unit = stated.groups()
+    rest = float(seconds or 0) / (1000 if unit and unit.lower() == "ms" else 1)
+    return 3600 * int(hours or 0) + 60 * int(minutes or 0) + rest
 
 
 def _codes(error: ErrorBody) -> str:

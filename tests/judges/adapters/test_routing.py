@@ -24,6 +24,12 @@ URL = "http://127.0.0.1:9/v1"
         ("Qwen/Qwen3-8B", None, URL, "openai"),
         ("openai/gpt-4o", None, None, "litellm"),
         ("qwen", "anthropic", URL, "anthropic"),
+        ("azure/my-deployment", None, None, "azure"),
+        ("bedrock/us.anthropic.claude-opus-4-6-v1", None, None, "bedrock"),
+        ("vertex/claude-opus-4-6", None, URL, "vertex"),
+        ("gemini/gemini-2.5-flash", None, URL, "gemini"),
+        ("bedrock/meta.llama3-70b", "litellm", None, "litellm"),
+        ("vertex_ai/gemini-2.5-pro", None, None, "litellm"),
     ],
 )
 def test_who_answers(model: str, adapter: str | None, base_url: str | None, expected: str) -> None:
