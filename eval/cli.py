@@ -63,6 +63,12 @@ GROUPS: Mapping[str, CommandGroup] = {
             "export": Command("environments.export", "write static copies of tasks, for sharing"),
         },
     ),
+    "proxy": CommandGroup(
+        "faults and efficiency between an agent and the web",
+        {
+            "plan": Command("proxy.plan", "show what a fault plan does in a task"),
+        },
+    ),
     "data": CommandGroup(
         "benchmarks and their tasks",
         {

@@ -29,6 +29,7 @@ ALLOWED = {
         "eval.stats",
     },
     "eval": {"trajectories", "annotations", "prompts", "judges", "rules"},
+    "proxy": {"trajectories"},  # its util alone: see the test below
 }
 # A room that imports nothing of ours, so that every other may use it.
 LEAF = "eval.stats"
@@ -92,6 +93,13 @@ def test_no_string_names_a_module_across_the_arrows(package: str) -> None:
             continue
         named = {_room_of(name) for name in _named(ast.parse(module.read_text()), known)}
         assert named <= ALLOWED[package] | {package, LEAF}, module
+
+
+def test_the_proxy_imports_utilities_alone() -> None:
+    """It may run beside any agent and site, and what it writes is plain JSON."""
+    for name, imports in _graph("proxy").items():
+        others = {one for one in imports if not one.startswith("trajudge.proxy")}
+        assert all(one.startswith("trajudge.trajectories.util.") for one in others), name
 
 
 def test_the_leaf_imports_nothing_of_ours() -> None:

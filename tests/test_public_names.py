@@ -11,7 +11,10 @@ import pytest
 import trajudge
 
 ROOT = Path(__file__).parents[1]
-ROOMS = {"annotations", "environments", "eval", "judges", "prompts", "rules", "trajectories"}
+ROOMS = {
+    *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
+    "trajectories",
+}
 
 
 def test_all_is_exact_and_small() -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("annotations", "environments", "eval", "judges", "prompts", "rules", "trajectories")
+ROOMS = (
+    *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
+    "trajectories",
+)
 # The readers of parsed options: one for all commands, those of trajudge judge's parser beside it.
 READERS = {
     "trajectories/util/options.py": {"read_settings"},

@@ -17,7 +17,7 @@ from tests.conftest import missing
 
 ROOT = Path(__file__).parents[1]
 STRANGERS = ("judges", "rules")  # on the package index, and once the names of our folders
-OWN = ("prompts", "rules", "judges", "trajectories", "annotations", "environments")
+OWN = ("prompts", "rules", "judges", "trajectories", "annotations", "environments", "proxy")
 USER = """
 from pathlib import Path
 

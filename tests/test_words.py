@@ -51,7 +51,10 @@ SHARED = {
         "a plain word of two rooms that do not meet",
     ),
 }
-ROOMS = ("annotations", "environments", "eval", "judges", "prompts", "rules", "trajectories")
+ROOMS = (
+    *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
+    "trajectories",
+)
 # No function's docstring begins with a word of NO_VERB or one that ruff's D401 (pyproject.toml)
 # knows; neither knows every noun, so a docstring may still begin with one ("Precision of ...").
 IMPERATIVE = (*ROOMS, "trajudge/face")

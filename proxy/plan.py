@@ -1,0 +1,41 @@
+"""Show what a fault plan does in a task: ``trajudge proxy plan --faults plan.json --task ID``.
+
+The same plan, seed and task give the same page loads in every run, on every machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from trajudge.proxy.options import add_faults, add_seed, add_task
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(prog="trajudge proxy plan", description=__doc__)
+    add_faults(made, required=True)
+    add_task(made)
+    add_seed(made)
+    return made
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the page loads at which each fault of the plan fires."""
+    options = parser().parse_args(arguments)
+    from trajudge.proxy.plans.plan import read_plan  # noqa: PLC0415
+    from trajudge.proxy.plans.schedule import Schedule  # noqa: PLC0415
+    from trajudge.proxy.reporting.tables import schedule_table  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
+
+    plan = read_plan(options.faults)
+    seed = plan.seed if options.seed is None else options.seed
+    print_tables([schedule_table(Schedule(plan, options.task, seed))])
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

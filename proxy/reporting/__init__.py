@@ -1,0 +1,1 @@
+"""What a run through the proxy looked like: tables and one screen."""
