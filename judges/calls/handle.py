@@ -34,7 +34,8 @@ from trajudge.judges.engine import (
 from trajudge.judges.model import Picture, Request, Text, Usage
 from trajudge.judges.models.capabilities import Capability, capability
 from trajudge.judges.models.names import model_name
-from trajudge.judges.models.prices import PriceTable, load_prices
+from trajudge.judges.models.own import OwnModels
+from trajudge.judges.models.prices import KnownPrice, listed_price
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.pictures import ImageLimits
 from trajudge.trajectories.tokens import (
@@ -66,7 +67,7 @@ class ModelHandle:
     known: Capability
     window: ContextWindow
     parameters: Mapping[str, JsonValue]
-    prices: PriceTable
+    priced: KnownPrice
     calls: CallConfig
     others: Mapping[str, ModelHandle] = field(default_factory=dict)
 
@@ -133,7 +134,7 @@ class ModelHandle:
 
     def price(self, model: str, usage: Usage) -> float | None:
         """Return US dollars, None if the price is not known."""
-        return self.handles[model].prices.cost(usage, model)
+        return self.handles[model].priced.cost(usage)
 
     def estimate(self, request: Request) -> Usage:
         """Return the usage to expect of a request: its tokens by our count, an assumed reply."""
@@ -218,13 +219,16 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
         "temperature": calls.temperature,
         "seed": calls.seed,
     }
-    prices = load_prices(
-        Path(calls.prices) if calls.prices else None,
-        built_in=not adapter.endpoint.startswith("http"),
-    )
+    priced = OwnModels(None, calls.prices).price(named) or _listed(named, adapter)
     window = find_window(model, adapter, calls, cache_path(calls.cache).parent)
     known = capability(model).model_copy(update={"context": window.tokens})
-    return ModelHandle(model, adapter, known, window, parameters, prices, calls)
+    return ModelHandle(model, adapter, known, window, parameters, priced, calls)
+
+
+def _listed(named: str, adapter: Adapter) -> KnownPrice:
+    """Return the table's price, none on another server than the maker's or the cloud's own: there
+    it has another."""
+    return KnownPrice() if adapter.endpoint.startswith("http") else listed_price(named)
 
 
 def cache_path(named: str | None) -> Path:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from trajudge.judges.model import Usage
-from trajudge.judges.models.capabilities import capability
-from trajudge.judges.models.prices import load_prices
+from trajudge.judges.models.capabilities import capability, is_known
+from trajudge.judges.models.own import OwnModels
+from trajudge.judges.models.prices import Price, Tier, listed_price
 from trajudge.trajectories.util.errors import UserError
 
 
-def test_the_more_exact_pattern_goes_first() -> None:
+def test_the_table_and_the_family_are_joined() -> None:
     assert capability("gpt-4o-2024-05-13").output == 4_096
     assert capability("gpt-4o-2024-11-20").output == 16_384
     assert not capability("o3-mini").images
@@ -20,45 +23,93 @@ def test_the_more_exact_pattern_goes_first() -> None:
     assert not capability("openai/gpt-5-mini").temperature
     assert capability("gpt-5-chat-latest").temperature
     assert capability("claude-sonnet-4-5").image_max_side == 1_568
+    assert capability("claude-opus-4-5").cache_minimum == 4_096
 
 
-def test_the_unknown_gets_the_careful_default() -> None:
+@pytest.mark.parametrize("model", ["my-own-finetune", "claude-opus-99", "gpt-99"])
+def test_what_the_table_does_not_list_is_a_guess(model: str) -> None:
+    assert not is_known(model)
     assert capability("my-own-finetune") == capability("*")
     assert capability("my-own-finetune").context == 32_768
 
 
+@pytest.mark.parametrize(
+    ("model", "effort", "budget", "tokens"),
+    [
+        ("gpt-4o", None, None, 1_024),
+        ("o3", None, None, 16_000),
+        ("gpt-5", None, None, 16_000),
+        ("gpt-5", "none", None, 1_024),
+        ("gpt-5.4", None, None, 1_024),  # reasons from "low" on, by default not at all
+        ("gpt-5.4", "high", None, 16_000),
+        ("claude-sonnet-4-5", None, None, 1_024),
+        ("claude-sonnet-4-5", None, 30_000, 31_024),
+        ("claude-opus-5-5", None, None, 16_000),
+        ("gemini/gemini-2.5-pro", None, None, 16_000),
+        ("computer-use-preview", None, None, 1_024),  # its limit
+    ],
+)
+def test_a_model_that_reasons_gets_room_for_it(
+    model: str, effort: str | None, budget: int | None, tokens: int
+) -> None:
+    assert capability(model).default_max_tokens(effort, budget) == tokens
+
+
+def test_a_temperature_goes_where_nothing_reasons() -> None:
+    assert capability("gpt-5.4").takes_temperature()
+    assert not capability("gpt-5.4").takes_temperature("high")
+    assert not capability("gpt-5").takes_temperature()
+    assert not capability("claude-opus-4-7").takes_temperature()
+
+
 def test_a_cost_counts_each_kind_of_token_at_its_price() -> None:
-    prices = load_prices()
     usage = Usage(input=1_000_000, cache_read=1_000_000, output=1_000_000)
-    assert prices.cost(usage, "gpt-4o") == pytest.approx(2.5 + 1.25 + 10)
+    assert listed_price("gpt-4o").cost(usage) == pytest.approx(2.5 + 1.25 + 10)
     written = Usage(cache_write=1_000_000)
-    assert prices.cost(written, "claude-sonnet-4-5-20250929") == pytest.approx(3.75)
-    assert prices.cost(written, "gpt-4o") == pytest.approx(2.5), "no price of its own: input's"
+    assert listed_price("claude-sonnet-4-5-20250929").cost(written) == pytest.approx(3.75)
+    assert listed_price("gpt-4o").cost(written) == pytest.approx(2.5), "without an own price: input"
+    thought = Usage(output=3_000_000, reasoning=1_000_000)
+    assert listed_price("dashscope/qwen-turbo").cost(thought) == pytest.approx(2 * 0.2 + 0.5)
+
+
+def test_a_long_prompt_costs_what_its_tier_says() -> None:
+    price = listed_price("gpt-5.4").price
+    assert price
+    assert price.tiers == (Tier(above=272_000, input=5, output=22.5, cache_read=0.5),)
+    assert price.cost(Usage(input=272_000)) == pytest.approx(0.272 * 2.5)
+    long = Usage(input=200_000, cache_read=72_001, output=1_000)
+    assert price.cost(long) == pytest.approx((200_000 * 5 + 72_001 * 0.5 + 1_000 * 22.5) / 1e6)
+    assert price.batch
+    assert price.batch.cost(Usage(input=1_000_000)) == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize("model", ["gpt-4o-2024-11-20", "openai/gpt-4o", "gpt-4o-latest"])
 def test_a_dated_name_costs_what_its_family_costs(model: str) -> None:
-    assert load_prices().price(model) == load_prices().price("gpt-4o")
+    assert listed_price(model).price == listed_price("gpt-4o").price
+    assert listed_price("gpt-4o-2024-05-13").price != listed_price("gpt-4o").price
 
 
-def test_the_exact_name_goes_before_the_family() -> None:
-    exact = load_prices().price("gpt-4o-2024-05-13")
-    assert exact is not None
-    assert exact.input == 5
-
-
-@pytest.mark.parametrize("model", ["gpt-4o-audio-preview", "llama-3", "together/gpt-oss", ""])
+@pytest.mark.parametrize(
+    "model", ["gpt-4o-transcribe-x", "llama-3", "openrouter/openai/gpt-4o", "azure/mine", ""]
+)
 def test_an_unknown_model_has_no_price_rather_than_none_to_pay(model: str) -> None:
-    assert load_prices().cost(Usage(input=10), model) is None
+    known = listed_price(model)
+    assert known.cost(Usage(input=10)) is None
+    assert known.source.source == "unknown"
 
 
-def test_the_users_table_goes_first(tmp_path: Path) -> None:
+def test_the_users_prices_go_first(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('[models."gpt-4o"]\ninput = 1\noutput = 2\n[models.own]\ninput=0\noutput=0\n')
-    prices = load_prices(file)
-    assert prices.cost(Usage(input=1_000_000), "gpt-4o") == 1
-    assert prices.cost(Usage(input=10), "own") == 0
-    assert prices.price("o3") == load_prices().price("o3")
+    own = OwnModels(None, str(file))
+    known = own.price("openai/gpt-4o-2024-11-20")
+    assert known
+    assert known.cost(Usage(input=1_000_000)) == 1
+    assert known.source.detail == "mine.toml"
+    free = own.price("own")
+    assert free
+    assert free.cost(Usage(input=10)) == 0
+    assert own.price("o3") is None
 
 
 @pytest.mark.parametrize("text", ["models = 3", "[models.x]\ninput = -1\noutput = 1", "x", "a = 1"])
@@ -66,6 +117,40 @@ def test_a_wrong_table_is_the_users_to_mend(tmp_path: Path, text: str) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
     with pytest.raises(UserError, match=r"mine\.toml"):
-        load_prices(file)
+        OwnModels(None, str(file))
     with pytest.raises(UserError, match="nowhere"):
-        load_prices(tmp_path / "nowhere")
+        OwnModels(None, str(tmp_path / "nowhere"))
+
+
+def test_every_mistake_of_a_file_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        '[models."a"]\ncontext = -1\nwindow = 3\n[models."b".price]\ninput = 1\n'
+        '[models."c".price]\ninput = 1\noutput = 1\n'
+        "tiers = [{above = 9, input = 1, output = 1}, {above = 2, input = 1, output = 1}]\n"
+    )
+    with pytest.raises(UserError) as caught:
+        OwnModels(str(file), None)
+    lines = str(caught.value).splitlines()
+    assert lines[0].endswith("a: context is -1: input should be greater than or equal to 1")
+    assert "a: window is no field: known are context, output" in lines[1]
+    assert lines[2].endswith("b: price.output is missing: add it")
+    assert "c: price is " in lines[3]
+    assert lines[3].endswith("tiers must rise by their above")
+    assert len(lines) == 4
+
+
+def test_a_users_model_may_be_told_in_json() -> None:
+    own = OwnModels('{"mine": {"context": 9000, "price": {"input": 1, "output": 2}}}', None)
+    assert own.entry("mine").facts == {"context": 9_000}
+    assert own.price("mine") == own.price("here/mine")
+    assert own.entry("other").facts == {}
+    assert Price(input=1, output=2) == own.entry("mine").price
+
+
+def test_the_table_is_read_when_a_model_is_named() -> None:
+    code = (
+        "import trajudge.judges.calls.handle, trajudge.judges.models.table as t\n"
+        "assert t._table.cache_info().currsize == 0"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

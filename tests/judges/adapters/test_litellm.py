@@ -31,9 +31,13 @@ def test_a_key_that_is_not_set_is_named_and_nothing_is_asked(
         asyncio.run(ask())
 
 
-def test_its_own_table_tells_the_window_of_a_model_that_ours_lacks() -> None:
-    adapter = LiteLLMAdapter("groq/openai/gpt-oss-20b")
-    told = adapter.context_window("groq/openai/gpt-oss-20b")
+def test_its_own_table_tells_the_window_of_a_model_that_ours_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    adapter = LiteLLMAdapter("groq/newer-than-ours")
+    newer = {"max_input_tokens": 131_072}
+    monkeypatch.setitem(adapter._sdk.model_cost, "groq/newer-than-ours", newer)
+    told = adapter.context_window("groq/newer-than-ours")
     assert told == ContextWindow(tokens=131_072, source="litellm")
     assert adapter.context_window("gemini/no-such-model") is None
     assert adapter.context_window("openai/gpt-4o") is None

@@ -11,7 +11,7 @@ import pytest
 
 from trajudge.judges.models.capabilities import is_known
 from trajudge.judges.models.names import ServedModel, served_model
-from trajudge.judges.models.prices import load_prices
+from trajudge.judges.models.prices import listed_price
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_prices_in_the_clouds_are_those_that_litellm_states() -> None:
     assert LITELLM
     assert LITELLM.origin
     file = Path(LITELLM.origin).with_name("model_prices_and_context_window_backup.json")
-    prices, compared = load_prices(), 0
+    compared = 0
     for model, stated in orjson.loads(file.read_bytes()).items():
-        own = prices.price(model)
+        own = listed_price(model).price
         if own is None or not CLOUDS.match(stated.get("litellm_provider", "")):
             continue
         if any(word in model for word in UNCOMPARED) or "claude" not in model:
