@@ -22,7 +22,7 @@ from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge, needs_of
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 
-PROMPT_BYTES = 20_000
+PROMPT_BYTES = 22_800
 ANSWER = (
     "<reasoning>" + "The last page shows what was asked for. " * 12 + "</reasoning>"
     "<success>Successful</success><side>No</side><optimal>4</optimal><loop>No</loop>"
@@ -106,11 +106,11 @@ async def in_turn(count: int, concurrency: int, each: Callable[[int], Awaitable[
     return answered
 
 
-async def through_sdk(url: str, count: int, concurrency: int, transport: str) -> int:
-    """The bare SDK in a loop, with its own retries."""
+async def through_sdk(url: str, count: int, concurrency: int) -> int:
+    """The bare SDK in a loop, with its aiohttp transport and its own retries."""
     import openai
 
-    client = openai.DefaultAioHttpClient() if transport == "aiohttp" else None
+    client = openai.DefaultAioHttpClient()
     async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", http_client=client) as sdk:
 
         async def ask(index: int) -> bool:

@@ -1,10 +1,12 @@
-"""How fast judgments are made, as ratios against the ideal and against bare clients.
+"""How fast judgments are made, beside bare clients that send prompts of the same size.
 
-``python -m benchmarks.judge_throughput [--quick] [--only NAME ...] [--repeat N] [--out FILE]``
+``python -m benchmarks.judge_throughput [--quick] [--only NAME ...] [--pairs N] [--out FILE]``
 
-The server is ours, on loopback, in a process of its own. ``ideal`` is N x latency / concurrency,
-or N / rate where a limit binds. Bare clients are measured beside ours in the same run: a
-machine's absolute times drift, ratios less.
+In every round all clients of a scenario take their turn, each against a fresh server of ours on
+loopback in a process of its own; the medians over the rounds are printed. ``ideal`` is N x latency
+/ concurrency, or N / rate where a limit binds. ``peer`` is the bare client on the same transport:
+the wall time over its, and the CPU beyond its, are taken within each round, because a machine's
+absolute times drift. CPU is that of the client's process, all threads, per judgment.
 """
 
 from __future__ import annotations
@@ -17,100 +19,107 @@ import os
 import tempfile
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from benchmarks.judge_clients import ANSWER, job, through_http, through_judge, through_sdk
 from tests.llm_server import spawned
+from trajudge.eval.runs.jobs import JudgmentJob
 
 LATENCY = 0.2
-ADAPTERS = ("openai", "http")
+ALONE = "alone"
+HTTP, OPENAI, SCRIPTED = "judge, http", "judge, openai", "judge, scripted"
+SDK, PLAIN = "bare SDK, aiohttp", "plain aiohttp"
+PEERS = {HTTP: PLAIN, OPENAI: SDK}
+TROUBLE = ("--fault", "429=0.05", "--fault", "500=0.01", "--fault", "drop=0.005")
 
 
-@dataclass
+@dataclass(frozen=True)
+class Scenario:
+    """``server`` are the mock server's options; ``ideal`` in seconds."""
+
+    title: str
+    server: Sequence[str]
+    concurrency: int
+    ideal: float
+    clients: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Measurement:
-    """One measurement. ``ratio`` is wall / ideal; ``cpu_ms`` of this process per judgment."""
+    """One client's turn. ``again`` counts requests that the server had answered before."""
 
     scenario: str
     client: str
+    round: int
     wanted: int
     answered: int
     wall: float
     ideal: float
-    ratio: float
     cpu_ms: float
     refusals: int
+    again: int
+    in_flight: int
 
 
-def refusals(url: str) -> int:
+def server_counts(url: str) -> dict[str, int]:
     with urllib.request.urlopen(f"{url}/__stats") as response:
-        return int(json.load(response)["refused"])
+        counts: dict[str, int] = json.load(response)
+    return counts
 
 
-def measure(
-    scenario: str, client: str, count: int, ideal: float, run: Callable[[], Awaitable[int]]
-) -> Measurement:
-    """One run in a loop of its own, after the garbage of the last one is gone."""
+def timed(run: Callable[[], Awaitable[int]]) -> tuple[int, float, float]:
+    """Return what was answered, and wall and CPU seconds, in a loop of its own."""
 
-    async def timed() -> tuple[int, float, float]:
+    async def work() -> tuple[int, float, float]:
         wall, cpu = time.perf_counter(), time.process_time()
         answered = await run()
         return answered, time.perf_counter() - wall, time.process_time() - cpu
 
     gc.collect()
-    answered, wall, cpu = asyncio.run(timed())
+    return asyncio.run(work())
+
+
+def runner(
+    client: str, url: str, jobs: list[JudgmentJob], width: int
+) -> Callable[[], Awaitable[int]]:
+    """Return the client's whole run against the server at ``url``."""
+    if client == PLAIN:
+        return partial(through_http, url, len(jobs), width)
+    if client == SDK:
+        return partial(through_sdk, url, len(jobs), width)
+    adapter = client.rpartition(" ")[2]
+    return partial(through_judge, ["--base-url", f"{url}/v1", "--adapter", adapter], jobs, width)
+
+
+def turn(scenario: Scenario, client: str, jobs: list[JudgmentJob], number: int) -> Measurement:
+    """Run one client of a scenario against a fresh server."""
+    with spawned("--latency", str(LATENCY), "--answer", ANSWER, *scenario.server) as url:
+        run = runner(client, url, jobs, scenario.concurrency)
+        answered, wall, cpu = timed(run)
+        counts = server_counts(url)
     return Measurement(
-        scenario, client, count, answered, wall, ideal, wall / ideal, 1000 * cpu / count, 0
+        scenario=scenario.title,
+        client=client,
+        round=number,
+        wanted=len(jobs),
+        answered=answered,
+        wall=wall,
+        ideal=scenario.ideal,
+        cpu_ms=1000 * cpu / len(jobs),
+        refusals=counts["refused"],
+        again=counts["answered_again"],
+        in_flight=counts["max_in_flight"],
     )
-
-
-def warmed_up() -> None:
-    """Imports and first calls are not measured."""
-    with spawned() as url:
-        for adapter in ADAPTERS:
-            words = ["--base-url", f"{url}/v1", "--adapter", adapter]
-            asyncio.run(through_judge(words, [job(0)], 1))
-        asyncio.run(through_sdk(url, 1, 1, "default"))
-
-
-def served(
-    scenario: str,
-    server: list[str],
-    count: int,
-    concurrency: int,
-    ideal: float,
-    clients: list[str],
-) -> Iterator[Measurement]:
-    """The scenario for each client, each against a fresh server."""
-    jobs = [job(index) for index in range(count)]
-    warmed_up()
-    for client in clients:
-        with spawned("--latency", str(LATENCY), *server) as url:
-            runs: dict[str, Callable[[], Awaitable[int]]] = {
-                **{
-                    f"judge, {adapter}": partial(
-                        through_judge,
-                        ["--base-url", f"{url}/v1", "--adapter", adapter],
-                        jobs,
-                        concurrency,
-                    )
-                    for adapter in ADAPTERS
-                },
-                "bare SDK": lambda: through_sdk(url, count, concurrency, "default"),
-                "bare SDK, aiohttp": lambda: through_sdk(url, count, concurrency, "aiohttp"),
-                "plain aiohttp": lambda: through_http(url, count, concurrency),
-            }
-            row = measure(scenario, client, count, ideal, runs[client])
-            row.refusals = refusals(url)
-            yield row
 
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """This process and its threads on one core."""
+    """Keep this process and its threads on one core."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(before)})
     try:
@@ -119,81 +128,84 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def alone(count: int) -> Iterator[Measurement]:
-    """Everything but the wire: the scripted adapter answers at once; ideal is 1,500 judgments a
-    second."""
-    jobs = [job(index) for index in range(count)]
-    with tempfile.TemporaryDirectory() as folder:
+def without_wire(jobs: list[JudgmentJob], number: int) -> Measurement:
+    """Run everything but the wire on one core: the scripted adapter answers at once; ideal is
+    1,500 judgments a second."""
+    with tempfile.TemporaryDirectory() as folder, one_core():
         script = Path(folder) / "replies.jsonl"
         script.write_text(json.dumps({"text": ANSWER}) + "\n")
-        words = ["--script", str(script)]
-        asyncio.run(through_judge(words, [job(0)], 1))
-        with one_core():
-            yield measure(
-                "no wire, one core",
-                "judge, scripted",
-                count,
-                count / 1500,
-                lambda: through_judge(words, jobs, 64),
-            )
+        answered, wall, cpu = timed(partial(through_judge, ["--script", str(script)], jobs, 64))
+    count = len(jobs)
+    title, cost = "no wire, one core", 1000 * cpu / count
+    return Measurement(title, SCRIPTED, number, count, answered, wall, count / 1500, cost, 0, 0, 0)
 
 
-def scenarios(count: int) -> dict[str, Callable[[], Iterator[Measurement]]]:
-    ours = [f"judge, {adapter}" for adapter in ADAPTERS]
-    peers = ["bare SDK, aiohttp", "bare SDK", "plain aiohttp"]
-    at_64, at_256 = count * LATENCY / 64, count * LATENCY / 256
-    trouble = ["--fault", "429=0.05", "--fault", "500=0.01", "--fault", "drop=0.005"]
+def scenarios(count: int) -> dict[str, Scenario]:
+    """Return the scenarios with a server, by name."""
+    everyone, no_floor = (PLAIN, HTTP, SDK, OPENAI), (HTTP, SDK, OPENAI)
+    at_64, at_48 = count * LATENCY / 64, count * LATENCY / 48
+    by_rate = max(at_64, count / 100)
     return {
-        "alone": lambda: alone(count),
-        "64": lambda: served("latency 0.2 s, 64 at once", [], count, 64, at_64, ours + peers),
-        "256": lambda: served("latency 0.2 s, 256 at once", [], count, 256, at_256, ours + peers),
-        "rpm": lambda: served(
-            "6,000 a minute",
-            ["--rpm", "6000"],
-            count,
-            64,
-            max(at_64, count / 100),
-            [*ours, "bare SDK, aiohttp"],
-        ),
-        "slots": lambda: served(
-            "48 at once, else 429",
-            ["--slots", "48"],
-            count,
-            64,
-            count * LATENCY / 48,
-            [*ours, "bare SDK, aiohttp"],
-        ),
-        "trouble": lambda: served(
-            "5 % 429, 1 % 500, 0.5 % dropped",
-            trouble,
-            count,
-            64,
-            at_64,
-            [*ours, "bare SDK, aiohttp"],
-        ),
+        "64": Scenario("64 at once", (), 64, at_64, everyone),
+        "256": Scenario("256 at once", (), 256, count * LATENCY / 256, everyone),
+        "trouble": Scenario("5 % 429, 1 % 500, 0.5 % drop", TROUBLE, 64, at_64, no_floor),
+        "rpm": Scenario("6,000 a minute", ("--rpm", "6000"), 64, by_rate, no_floor),
+        "slots": Scenario("48 at once, else 429", ("--slots", "48"), 64, at_48, no_floor),
     }
+
+
+def print_medians(rows: Sequence[Measurement]) -> None:
+    """Print a line a client of one scenario, medians over the rounds."""
+    for client in dict.fromkeys(row.client for row in rows):
+        mine = [row for row in rows if row.client == client]
+        peer = {row.round: row for row in rows if row.client == PEERS.get(client)}
+        pairs = [(row, peer[row.round]) for row in mine if row.round in peer]
+        lost = sum(row.wanted - row.answered for row in mine)
+        beside = f"{'':>8}{'':>9}"
+        if pairs:
+            times = median(row.wall / bare.wall for row, bare in pairs)
+            more = median(row.cpu_ms - bare.cpu_ms for row, bare in pairs)
+            beside = f"{times:8.3f}{more:+9.2f}"
+        print(
+            f"{mine[0].scenario:30}{client:19}{median(row.wall / row.ideal for row in mine):7.2f}"
+            f"{median(row.cpu_ms for row in mine):8.2f}{beside}{lost:6}"
+            f"{sum(row.again for row in mine):7}{max(row.in_flight for row in mine):8}"
+            f"{round(median(row.refusals for row in mine)):6}",
+            flush=True,
+        )
+
+
+def rounds(name: str, jobs: list[JudgmentJob], pairs: int) -> Iterator[Measurement]:
+    """Yield the turns of one scenario; who begins changes from round to round."""
+    for number in range(pairs):
+        if name == ALONE:
+            yield without_wire(jobs, number)
+            continue
+        scenario = scenarios(len(jobs))[name]
+        first = number % len(scenario.clients)
+        for client in (*scenario.clients[first:], *scenario.clients[:first]):
+            yield turn(scenario, client, jobs, number)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a quarter of the judgments")
-    parser.add_argument("--only", nargs="*", metavar="NAME", help="|".join(scenarios(1)))
-    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="each scenario N times")
+    names = [ALONE, *scenarios(1)]
+    parser.add_argument("--only", nargs="*", default=names, choices=names, metavar="NAME")
+    parser.add_argument("--pairs", type=int, default=9, metavar="N", help="rounds (default: 9)")
     parser.add_argument("--out", type=Path, help="write the rows as JSON")
     options = parser.parse_args()
-    count = 325 if options.quick else 1300
-    rows = []
-    heads = ("scenario", "client", "answered", "wall s", "ideal s", "ratio", "CPU ms", "429s")
-    print("{:33}{:20}{:>10}{:>8}{:>9}{:>7}{:>8}{:>6}".format(*heads))
-    chosen = [run for name, run in scenarios(count).items() if name in (options.only or [name])]
-    for run in chosen * options.repeat:
-        for row in run():
-            rows.append(row)
-            print(
-                f"{row.scenario:33}{row.client:20}{f'{row.answered}/{row.wanted}':>10}"
-                f"{row.wall:8.2f}{row.ideal:9.2f}{row.ratio:7.2f}{row.cpu_ms:8.2f}{row.refusals:6}",
-                flush=True,
-            )
+    jobs = [job(index) for index in range(325 if options.quick else 1300)]
+    warm = Scenario("", (), 1, 1.0, ())
+    for client in (SDK, *PEERS):  # imports and first calls are not measured
+        turn(warm, client, jobs[:1], 0)
+    heads = ("scenario", "client", "/ ideal", "CPU ms", "/ peer", "- peer", "lost", "again")
+    print("{:30}{:19}{:>7}{:>8}{:>8}{:>9}{:>6}{:>7}  flying  429s".format(*heads))
+    rows: list[Measurement] = []
+    for name in options.only:
+        made = list(rounds(name, jobs, options.pairs))
+        print_medians(made)
+        rows += made
     if options.out:
         options.out.write_text(json.dumps([asdict(row) for row in rows], indent=1))
 
