@@ -16,7 +16,7 @@ from trajudge.eval.runs.jobs import JudgmentJob
 from trajudge.eval.runs.models import make_model_handle
 from trajudge.eval.runs.options import parse
 from trajudge.eval.runs.settings import JudgeConfig
-from trajudge.eval.runs.workers import StopSignal, judge_all
+from trajudge.eval.runs.workers import StopSignal, judge_all, workers_for
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge, needs_of
@@ -81,9 +81,8 @@ async def through_judge(words: list[str], jobs: list[JudgmentJob], concurrency: 
 
         with JudgmentJournal(folder) as journal:
             try:
-                await judge_all(
-                    iter(jobs), judge_one, width=concurrency, record=journal.add, stop=StopSignal()
-                )
+                width, stop = workers_for(concurrency), StopSignal()
+                await judge_all(iter(jobs), judge_one, width=width, record=journal.add, stop=stop)
             finally:
                 await engines.close()
             return sum(made.status is Status.OK for made in journal.judgments.values())

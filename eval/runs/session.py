@@ -18,7 +18,13 @@ from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of, skipped
 from trajudge.eval.runs.outputs import write_results
 from trajudge.eval.runs.progress import RunProgress, telling
-from trajudge.eval.runs.workers import Interrupted, StopSignal, graceful_interrupt, judge_all
+from trajudge.eval.runs.workers import (
+    Interrupted,
+    StopSignal,
+    graceful_interrupt,
+    judge_all,
+    workers_for,
+)
 from trajudge.judges.calls.windows import guesses
 from trajudge.judges.client import NoModel
 from trajudge.judges.engine import Payments
@@ -139,6 +145,8 @@ class RunSession:
         before: int,
     ) -> None:
         plan, width = self.plan, self.planned.calls.concurrency
+        if engines:  # whose limiter keeps to --concurrency
+            width = workers_for(width)
         effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
         if engines:  # without a model there is nothing to wait for, and no log
             log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)

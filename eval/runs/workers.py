@@ -21,6 +21,17 @@ J = TypeVar("J")
 R = TypeVar("R")
 
 MOMENT = 0.005  # seconds
+AHEAD = 0.5  # of the calls at once: jobs beside them whose prompts and replies are being handled
+MOST_AHEAD = 16  # jobs drawn at once beyond those that are waited for
+
+
+def workers_for(concurrency: int) -> int:
+    """Return how many workers keep ``concurrency`` calls under way.
+
+    A reply is committed, parsed and recorded, and the next prompt rendered, before its worker
+    calls again: with no more workers than calls, that many fewer calls are under way meanwhile.
+    """
+    return concurrency + round(AHEAD * concurrency)
 
 
 class Interrupted(Exception):
@@ -72,7 +83,7 @@ async def judge_all(
     ``stop`` has a reason no job is begun; what was under way is still recorded. Raises the first
     error of a job or of the iterator that is not itself a reason to stop.
     """
-    queue = _Queue(jobs)
+    queue = _Queue(jobs, ahead=min(width // 4, MOST_AHEAD))
 
     async def work() -> None:
         while stop.reason is None:
@@ -96,26 +107,30 @@ class _Queue(Generic[J]):
     """Draws jobs in a thread, for all workers that wait for one at once: a thread that competes
     with a busy loop is slow to start, and one job each time would bound the rate of a run."""
 
-    def __init__(self, jobs: Iterator[J]) -> None:
+    def __init__(self, jobs: Iterator[J], ahead: int) -> None:
         self._jobs = jobs
+        self._ahead = ahead
         self._drawn: deque[J] = deque()
         self._turn = asyncio.Lock()
         self._waiting = 0
 
     async def next(self) -> J | None:
         """Return the next job, None at the end."""
+        if self._drawn:
+            return self._drawn.popleft()
         self._waiting += 1
         try:
             async with self._turn:
                 if not self._drawn:
-                    self._drawn.extend(await asyncio.to_thread(self._some, self._waiting))
+                    most = max(self._waiting, self._ahead)
+                    self._drawn.extend(await asyncio.to_thread(self._some, most))
                 return self._drawn.popleft() if self._drawn else None
         finally:
             self._waiting -= 1
 
     def _some(self, most: int) -> list[J]:
-        """Draw as many as are waited for, or as can be read in a moment: the first is not kept
-        waiting for large files behind it."""
+        """Draw at most so many, or as can be read in a moment: the first is not kept waiting for
+        large files behind it."""
         until = time.monotonic() + MOMENT
         some: list[J] = []
         for job in islice(self._jobs, most):

@@ -1,9 +1,10 @@
 """Cache of answers, keyed by the content of the request.
 
-One SQLite file in write-ahead mode. Replies that arrive while a commit is under way become the next
-commit together, so that durable writes cost a fraction of an fsync each. Beside it stand ``.log-*``
-(``judges.engine.store.reply_log``): replies on their way into it, which survive a kill; and
-``.claims`` (``judges.engine.store.leases``): requests that are under way now, by process.
+One SQLite file in write-ahead mode. Replies that arrive within ``GATHER`` seconds, or while a
+commit is under way, become one commit, so that durable writes cost a fraction of an fsync each.
+Beside it stand ``.log-*`` (``judges.engine.store.reply_log``): replies on their way into it, which
+survive a kill; and ``.claims`` (``judges.engine.store.leases``): requests that are under way now,
+by process.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from trajudge.trajectories.util.errors import UserError
 
 APPLICATION = 0x74726A63  # "trjc", in the file's header: whose file this is
 VERSION = 1
+GATHER = 0.02  # seconds that a reply waits for others at most, while others are under way
 
 # The table grows at its end; only the small index is written in random order.
 SCHEMA = """
@@ -66,6 +68,7 @@ class Cache:
         self._log = ReplyLog(path)
         self._pending: list[tuple[ReplyRow, asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
+        self._gathering: asyncio.TimerHandle | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._reader = connect(path)
@@ -122,14 +125,25 @@ class Cache:
         loop = asyncio.get_running_loop()
         written: asyncio.Future[None] = loop.create_future()
         self._pending.append((row, written))
-        if self._writing is None or self._writing.done():
-            self._writing = loop.create_task(self._write())
+        under_way = self.leases.count if "leases" in self.__dict__ else 0
+        if len(self._pending) >= under_way:  # nothing that would be worth waiting for
+            self._begin_writing()
+        elif self._gathering is None:
+            self._gathering = loop.call_later(GATHER, self._begin_writing)
         await written
 
+    def _begin_writing(self) -> None:
+        """Commit what is pending, unless a commit is under way, which goes on with it."""
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.get_running_loop().create_task(self._write())
+
     async def _write(self) -> None:
-        """Commit what is pending, all of it at once, until nothing is."""
+        """Commit what is pending, all of it at once, and what became due in the meantime."""
         loop = asyncio.get_running_loop()
-        while self._pending:
+        while self._pending and self._gathering is None:
             batch, self._pending = self._pending, []
             rows, log = [row for row, _ in batch], self._log.rotate()
             error: UserError | None = None
@@ -150,6 +164,8 @@ class Cache:
 
     async def close(self) -> None:
         """Write what is pending and close the file."""
+        if self._pending:
+            self._begin_writing()
         if self._writing is not None:
             await self._writing
         self._thread.shutdown()

@@ -58,6 +58,11 @@ class Leases:
         except OSError as error:
             raise explained(error, path) from error
 
+    @property
+    def count(self) -> int:
+        """How many leases this owner has."""
+        return len(self._claimed)
+
     def claim(self, key: bytes) -> Claim:
         """Take the lease on a key if nobody has it. Microseconds; raises UserError."""
         name = key.hex()

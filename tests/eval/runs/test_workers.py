@@ -9,7 +9,13 @@ from collections.abc import Iterator
 import pytest
 
 from trajudge.eval.runs.jobs import JudgmentJob
-from trajudge.eval.runs.workers import Interrupted, StopSignal, graceful_interrupt, judge_all
+from trajudge.eval.runs.workers import (
+    Interrupted,
+    StopSignal,
+    graceful_interrupt,
+    judge_all,
+    workers_for,
+)
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -44,6 +50,27 @@ async def test_every_job_is_judged_once_and_never_more_than_width_at_a_time() ->
     await judge_all(jobs(50), judge, width=7, record=recorded.append, stop=StopSignal())
     assert sorted(int(j.key.task_id) for j in recorded) == list(range(50))
     assert most == 7
+
+
+async def test_calls_stay_at_their_limit_while_replies_are_handled() -> None:
+    limit, in_flight = asyncio.Semaphore(4), 0
+
+    async def judge(job: JudgmentJob) -> Judgment:
+        nonlocal in_flight
+        async with limit:
+            in_flight += 1
+            await asyncio.sleep(0.001)
+            in_flight -= 1
+        if int(job.key.task_id) < 2:  # two replies are being handled: their places are taken
+            async with asyncio.timeout(20):
+                while in_flight < 4:
+                    await asyncio.sleep(0)
+        return judged(job)
+
+    recorded: list[Judgment] = []
+    width = workers_for(4)
+    await judge_all(jobs(500), judge, width=width, record=recorded.append, stop=StopSignal())
+    assert len(recorded) == 500
 
 
 async def test_trajectories_are_drawn_as_they_are_needed() -> None:

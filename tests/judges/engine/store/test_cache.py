@@ -7,6 +7,7 @@ import multiprocessing
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from tests.judges.engine.parts import request
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.engine import Cache
+from trajudge.judges.engine.store.cache import GATHER
 from trajudge.judges.model import Reply, Usage
 from trajudge.trajectories.util.errors import UserError
 
@@ -91,6 +93,45 @@ def test_answers_that_come_together_are_committed_together(path: Path) -> None:
         return statements.count("COMMIT")
 
     assert asyncio.run(main()) <= 3
+
+
+def test_an_answer_waits_for_others_only_while_they_are_under_way(path: Path) -> None:
+    async def main() -> list[int]:
+        cache = Cache(path)
+        statements: list[str] = []
+        cache._writer.set_trace_callback(statements.append)
+        requests = [request(str(number)) for number in range(3)]
+        for claimed in requests:
+            cache.leases.claim(bytes.fromhex(claimed.hash))
+        commits = []
+        for answered in (requests[:1], requests[1:]):  # two are under way, then none
+            started = time.perf_counter()
+            puts = [asyncio.create_task(cache.put(each, REPLY)) for each in answered]
+            await asyncio.gather(*puts)
+            commits.append(statements.count("COMMIT"))
+            waited.append(time.perf_counter() - started)
+            for each in answered:
+                cache.release(each.hash)
+        await cache.close()
+        return commits
+
+    waited: list[float] = []
+    assert asyncio.run(main()) == [1, 2]
+    assert waited[0] >= 0.9 * GATHER
+
+
+def test_an_answer_that_is_gathered_is_written_at_the_end(path: Path) -> None:
+    async def main() -> None:
+        cache = Cache(path)
+        for text in ("answered", "under way"):
+            cache.leases.claim(bytes.fromhex(request(text).hash))
+        task = asyncio.create_task(cache.put(request("answered"), REPLY))
+        await asyncio.sleep(0)
+        await cache.close()
+        await task
+
+    asyncio.run(main())
+    assert Cache(path).get(request("answered").hash) == REPLY
 
 
 def test_an_answer_is_written_even_if_its_reader_is_cancelled(path: Path) -> None:
@@ -189,6 +230,7 @@ def test_a_file_that_may_not_grow_is_a_full_disk_too(path: Path) -> None:
 import asyncio, resource, signal
 from pathlib import Path
 from trajudge.judges.engine import Cache
+from trajudge.judges.engine.store.cache import GATHER
 from trajudge.judges.model import Reply
 from tests.judges.engine.parts import request
 from trajudge.trajectories.util.errors import UserError
