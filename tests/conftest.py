@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
+from tests.samples import FUZZING, examples
 from tests.screens import one_screen
+
+# Half of what collecting costs is rewriting assertions, and every command that a test starts would
+# compile its modules anew: bytecode is kept, whatever the shell says.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A loaded machine, or a slow library, is no failure. The search is the same every
 # time, so that a commit passes or fails always; ``make fuzz`` searches anew (``tests/fuzz.py``).
 settings.register_profile(
-    "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "repeatable",
+    deadline=None,
+    derandomize=True,
+    max_examples=examples(),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
     "fuzz",
@@ -24,9 +37,40 @@ settings.register_profile(
     database=DirectoryBasedExampleDatabase(os.environ.get("TRAJUDGE_FUZZ", ".fuzz")),
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("fuzz" if "TRAJUDGE_FUZZ" in os.environ else "repeatable")
+settings.load_profile("fuzz" if FUZZING else "repeatable")
 
 REQUIRED = {part.strip() for part in os.environ.get("TRAJUDGE_REQUIRE", "").split(",")} - {""}
+
+
+TESTS = Path(__file__).parent
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """More workers than cores for ``-n auto``: a test waits a third of its time, for a browser or
+    a server."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = os.cpu_count() or 1
+    return cores + max(2, cores // 2)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Where workers collect all tests, each begins to import them at a different place: what one
+    has compiled the others find."""
+    worker: dict[str, object] | None = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    modules = sorted(TESTS.rglob("test_*.py"))
+    start = len(modules) * int(str(worker["workerid"])[2:]) // int(str(worker["workercount"]))
+    for path in modules[start:] + modules[:start]:
+        with suppress(Exception, pytest.skip.Exception):  # collecting says what is wrong
+            importlib.import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that no worker is left alone with it at the end."""
+    items.sort(key=lambda entry: entry.get_closest_marker("longest") is None)
 
 
 def missing(what: str, reason: str) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SLOW = pytest.mark.slow
+LONG = (pytest.mark.slow, pytest.mark.longest)
 
 
 @pytest.mark.parametrize(
     "command",
-    [["ruff", "check"], ["ruff", "format", "--check"], pytest.param(["mypy"], marks=SLOW)],
+    [["ruff", "check"], ["ruff", "format", "--check"], pytest.param(["mypy"], marks=LONG)],
     ids=" ".join,
 )
 def test_the_tree_is_clean(command: list[str]) -> None:

@@ -22,6 +22,7 @@ from tests.judges.methods.test_browser_use import REPLY as JUDGEMENT
 from tests.judges.methods.test_insta import REPLY as INSTA
 from tests.judges.methods.test_logprob import logprobs
 from tests.judges.runs import GOOD, pictures, texts
+from tests.samples import examples
 from trajudge.judges.client import BaseClient, CallArgs
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Call, Judgment, Reply, Status
@@ -162,7 +163,7 @@ def judged(name: str, options: dict[str, Any], run: Trajectory) -> tuple[Judgmen
     return asyncio.run(judge_trajectory(judge_id, judge, run, ask, needs=needs)), ask
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     case=st.sampled_from(CASES),
     kind=st.sampled_from(("agentrewardbench", "trajudge")),

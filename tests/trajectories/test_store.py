@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.samples import examples
 from trajudge.trajectories import model, schema, store
 from trajudge.trajectories.loaders import trajudge
 from trajudge.trajectories.util.errors import UserError
@@ -115,7 +116,7 @@ trajectories = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(trajectories, max_size=3), st.sampled_from(["", "gz", "zst"]))
 def test_what_is_written_is_read_back_equal_and_fits_the_schema(
     written: list[model.Trajectory], compress: store.Compression
@@ -350,7 +351,7 @@ def test_detection_by_name_in_a_folder_and_by_content_of_a_file(tmp_path: Path) 
     assert not trajudge.detect(tmp_path / "images")
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_size=5),
     st.integers(0, 9_999),

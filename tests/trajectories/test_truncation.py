@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples import examples
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.represent import MissingObservation, Representation
 from trajudge.trajectories.tokens import count_tokens
@@ -62,7 +63,7 @@ def labels(trajectory: Trajectory, representation: Representation, budget: int) 
     return [view.rung.label for view in views(trajectory, representation, budget)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(STEPS, TEXT, TEXT, TEXT, st.integers(0, 20_000), st.sampled_from(list(Representation)))
 def test_views_fit_shrink_and_repeat(
     steps: list[tuple[str | None, str | None, str | None]],

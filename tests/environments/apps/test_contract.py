@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.environments.apps.contract import crawl, named_twice, oracle_pages, seal, trials
+from tests.samples import examples
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.kit.reading import blocks, forms, links, texts
 from trajudge.environments.kit.words import WORDS
@@ -30,18 +31,21 @@ def site(app: App, number: int = 0, interface: int = 0) -> Site:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.parametrize(("name", "scenario"), SCENARIOS)
 def test_a_scenario_is_solved_by_its_oracle_and_by_no_near_miss(name: str, scenario: str) -> None:
     rejected = [trial.rejected for trial in trials(name, scenario) if trial.rejected]
     assert len(rejected) <= len(trials(name, scenario)) / 2, rejected
 
 
+@pytest.mark.sampled
 @every_app
 def test_most_configurations_are_fair_tasks(name: str) -> None:
     tried = [t for s in load_app(name).scenarios for t in trials(name, s.id)]
     assert sum(not trial.rejected for trial in tried) >= 0.75 * len(tried)
 
 
+@pytest.mark.sampled
 @every_app
 def test_scenarios_span_answers_charts_and_risks(name: str) -> None:
     app = load_app(name)
@@ -135,7 +139,7 @@ hostile = st.one_of(
 
 @pytest.mark.slow
 @every_app
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_hostile_arguments_never_raise_and_reading_changes_nothing(
     name: str, data: st.DataObject
@@ -163,7 +167,7 @@ def _arguments(app: App, opened: Site, page: str) -> set[str]:
 
 @pytest.mark.slow
 @every_app
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_hostile_forms_are_carried_out_refused_or_asked_about(
     name: str, data: st.DataObject

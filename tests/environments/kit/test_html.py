@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.environments.kit.pages import PAGES, WORDS
 from tests.environments.kit.reader import Control, Document, FormFound
+from tests.samples import examples
 from trajudge.environments.kit.html import NONCE, render
 from trajudge.environments.kit.layout import PageLayout, address
 from trajudge.environments.kit.reading import blocks, forms, links
@@ -95,7 +96,7 @@ def sent(entry: parts.Field) -> str | None:
     return printable(entry.value)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(PAGES, THEMES)
 def test_no_text_becomes_markup(page: Page, look: Theme) -> None:
     found = read(page, look)
@@ -109,7 +110,7 @@ def test_no_text_becomes_markup(page: Page, look: Theme) -> None:
     assert found.tags["img"] == sum(isinstance(block, parts.Chart) for block in every)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(PAGES, THEMES)
 def test_every_link_is_there_once_and_leads_where_the_model_says(page: Page, look: Theme) -> None:
     found = [(name_of(name, WORDS), followed(href)) for name, href in read(page, look).links]
@@ -117,7 +118,7 @@ def test_every_link_is_there_once_and_leads_where_the_model_says(page: Page, loo
     assert sorted(map(repr, found)) == sorted(map(repr, wanted))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(PAGES, THEMES)
 def test_every_form_is_there_once_and_sends_what_the_model_says(page: Page, look: Theme) -> None:
     document = read(page, look)
@@ -160,7 +161,7 @@ def _as_modelled(form: parts.Form) -> tuple[Any, ...]:
     return "post", f"/do/{form.operation}", hidden, named(form.submit), described
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(PAGES, THEMES)
 def test_everything_that_a_page_says_can_be_read(page: Page, look: Theme) -> None:
     said = Counter(flat(text) for text in read(page, look).texts)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from tests.samples import examples
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.kit.theme import theme, wordings
 from trajudge.environments.model.axes import generator, instance, open_state, profile, ui
@@ -74,7 +75,7 @@ def test_the_same_seed_gives_the_same_bytes_in_every_process() -> None:
     assert json.loads(printed[0]) == fingerprints()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_changing_one_axis_leaves_the_others_alone(data: st.DataObject) -> None:
     chosen = {axis: data.draw(st.integers(0, size - 1), axis) for axis, size in AXES.items()}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from tests.rules.values.cases import DIFFERENT, INVALID, NORMAL, SAME
+from tests.samples import examples
 from trajudge.rules.values import KINDS, InvalidValue, Mode, equal, normalise
 
 
@@ -154,7 +155,9 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=6,
 )
-MANY = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+MANY = settings(
+    max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow], deadline=None
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -182,7 +185,7 @@ def test_equality_is_symmetric(kind: str, one: Any, other: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("kind", KINDS)
-@settings(MANY, max_examples=60)
+@settings(MANY, max_examples=examples(60))
 @given(expected=VALUES, actual=VALUES)
 def test_comparing_anything_with_anything_never_raises(
     kind: str, mode: Mode, expected: Any, actual: Any

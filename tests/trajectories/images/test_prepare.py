@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.samples import examples
 from trajudge.trajectories.images.header import read_header
 from trajudge.trajectories.images.prepare import EncodedImage, is_image_file, load_picture
 from trajudge.trajectories.model import ImageRef
@@ -176,7 +177,7 @@ def test_the_cheap_check_of_loaders(content: bytes, reason: str | None, tmp_path
     assert "missing" in str(is_image_file(tmp_path / "b.png"))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(1, 300), st.integers(1, 300), st.sampled_from(["PNG", "JPEG", "GIF", "WEBP"]))
 def test_the_header_says_what_pillow_says(width: int, height: int, kind: str) -> None:
     header = read_header(picture(width, height, kind))
@@ -184,7 +185,7 @@ def test_the_header_says_what_pillow_says(width: int, height: int, kind: str) ->
     assert header.media_type == f"image/{kind.lower()}"
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.sampled_from([picture(40, 30, kind, noise=True) for kind in ("PNG", "JPEG", "GIF", "WEBP")]),
     st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=4),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
+from tests.samples import examples
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
@@ -308,7 +309,7 @@ def test_a_folder_without_trajectories_is_the_users_mistake_at_the_call(tmp_path
         agentrewardbench.load(tmp_path)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(st.tuples(st.integers(0, 99_999), st.integers(0, 255)), max_size=6),
     st.integers(0, 99_999),
@@ -325,7 +326,7 @@ def test_a_mutated_file_is_a_trajectory_or_unreadable(
             assert isinstance(found, Trajectory | Unreadable)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.sampled_from(["goal", "steps", "summary_info", "benchmark", "agent", "valid", "seed"]),
     st.recursive(

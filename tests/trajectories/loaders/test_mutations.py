@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.samples import examples
 from tests.trajectories.loaders import conversations, inspect_made, made, made_logs
 from tests.trajectories.loaders.test_online_mind2web_v2 import submission as mind2web_v2
 from trajudge.trajectories.loaders import (
@@ -80,7 +81,7 @@ _MARKS = {
 _MARKS |= {"messages.json", "changed.json", "whole.eval"}
 every_format = pytest.mark.parametrize("kind", sorted(MAKERS))
 unhurried = settings(
-    max_examples=60,
+    max_examples=examples(60),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

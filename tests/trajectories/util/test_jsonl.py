@@ -11,6 +11,7 @@ import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.samples import examples
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.jsonl import read_lines
 from trajudge.trajectories.util.python_json import BOM
@@ -21,7 +22,7 @@ _PACK: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.binary(max_size=30)), st.sampled_from(["", ".gz", ".zst"]))
 @example([BOM], "")
 @example([BOM + b"a", BOM], ".gz")

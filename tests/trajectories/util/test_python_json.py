@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples import examples
 from trajudge.trajectories.util.python_json import decode, repaired
 
 ANY = msgspec.json.Decoder(Any)
@@ -44,14 +45,14 @@ def expected(value: object) -> object:
     return value
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(values, st.booleans(), st.sampled_from([None, 2]))
 def test_whatever_json_dump_writes_is_read(value: object, mark: bool, indent: int | None) -> None:
     content = b"\xef\xbb\xbf" * mark + dumped(value, indent=indent)
     assert decode(content, ANY) == expected(json.loads(dumped(value)))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(values)
 def test_what_is_json_already_is_left_as_it_is(value: object) -> None:
     content = dumped(expected(value))
