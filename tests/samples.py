@@ -6,6 +6,12 @@ A test that tries a part is marked ``sampled`` (property tests are searches by n
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 FUZZING = "TRAJUDGE_FUZZ" in os.environ
 _PART = 0.4
@@ -14,3 +20,10 @@ _PART = 0.4
 def examples(full: int = 100) -> int:
     """How many examples a property test searches, of as many as ``make fuzz`` does."""
     return full if FUZZING else round(full * _PART)
+
+
+def narrow(test: F) -> F:
+    """Show what a slow command prints on the narrow terminal alone; ``make fuzz`` has both."""
+    widths = [100, 80] if FUZZING else [80]
+    marked: F = pytest.mark.parametrize("width", widths, indirect=True)(test)
+    return pytest.mark.sampled(marked)

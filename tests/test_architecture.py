@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trees import outline
 from trajudge.eval.cli import COMMANDS, GROUPS
 
 ROOT = Path(__file__).parents[1]
@@ -42,9 +43,9 @@ def modules(package: str) -> Iterator[Path]:
     yield from sorted((ROOT / package).rglob("*.py"))
 
 
-def imported(tree: ast.Module, *, top_level_only: bool = False) -> set[str]:
+def imported(path: Path, *, top_level_only: bool = False) -> set[str]:
     """The absolute imports of a module: the room of ours (or LEAF), else the first segment."""
-    nodes = tree.body if top_level_only else list(ast.walk(tree))
+    nodes = outline(path).body if top_level_only else outline(path).imports
     names = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -67,7 +68,7 @@ def _room_of(name: str) -> str:
 def test_our_rooms_have_one_import_name(package: str) -> None:
     """A bare ``import judges`` would load a second copy, or a stranger's package."""
     for module in modules(package):
-        imported(ast.parse(module.read_text()))
+        imported(module)
 
 
 @pytest.mark.parametrize("room", sorted(ALLOWED))
@@ -79,7 +80,7 @@ def test_the_package_links_to_every_room(room: str) -> None:
 def test_imports_go_one_way(package: str) -> None:
     rooms = {*ALLOWED, LEAF}
     for module in modules(package):
-        ours = imported(ast.parse(module.read_text())) & rooms
+        ours = imported(module) & rooms
         own = {package, LEAF} if package == "eval" else {package}
         assert ours <= ALLOWED[package] | own, module
 
@@ -91,7 +92,7 @@ def test_no_string_names_a_module_across_the_arrows(package: str) -> None:
     for module in modules(package):
         if str(module.relative_to(ROOT)) in DISPATCHERS:
             continue
-        named = {_room_of(name) for name in _named(ast.parse(module.read_text()), known)}
+        named = {_room_of(name) for name in _named(module, known)}
         assert named <= ALLOWED[package] | {package, LEAF}, module
 
 
@@ -104,13 +105,13 @@ def test_the_proxy_imports_utilities_alone() -> None:
 
 def test_the_leaf_imports_nothing_of_ours() -> None:
     for module in (ROOT / LEAF.replace(".", "/")).rglob("*.py"):
-        assert imported(ast.parse(module.read_text())) & {*ALLOWED, LEAF} <= {LEAF}, module
+        assert imported(module) & {*ALLOWED, LEAF} <= {LEAF}, module
 
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))
 def test_slow_libraries_are_imported_when_first_used(package: str) -> None:
     for module in modules(package):
-        names = imported(ast.parse(module.read_text()), top_level_only=True)
+        names = imported(module, top_level_only=True)
         own_name = {module.stem} if module.parent.name == "adapters" else set[str]()
         assert not names & HEAVY - own_name, module
 
@@ -128,7 +129,7 @@ def _graph(package: str | None = None) -> dict[str, set[str]]:
     """Which modules of ours each module imports, wherever in it and for whatever purpose."""
     paths = _paths()
     return {
-        name: _ours(ast.parse(path.read_text()), set(paths)) - {name}
+        name: _ours(path, set(paths)) - {name}
         for name, path in paths.items()
         if package is None or name.startswith(f"trajudge.{package}.")
     }
@@ -139,9 +140,9 @@ def _name(path: Path) -> str:
     return f"trajudge.{dotted}".removesuffix(".__init__")
 
 
-def _ours(tree: ast.Module, known: set[str]) -> set[str]:
+def _ours(path: Path, known: set[str]) -> set[str]:
     names = set()
-    for node in ast.walk(tree):
+    for node in outline(path).imports:
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"
@@ -151,14 +152,14 @@ def _ours(tree: ast.Module, known: set[str]) -> set[str]:
     return names & known
 
 
-def _named(tree: ast.Module, known: set[str]) -> set[str]:
+def _named(path: Path, known: set[str]) -> set[str]:
     """The modules that strings name, with or without ``trajudge.``; an f-string that begins with a
     package's name and a dot names all of its modules."""
     found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
-            found |= {node.value, f"trajudge.{node.value}"} & known
-        elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+    for node in outline(path).strings:
+        if isinstance(node, ast.Constant):
+            found |= {str(node.value), f"trajudge.{node.value}"} & known
+        elif isinstance(node.values[0], ast.Constant):
             start = str(node.values[0].value)
             if start.endswith(".") and start[:-1] in known:
                 found |= {name for name in known if name.startswith(start)}
@@ -175,8 +176,8 @@ FOUND_BY_FOLDER = {
 def test_every_module_is_reached_from_a_command_or_the_public_names() -> None:
     paths = {**_paths(), **{f"trajudge.{p.stem}": p for p in (ROOT / "trajudge").glob("*.py")}}
     known = set(paths)
-    texts = {name: path.read_text() for name, path in paths.items()}
-    commands = {name for name, text in texts.items() if 'if __name__ == "__main__":' in text}
+    main = 'if __name__ == "__main__":'
+    commands = {name for name, path in paths.items() if main in outline(path).text}
     waiting = [*commands, "trajudge.__init__"]
     reached: set[str] = set()
     while waiting:
@@ -184,8 +185,7 @@ def test_every_module_is_reached_from_a_command_or_the_public_names() -> None:
         if name in reached:
             continue
         reached.add(name)
-        tree = ast.parse(texts[name])
-        waiting += _ours(tree, known) | _named(tree, known)
+        waiting += _ours(paths[name], known) | _named(paths[name], known)
         start = FOUND_BY_FOLDER.get(str(paths[name].relative_to(ROOT)))
         waiting += [other for other in known if start and other.startswith(start)]
         parent = name.rpartition(".")[0]
@@ -236,7 +236,7 @@ def test_text_reaches_a_terminal_as_it_is() -> None:
     """One place makes rich's console: elsewhere, its markup would be read into names."""
     made = re.compile(r"(?<![_\w])Console\(")
     modules_ = [path for package in ALLOWED for path in modules(package)]
-    assert [p.name for p in modules_ if made.search(p.read_text())] == ["terminal.py"]
+    assert [p.name for p in modules_ if made.search(outline(p).text)] == ["terminal.py"]
 
 
 # Public classes that share a name with another, and why; everything else has one meaning.
@@ -256,7 +256,7 @@ SHARED_NAMES = {
 def test_a_public_class_has_a_name_of_its_own() -> None:
     homes: dict[str, list[Path]] = {}
     for path in _paths().values():
-        for node in ast.parse(path.read_text()).body:
+        for node in outline(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(path)
     shared = {name for name, paths in homes.items() if len(paths) > 1}

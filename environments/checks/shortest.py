@@ -72,12 +72,13 @@ class _Node(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """What can be done on a page: the actions that it takes, and where it leads."""
+    """What can be done on a page: the actions that it takes, where it leads, what is seen there."""
 
     cost: int
     version: str
     place: Spot
     asked: str = ""
+    seen: int = 0
 
 
 @dataclass
@@ -231,8 +232,9 @@ class _Search:
             for more, reached in self._ways(node):
                 total = cost + more
                 # A way as long as the oracle's is of no use, nor one that cannot end sooner.
-                late = total + (not self._ended(reached)) >= self.oracle
-                if not late and total < costs.get(reached, self.oracle):
+                if total >= costs.get(reached, self.oracle):
+                    continue
+                if total + 1 < self.oracle or self._ended(reached):
                     costs[reached] = total
                     pushed += 1
                     heappush(waiting, (total, pushed, reached))
@@ -243,16 +245,19 @@ class _Search:
         page that says something new, one step leads back."""
         page = (node.version, node.place, node.asked)
         if page not in self.ways:
-            self.ways[page] = list(self._leads(node))
+            self.ways[page] = [self._looked(way) for way in self._leads(node)]
         for way in self.ways[page]:
-            reached = _Node(way.version, way.place, way.asked, node.seen)
-            if way.asked:
-                yield way.cost, reached
-                continue
-            seen = node.seen | self._seen(way.version, way.place, self._page(reached))
-            yield way.cost, reached._replace(seen=seen)
+            seen = node.seen | way.seen
+            yield way.cost, _Node(way.version, way.place, way.asked, seen)
             if seen != node.seen and way.version == node.version and not node.asked:
-                yield way.cost + 1, node._replace(seen=seen)
+                yield way.cost + 1, _Node(node.version, node.place, "", seen)
+
+    def _looked(self, way: _Way) -> _Way:
+        """Return the way with what is seen at its end; a question says nothing."""
+        if way.asked:
+            return way
+        page = self._page(_Node(way.version, way.place, "", 0))
+        return way._replace(seen=self._seen(way.version, way.place, page))
 
     def _leads(self, node: _Node) -> Iterator[_Way]:
         page = self._page(node)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.apps import load_app
@@ -10,6 +12,7 @@ from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
 
 
+@cache
 def sound(scenario: str, app: str = "shop", **axes: int) -> Case:
     """The first sound case of a scenario in the given axes (the plain ones by default)."""
     for index in range(40):

@@ -120,6 +120,7 @@ def test_a_mistake_is_one_sentence(
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_every_application_gives_cases(tmp_path: Path) -> None:
     code, out = run(tmp_path, "--count", str(3 * len(APPS)))
     assert code == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.stats.hazard_world import simulate
+from tests.samples import narrow
 from tests.screens import one_screen
 from trajudge.eval.analysis.hard_subset import COLUMNS
 from trajudge.eval.hard_subset import main
@@ -44,6 +45,7 @@ def many_agents(folder: Path) -> list[str]:
     return [str(source), "--leave-one-out", "--resamples", "5"]
 
 
+@narrow
 @pytest.mark.slow
 def test_many_agents_take_one_screen(
     tmp_path: Path,

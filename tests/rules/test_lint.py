@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.rules.files import tasks_file
+from tests.samples import narrow
 from trajudge.rules.lint import main
 
 RECORDS = [
@@ -131,6 +132,7 @@ def test_the_published_tasks_are_linted(real_data: Path, tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.real_data
+@narrow
 @pytest.mark.parametrize("name", ["test.raw.json", "webarena-verified.json"])
 def test_the_findings_on_a_published_file_take_one_screen(
     name: str, real_data: Path, screen_lines: Callable[[], list[str]]

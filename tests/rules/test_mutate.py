@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.rules.verified.tasks import SHOP, answer, mutation, page, request, task
+from tests.samples import narrow
 from tests.tables import mistakes
 from trajudge.rules.mutate import main
 from trajudge.rules.verified.dataset import task_record
@@ -176,6 +177,7 @@ def test_the_published_tasks(tmp_path: Path, real_data: Path) -> None:
     assert report["false_accepts"]["trials"] > 14_000
 
 
+@narrow
 @pytest.mark.real_data
 def test_the_report_on_a_published_file_takes_one_screen(
     real_data: Path, screen_lines: Callable[[], list[str]]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.rules.verified.tasks import answer, page
+from tests.samples import narrow
 from tests.screens import one_screen
 from trajudge.rules.blind.__main__ import main as blind
 from trajudge.rules.evaluate import main as evaluate
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("width")
 
 @pytest.mark.slow
 @pytest.mark.real_data
+@narrow
 @pytest.mark.parametrize("name", ["test.raw.json", "webarena-verified.json"])
 def test_blind_agents_take_one_screen(
     name: str,

@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from functools import cache
 
 import pytest
 
+from tests.samples import examples
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import Reject, check
 from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
 from trajudge.environments.serving.noise import noise
-from trajudge.environments.stages import GenerationPlan, SuiteSpecification, Valid, plan, produce
+from trajudge.environments.stages import (
+    GenerationPlan,
+    Produced,
+    SuiteSpecification,
+    Valid,
+    plan,
+    produce,
+)
 from trajudge.environments.stages.refine import refine
 from trajudge.judges.adapters.errors import Refused
 from trajudge.judges.model import ModelClient, Reply
@@ -27,6 +36,12 @@ FURTHER = "Please look up what the {product[name]} costs."
 
 def planned(specification: SuiteSpecification, ask: ModelClient | None = None) -> GenerationPlan:
     return asyncio.run(plan(specification, generator("plan", specification.seed), ask))
+
+
+@cache
+def two_of_each_scenario() -> Produced:
+    specification = WANTED.model_copy(update={"count": 2 * len(SHOP.scenarios)})
+    return produce(specification, planned(specification))
 
 
 def saying(text: str) -> ModelClient:
@@ -108,9 +123,9 @@ def test_a_failed_call_leaves_the_templates_and_says_so() -> None:
     assert found.dropped[0].reason.startswith("no reply: ")
 
 
+@pytest.mark.slow
 def test_cases_are_spread_over_the_scenarios_and_each_is_checked() -> None:
-    specification = WANTED.model_copy(update={"count": 2 * len(SHOP.scenarios)})
-    cases, tally = produce(specification, planned(specification))
+    cases, tally = two_of_each_scenario()
     assert set(Counter(case.config.scenario for case in cases).values()) == {2}
     bare = [case.model_copy(update={"fewest": None}) for case in cases]
     assert all(check(SHOP, case.config) == case for case in bare)
@@ -119,20 +134,21 @@ def test_cases_are_spread_over_the_scenarios_and_each_is_checked() -> None:
     assert tally.tried.total() == len(cases) + tally.rejects.total()
 
 
+@pytest.mark.slow
 def test_one_scenario_s_cases_do_not_depend_on_the_others() -> None:
     alone = WANTED.model_copy(update={"scenario": "price", "count": 2})
-    together = WANTED.model_copy(update={"count": 2 * len(SHOP.scenarios)})
-    of_all = [c for c in produce(together, planned(together)).cases if c.config.scenario == "price"]
+    of_all = [c for c in two_of_each_scenario().cases if c.config.scenario == "price"]
     assert list(produce(alone, planned(alone)).cases) == of_all
 
 
 @pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", [1, 2, 3])
 def test_only_cases_of_the_wanted_level_are_produced(level: int) -> None:
-    specification = WANTED.model_copy(update={"level": level})
+    specification = WANTED.model_copy(update={"level": level, "count": examples(24)})
     cases, _ = produce(specification, planned(specification))
     assert {case.level for case in cases} == {level}
-    assert len(cases) == 24
+    assert len(cases) == examples(24)
 
 
 def test_a_wording_of_the_model_is_used_and_checked_like_every_other() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.samples import narrow
 from tests.tables import mistakes
 from trajudge.annotations import Annotation, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
@@ -235,6 +236,7 @@ def test_goals_of_the_cases_come_from_the_data_that_the_runs_name(
     assert main([str(run), "--out", str(tmp_path / "audit")]) == 0
 
 
+@narrow
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_audit_of_the_published_judgments_takes_one_screen(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests import screens
 from tests.eval.cases import call, failed, key, label, said
 from tests.eval.judge_command import run
+from tests.samples import narrow
 from tests.screens import LINES
 from trajudge.eval.judge import main as judge_main
 from trajudge.eval.reporting.summary import summary
@@ -67,6 +69,7 @@ def test_a_judge_that_fails_everything_says_so_first(
     assert any(line.startswith("warning: 130 unparsable, the first because") for line in lines)
 
 
+@cache
 def grid(judges: int, benchmarks: tuple[str, ...] = BENCHMARKS) -> ScoreReport:
     labels = {key(n, b): label(n, n % 2 == 0, benchmark=b) for b in benchmarks for n in range(12)}
     rewards: dict[TrajectoryKey, float | None] = dict.fromkeys(labels, 1.0)
@@ -79,6 +82,7 @@ def grid(judges: int, benchmarks: tuple[str, ...] = BENCHMARKS) -> ScoreReport:
     return score(judgments, labels, rewards=rewards)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judges", [1, 3, 8, 45])
 def test_any_number_of_judges_and_benchmarks_takes_one_screen(judges: int, width: int) -> None:
     lines = one_screen(summary(grid(judges), seconds=1.0, also=2, width=width), width)
@@ -116,6 +120,7 @@ def test_failed_judgments_come_first_among_the_warnings() -> None:
 
 
 @pytest.mark.skipif(not os.environ.get("TRAJUDGE_REAL_DATA"), reason="TRAJUDGE_REAL_DATA")
+@narrow
 def test_the_published_judgments_take_one_screen(
     width: int, capsys: pytest.CaptureFixture[str]
 ) -> None:

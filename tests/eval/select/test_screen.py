@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.eval.select.test_decide import stacked
 from tests.eval.select.world import evidence, plan
+from tests.samples import narrow
 from tests.screens import one_screen
 from trajudge.eval.select.__main__ import main
 from trajudge.eval.select.decide import decide
+from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.screen import screen
 
 REST = "everything: --full"
@@ -27,18 +30,22 @@ def test_the_chosen_judge_leads_the_table(width: int) -> None:
     assert lines[-1] == REST
 
 
-@pytest.mark.slow
-def test_many_candidates_and_benchmarks_take_one_screen(width: int) -> None:
+@cache
+def of_many() -> Decision:
     success, accepted = stacked(*[(150 - n, 10 + n, 0) for n in range(40)])
     places = [f"benchmark-{n % 20:02}" for n in range(400)]
-    made = plan(*[(1.0,)] * 40)
-    found = decide(made, evidence(success, accepted, benchmark=places))
-    lines = one_screen(screen(found, rest=REST, width=width), width)
+    return decide(plan(*[(1.0,)] * 40), evidence(success, accepted, benchmark=places))
+
+
+@pytest.mark.slow
+def test_many_candidates_and_benchmarks_take_one_screen(width: int) -> None:
+    lines = one_screen(screen(of_many(), rest=REST, width=width), width)
     assert any("more benchmarks: --full" in line for line in lines)
     assert any(line.startswith("and ") and line.endswith(" more: --full") for line in lines)
     assert sum(", worst" in line for line in lines) == 1
 
 
+@narrow
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_judgments_take_one_screen(
