@@ -158,7 +158,7 @@ def _named(path: Path, known: set[str]) -> set[str]:
     found: set[str] = set()
     for node in outline(path).strings:
         if isinstance(node, ast.Constant):
-            found |= {str(node.value), f"trajudge.{node.value}"} & known
+            found |= {str(node.value), "trajudge." + str(node.value)} & known
         elif isinstance(node.values[0], ast.Constant):
             start = str(node.values[0].value)
             if start.endswith(".") and start[:-1] in known:
