@@ -25,4 +25,5 @@ def examples(full: int = 100) -> int:
 def narrow(test: F) -> F:
     """Show what a slow command prints on the narrow terminal alone; ``make fuzz`` has both."""
     widths = [100, 80] if FUZZING else [80]
-    return pytest.mark.sampled(pytest.mark.parametrize("width", widths, indirect=True)(test))
+    both: F = pytest.mark.sampled(pytest.mark.parametrize("width", widths, indirect=True)(test))
+    return both
