@@ -23,6 +23,7 @@ from trajudge.judges.providers import PROVIDERS
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.spelling import did_you_mean
 
 _METHODS = "trajudge.judges.methods"
 
@@ -67,7 +68,8 @@ def find_judge(name: str) -> JudgeEntry:
     module = plugins.module_of(name)
     if module is None:
         known = [*JUDGES, *(name for name, _ in plugins.DOOR.installed())]
-        raise UserError(f"--judge {name}: no such judge; there are {', '.join(known)}")
+        close = did_you_mean(name, known)
+        raise UserError(f"--judge {name}: no such judge{close or ';'} there are {', '.join(known)}")
     return plugins.describe(name, module)
 
 

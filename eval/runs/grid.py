@@ -26,6 +26,11 @@ from trajudge.trajectories.util.errors import UserError
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
 
+LEAN = (
+    "note: the server is on this machine: asked through the lean http adapter (--adapter openai "
+    "takes the SDK)"
+)
+
 
 @dataclass(frozen=True)
 class PlannedRun:
@@ -138,7 +143,9 @@ def _planned(
 
 def say_sources(runs: Sequence[PlannedRun]) -> None:
     """Say what was chosen for the user, once."""
-    for note in dict.fromkeys(
-        planned.plan.source.note for planned in runs if planned.plan.source.note
-    ):
+    notes = [planned.plan.source.note for planned in runs]
+    handles = [handle for run in runs if run.model for handle in run.model.handles.values()]
+    if any(handle.adapter.name == "http" and not handle.calls.adapter for handle in handles):
+        notes.append(LEAN)
+    for note in dict.fromkeys(filter(None, notes)):
         sys.stderr.write(note + "\n")

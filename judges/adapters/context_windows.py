@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 import orjson
 
 from trajudge.judges.adapters.errors import Unreachable
-from trajudge.judges.adapters.sdk import host_of
+from trajudge.judges.adapters.sdk import no_answer, place_of
 from trajudge.trajectories.model import Record
 
 PATIENCE = 5.0  # seconds for each question
@@ -58,7 +58,7 @@ def _get(url: str, key: str) -> Any:
     except URLError as error:
         if isinstance(error.reason, TimeoutError):
             return None
-        raise Unreachable(f"cannot reach {host_of(url)}: {error.reason}") from None
+        raise Unreachable(str(no_answer(error, place_of(url)))) from None
     except (OSError, ValueError, HTTPException):
         return None
 

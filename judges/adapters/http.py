@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
 from trajudge.judges.adapters.protocols.json_body import json_bytes, json_object
+from trajudge.judges.adapters.protocols.proxies import proxy_for
 from trajudge.judges.adapters.sdk import HttpResult, no_answer
 
 if TYPE_CHECKING:
@@ -61,14 +60,3 @@ class HttpAdapter(OpenAIAdapter):
     async def close(self) -> None:
         if "_session" in self.__dict__:
             await self._session.close()
-
-
-def proxy_for(url: str) -> str | None:
-    """Return the proxy that the environment names for ``url`` (``HTTPS_PROXY``, ``NO_PROXY``, ...).
-
-    Called once: aiohttp would read the environment again for every request.
-    """
-    parts = urlsplit(url)
-    if proxy_bypass(parts.hostname or ""):
-        return None
-    return getproxies().get(parts.scheme)

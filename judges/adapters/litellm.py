@@ -37,7 +37,7 @@ from trajudge.judges.adapters.protocols.error_body import ErrorBody
 from trajudge.judges.adapters.protocols.failures import failure
 from trajudge.judges.adapters.protocols.headers import rate_headers
 from trajudge.judges.adapters.protocols.json_body import storable
-from trajudge.judges.adapters.sdk import host_of, root_cause
+from trajudge.judges.adapters.sdk import no_answer, place_of
 from trajudge.judges.model import Picture, Reply, Request
 from trajudge.judges.models.capabilities import capability, is_known
 from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
@@ -74,7 +74,7 @@ class LiteLLMAdapter:
         if find_spec("litellm") is None:
             raise MissingExtra("litellm", "litellm", f"the model {model!r}")
         self._url = clean_url(base_url) if base_url else None
-        self._where = host_of(self._url) if self._url else model.partition("/")[0]
+        self._where = place_of(self._url) if self._url else model.partition("/")[0]
         self.endpoint = self._url or self.name
         self._model, self._provider = model, model.partition("/")[0]
         self._timeout = timeout
@@ -194,7 +194,7 @@ class LiteLLMAdapter:
             message = answer.error.message if kind is ContextOverflow else ""
             return kind(with_numbers(sentence, message))
         if is_unreached(error, answer, self._sdk.exceptions):
-            return Unreachable(f"cannot reach {self._where}: {root_cause(error)}")
+            return no_answer(error, self._where)
         return failure(
             answer.status,
             answer.error,

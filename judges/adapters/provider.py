@@ -53,7 +53,7 @@ class ProviderAdapter(ABC):
     ) -> None:
         named = base_url or os.environ.get(self.url_variable)
         self._url = self._root(clean_url(named or self._service_url(model)))
-        self._where = sdks.host_of(self._url)
+        self._where = sdks.place_of(self._url)
         own = self._own_endpoint()
         self.endpoint = own or self._url
         self._authenticate(model, own_service=own is not None, dry_run=dry_run)

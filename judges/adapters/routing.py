@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from importlib import import_module
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from trajudge.judges.adapters import plugins
 from trajudge.judges.adapters.base import Adapter
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.spelling import did_you_mean
 
 _OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
 _CLASSES = {
@@ -29,6 +32,9 @@ NAMES = (*_CLASSES, "scripted")
 def route(model: str, *, adapter: str | None = None, base_url: str | None = None) -> str:
     """Choose the adapter's name: the explicit one wins, then the model's name, then ``base_url``.
 
+    OpenAI's protocol is spoken without its SDK to a server on this machine, whose answers may come
+    faster than the SDK takes them.
+
     Raises UserError naming the value and the options.
     """
     if not model.strip():
@@ -41,6 +47,8 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
         return provider
     if model.startswith("claude-"):
         return "anthropic"
+    if base_url and is_loopback(base_url):
+        return "http"
     if base_url or _OPENAI.match(model):
         return "openai"
     if provider and name:
@@ -51,12 +59,25 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
     )
 
 
+def is_loopback(url: str) -> bool:
+    """Tell whether ``url`` names this machine."""
+    host = ""
+    try:
+        host = urlsplit(url).hostname or ""
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
 def check_adapter(name: str) -> None:
     """Raise UserError for a name that is none of ours, no installed adapter and no file's."""
     if name not in NAMES and not plugins.DOOR.knows(name):
         known = [*NAMES, *(name for name, _ in plugins.DOOR.installed())]
+        close = did_you_mean(name, known)
         raise UserError(
-            f"--adapter {name!r} is unknown: choose from {', '.join(known)}, or name a Python file"
+            f"--adapter {name!r} is unknown{close or ':'} choose from {', '.join(known)}, or name "
+            "a Python file"
         )
 
 

@@ -19,6 +19,11 @@ import orjson
 from trajudge.judges.adapters.errors import CallFailed, Unreachable, causes
 from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
 from trajudge.judges.adapters.protocols.json_body import json_bytes, json_object
+from trajudge.judges.adapters.protocols.proxies import (
+    refused_tunnel,
+    through_proxy,
+    without_credentials,
+)
 from trajudge.judges.model import Picture
 
 _JSON = {"headers": {"Content-Type": "application/json"}}
@@ -98,6 +103,8 @@ async def post(
 def no_answer(error: Exception, where: str) -> CallFailed:
     """Make the error from the end of the chain: the aiohttp transport calls every error of a
     connection (refused, reset, dropped) a timeout, and the SDK repeats it."""
+    if refused := refused_tunnel(error, where.partition(" ")[0]):
+        return refused
     if any(isinstance(cause, TimeoutError) for cause in causes(error)):
         return Unreachable(f"{where} did not answer in time")
     return Unreachable(f"cannot reach {where}: {root_cause(error)}")
@@ -106,7 +113,7 @@ def no_answer(error: Exception, where: str) -> CallFailed:
 def root_cause(error: BaseException) -> str:
     """Return the message of the deepest cause: "Connect call failed", not "Connection error"."""
     *_, deepest = causes(error)
-    return str(deepest) or type(deepest).__name__
+    return without_credentials(str(deepest)) or type(deepest).__name__
 
 
 def host_of(url: str) -> str:
@@ -114,3 +121,9 @@ def host_of(url: str) -> str:
     parts = urlsplit(url)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
     return f"{parts.hostname}:{port}"
+
+
+def place_of(url: str) -> str:
+    """Return host and port of a URL, for messages, and the proxy that answers for it: an answer
+    over plain HTTP may be the proxy's own."""
+    return host_of(url) + (through_proxy(url) if url.startswith("http:") else "")

@@ -27,7 +27,7 @@ def picky(incoming: Incoming) -> str | None:
     return None
 
 
-def test_the_manifest_tells_what_really_went_out() -> None:
+def test_the_manifest_tells_what_really_went_out(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer(script=picky, record=1) as server:
         assert model(server, "--limit", "6", name="picky-1") == 0
         (last,) = server.seen
@@ -37,12 +37,21 @@ def test_the_manifest_tells_what_really_went_out() -> None:
     assert sent == {
         "model": "picky-1",
         "endpoint": f"{server.url}/v1",
-        "adapter": "openai",
-        "sdk": f"openai {metadata.version('openai')}",
+        "adapter": "http",
+        "sdk": f"aiohttp {metadata.version('aiohttp')}",
         "parameters": {"max_completion_tokens": 1024, "seed": 0},
     }
     on_the_wire = {k: v for k, v in last.payload.items() if k not in ("model", "messages")}
     assert on_the_wire == sent["parameters"]
+    assert "through the lean http adapter (--adapter openai" in capsys.readouterr().err
+
+
+def test_the_sdk_asks_where_it_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with LlmServer() as server:
+        assert model(server, "--limit", "1", "--adapter", "openai") == 0
+    (sent,) = read_manifest(Path("run"))["sent"]
+    assert sent["sdk"] == f"openai {metadata.version('openai')}"
+    assert "lean" not in capsys.readouterr().err
 
 
 def test_what_was_sent_is_kept_over_sessions_and_told_of_cached_replies() -> None:

@@ -143,7 +143,11 @@ def test_whose_model_is_shown_pictures() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("simplfied", {}, "--judge simplfied: no such judge; there are simplified, "),
+        (
+            "simplfied",
+            {},
+            "--judge simplfied: no such judge, did you mean 'simplified'",
+        ),
         ("simplified", {"colour": 1}, "no option 'colour'; it takes representation, "),
         ("rule-based", {"representation": "axtree"}, "no option 'representation'; it takes none"),
         ("simplified", {"representation": "html"}, "representation = 'html'"),

@@ -13,6 +13,7 @@ from trajudge.judges.adapters.errors import (
     CallFailed,
     ContextOverflow,
     Forbidden,
+    NoAccess,
     NoCredit,
     Overloaded,
     RateLimited,
@@ -58,6 +59,7 @@ def failure(
         return kind(summary, wait, rate_headers(headers))
     sentences: dict[type[CallFailed], str] = {
         AuthFailed: f"{where} refused the key ({status}): check {key_variable}",
+        NoAccess: f"{where} is not reached: the proxy asks for a user and a password (407)",
         NoCredit: f"{where} says that the account has no credit left to ask {model} "
         f"({status}: {words}): add credit",
         UnknownModel: f"{where} does not serve {model} ({status}: {words}): check --model and "
@@ -83,6 +85,7 @@ _RULES: tuple[tuple[type[CallFailed], Callable[[int, ErrorBody], bool]], ...] = 
     (BadRequest, wordings.is_too_large_a_minute),
     (RateLimited, lambda status, _: status in {402, 429}),
     (Refused, wordings.is_policy),
+    (NoAccess, lambda status, _: status == 407),
     (AuthFailed, wordings.is_wrong_key),
     (ContextOverflow, wordings.is_overflow),
     (BadRequest, wordings.is_about_images),

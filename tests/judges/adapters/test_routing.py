@@ -20,8 +20,14 @@ URL = "http://127.0.0.1:9/v1"
         ("claude-sonnet-4-5", None, None, "anthropic"),
         ("claude-sonnet-4-5", None, URL, "anthropic"),
         ("claude-sonnet-4-5", "openai", URL, "openai"),
-        ("qwen", None, URL, "openai"),
-        ("Qwen/Qwen3-8B", None, URL, "openai"),
+        ("qwen", None, URL, "http"),
+        ("gpt-4o", None, URL, "http"),
+        ("Qwen/Qwen3-8B", None, "http://localhost:8000/v1", "http"),
+        ("qwen", None, "http://[::1]:8000", "http"),
+        ("qwen", "openai", URL, "openai"),
+        ("Qwen/Qwen3-8B", None, "http://10.0.0.7:8000/v1", "openai"),
+        ("qwen", None, "https://localhost.example.com/v1", "openai"),
+        ("qwen", None, "http://[no url", "openai"),
         ("openai/gpt-4o", None, None, "litellm"),
         ("qwen", "anthropic", URL, "anthropic"),
         ("azure/my-deployment", None, None, "azure"),
@@ -39,7 +45,7 @@ def test_who_answers(model: str, adapter: str | None, base_url: str | None, expe
 def test_a_name_of_nobody_is_the_users_to_mend() -> None:
     with pytest.raises(UserError, match=r"'qwen'.*--base-url"):
         route("qwen")
-    with pytest.raises(UserError, match=r"'opnai'.*openai, anthropic"):
+    with pytest.raises(UserError, match=r"'opnai'.*mean 'openai'\?.*openai, anthropic"):
         route("gpt-4o", adapter="opnai")
     with pytest.raises(UserError, match="empty"):
         route(" ")
