@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from http.client import HTTPException
 from typing import Any, Literal
 from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from urllib.request import Request, build_opener
 
 import orjson
 
@@ -51,7 +51,8 @@ def _get(url: str, key: str) -> Any:
     time."""
     request = Request(url, headers={"Authorization": f"Bearer {key}"})  # noqa: S310 - http(s) only
     try:
-        with urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
+        # Not urlopen, which keeps the proxies that the environment named at its first use.
+        with build_opener().open(request, timeout=PATIENCE) as answer:
             return orjson.loads(answer.read(_MOST_BYTES))
     except HTTPError:
         return None
