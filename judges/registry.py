@@ -22,8 +22,7 @@ from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.providers import PROVIDERS
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.needs import EVERYTHING, Needs
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.spelling import did_you_mean
+from trajudge.trajectories.util.errors import UserError, did_you_mean
 
 _METHODS = "trajudge.judges.methods"
 

@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 
 from trajudge.judges.adapters import plugins
 from trajudge.judges.adapters.base import Adapter
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.spelling import did_you_mean
+from trajudge.trajectories.util.errors import UserError, did_you_mean
 
 _OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
 _CLASSES = {
