@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trajudge.environments.chromium.action_syntax import LAST_WORDS, Action, Argument
 from trajudge.environments.chromium.observation import Bids
+from trajudge.environments.chromium.protocol import ProtocolError
 from trajudge.environments.chromium.tab import ACTION_PATIENCE, Tab, inside
 
 if TYPE_CHECKING:
@@ -78,15 +79,13 @@ async def _through_history(tab: Tab, by: int) -> None:
 
 async def _element(tab: Tab, bids: Bids, bid: str) -> ElementHandle:
     """Return the element with this bid, handed from the protocol to Playwright through the page."""
-    from playwright.async_api import Error  # noqa: PLC0415
-
     missing = ActionRefused(f"no element with bid {bid[:50]!r}")
     node = bids.node(bid)
     if node is None:
         raise missing
     try:
         resolved = await tab.cdp.send("DOM.resolveNode", {"backendNodeId": node})
-    except Error:
+    except ProtocolError:
         raise missing from None
     held: dict[str, Any] = {
         "objectId": resolved["object"]["objectId"],

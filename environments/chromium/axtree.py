@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-Node = Mapping[str, Any]
+from trajudge.environments.chromium.wire import AxNode, AxValue
 
 
 class Mark(NamedTuple):
@@ -67,24 +67,27 @@ _GROUPS = frozenset({"group", "radiogroup"})
 
 
 class _Place(NamedTuple):
-    """Where a node stands in a text: how deep, and inside which name."""
+    """Where a node stands: how deep in the full and in the pruned text, inside which name of the
+    pruned one, in a dialog or not, in the group of which name."""
 
-    depth: int = 0
+    full: int = 0
+    pruned: int = 0
     around: str = ""
-
-
-class _Around(NamedTuple):
-    """What a node lies in."""
-
     in_dialog: bool = False
     group: str = ""
 
-    def inside(self, role: str, name: str) -> _Around:
-        """Return what its children lie in."""
-        return _Around(self.in_dialog or role in _DIALOGS, name if role in _GROUPS else self.group)
+
+class _Seen(NamedTuple):
+    """A node that the full text shows; ``kept``: the pruned one too."""
+
+    node: AxNode
+    role: str
+    name: str
+    kept: bool
+    place: _Place
 
 
-def read(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> AccessibilityTree:
+def read(nodes: Sequence[AxNode], marks: Mapping[int, Mark]) -> AccessibilityTree:
     """Return everything that the nodes tell, in one walk. ``marks`` maps ``backendDOMNodeId`` to
     the element's mark.
 
@@ -93,50 +96,56 @@ def read(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> AccessibilityTree:
     """
     full, pruned, found = [], [], []
     focused = None
-    for node, places, around in _walk(nodes):
-        mark = marks.get(node.get("backendDOMNodeId", -1))
-        role, name = _value(node, "role"), _name(node)
+    for node, role, name, kept, place in _walk(nodes):
+        mark = marks.get(node.backend_dom_node_id)
         line = _line(node, role, name, mark)
-        full.append("\t" * places[0].depth + line)
-        if _kept(role, name, places[1].around):
-            pruned.append("\t" * places[1].depth + line)
-        if mark and role in _INTERACTIVE:
-            found.append(Element(mark.bid, role, name, _state(node), *around))
-        if mark and role != "RootWebArea" and _property(node, "focused"):
+        full.append("\t" * place.full + line)
+        if kept:
+            pruned.append("\t" * place.pruned + line)
+        if mark is None:
+            continue
+        if role in _INTERACTIVE:
+            element = Element(mark.bid, role, name, _state(node), place.in_dialog, place.group)
+            found.append(element)
+        if role != "RootWebArea" and _property(node, "focused"):
             focused = mark.bid
     return AccessibilityTree("\n".join(full), "\n".join(pruned), found, focused)
 
 
-def _walk(nodes: Sequence[Node]) -> Iterator[tuple[Node, tuple[_Place, _Place], _Around]]:
-    """Yield the nodes that the full text shows, with their places in the full and the pruned text
-    and what they lie in; a node that is not shown lends its place."""
-    by_id = {node["nodeId"]: node for node in nodes}
-    seen: set[str] = set()
-    nowhere = (_Place(), _Place())
-    pending: list[tuple[Node, tuple[_Place, _Place], _Around]] = []
-    if nodes:
-        pending.append((nodes[0], nowhere, _Around()))
+def _walk(nodes: Sequence[AxNode]) -> Iterator[_Seen]:
+    """Yield the nodes that the full text shows; one that is not shown lends its place to its
+    children."""
+    by_id = {node.node_id: node for node in nodes}
+    pending = [(node, _Place()) for node in nodes[:1]]
     while pending:
-        node, places, around = pending.pop()
-        if node["nodeId"] in seen:  # a malformed tree must not hang the recorder
+        node, place = pending.pop()
+        # A malformed tree must not hang the recorder: every node is walked once.
+        if by_id.pop(node.node_id, None) is None:
             continue
-        seen.add(node["nodeId"])
-        role, name = _value(node, "role"), _name(node)
-        below, inside = places, around
+        role, name = _text(node.role), _text(node.name).strip()
         if _shown(node, role, name):
-            yield node, places, around
-            kept = _kept(role, name, places[1].around)
-            below = (
-                _Place(places[0].depth + 1),
-                _Place(places[1].depth + 1, name) if kept else places[1],
-            )
-            inside = around.inside(role, name)
-        children = [by_id[child] for child in node.get("childIds", ()) if child in by_id]
-        pending.extend((child, below, inside) for child in reversed(children))
+            kept = _kept(role, name, place.around)
+            yield _Seen(node, role, name, kept, place)
+            if node.child_ids:
+                place = _below(place, role, name, kept)
+        for child in reversed(node.child_ids):
+            if (below := by_id.get(child)) is not None:
+                pending.append((below, place))
 
 
-def _shown(node: Node, role: str, name: str) -> bool:
-    if node.get("ignored") or role in _NEVER_SHOWN:
+def _below(place: _Place, role: str, name: str, kept: bool) -> _Place:
+    """Return the place of a node's children."""
+    return _Place(
+        place.full + 1,
+        place.pruned + kept,
+        name if kept else place.around,
+        place.in_dialog or role in _DIALOGS,
+        name if role in _GROUPS else place.group,
+    )
+
+
+def _shown(node: AxNode, role: str, name: str) -> bool:
+    if node.ignored or role in _NEVER_SHOWN:
         return False
     return role == "RootWebArea" or bool(name) or role not in ("StaticText", "generic")
 
@@ -148,43 +157,44 @@ def _kept(role: str, name: str, around: str) -> bool:
     return role == "RootWebArea" or bool(name) or role in _INTERACTIVE
 
 
-def _state(node: Node) -> str:
-    for value in (_value(node, "value"), _property(node, "checked"), _property(node, "selected")):
+def _state(node: AxNode) -> str:
+    stated = node.value and node.value.value
+    for value in (stated, _property(node, "checked"), _property(node, "selected")):
         if value not in (None, ""):
             return str(value).lower() if isinstance(value, bool) else str(value)
     return ""
 
 
-def _property(node: Node, wanted: str) -> Any:
-    for entry in node.get("properties", ()):
-        if entry["name"] == wanted:
-            return entry["value"].get("value")
+def _property(node: AxNode, wanted: str) -> Any:
+    for entry in node.properties:
+        if entry.name == wanted:
+            return entry.value.value
     return None
 
 
-def _line(node: Node, role: str, name: str, mark: Mark | None) -> str:
-    label = f"{role} {name!r}"
-    value = _value(node, "value")
-    if value not in (None, ""):
-        label += f" value={value!r}"
-    if mark:
-        label = f"[{mark.bid}] {label}"
-    traits = [trait for trait in ("clickable", "visible") if mark and getattr(mark, trait)]
-    return ", ".join([label, *traits, *_properties(node)])
+def _line(node: AxNode, role: str, name: str, mark: Mark | None) -> str:
+    line = f"{role} {name!r}"
+    if node.value is not None and node.value.value not in (None, ""):
+        line += f" value={node.value.value!r}"
+    if mark is not None:
+        line = f"[{mark.bid}] {line}"
+        if mark.clickable:
+            line += ", clickable"
+        if mark.visible:
+            line += ", visible"
+    if node.properties:
+        line = ", ".join([line, *_properties(node)])
+    return line
 
 
-def _properties(node: Node) -> Iterator[str]:
-    for entry in sorted(node.get("properties", ()), key=lambda entry: str(entry["name"])):
-        name, value = entry["name"], entry["value"].get("value")
+def _properties(node: AxNode) -> Iterator[str]:
+    for entry in sorted(node.properties, key=lambda entry: entry.name):
+        name, value = entry.name, entry.value.value
         if name in _FLAGS and value:
             yield name
         elif name in _VALUED and value is not None:
             yield f"{name}={value!r}"
 
 
-def _name(node: Node) -> str:
-    return str(_value(node, "name") or "").strip()
-
-
-def _value(node: Node, part: str) -> Any:
-    return (node.get(part) or {}).get("value")
+def _text(part: AxValue | None) -> str:
+    return str(part.value or "") if part is not None else ""

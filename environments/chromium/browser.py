@@ -17,11 +17,12 @@ from contextlib import contextmanager
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from trajudge.environments.chromium.process import FLAGS, ChromiumProcess
+from trajudge.environments.chromium.protocol import ProtocolError
 from trajudge.environments.chromium.tab import Settings, Tab, open_tab
 from trajudge.trajectories.util.errors import MissingExtra, UserError
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser as Chromium
     from playwright.async_api import Playwright
 
 T = TypeVar("T")
@@ -31,19 +32,6 @@ CLOSE_PATIENCE = 5.0  # seconds
 MAX_IDLE = 4
 RUNS_A_TAB = 50  # then a fresh one, so that memory stays flat
 RUNS_A_BROWSER = 500
-
-_FLAGS = (
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-lcd-text",
-    "--font-render-hinting=none",
-    "--force-color-profile=srgb",
-    "--hide-scrollbars",
-)
 
 
 def find_chromium() -> str:
@@ -71,7 +59,7 @@ class Browser:
         self._playwright = playwright
         self._executable = executable
         self._port = port
-        self._chromium: Chromium | None = None
+        self._process: ChromiumProcess | None = None
         self._idle: list[Tab] = []
         self._lent = 0
         self._runs = 0
@@ -80,7 +68,7 @@ class Browser:
     @property
     def version(self) -> str:
         """Of Chromium."""
-        return self._chromium.version if self._chromium else ""
+        return self._process.browser.version if self._process else ""
 
     def run(self, work: Coroutine[Any, Any, T], patience: float) -> T:
         """Do ``work`` on the browser's loop. Raises TimeoutError after ``patience`` seconds."""
@@ -93,13 +81,13 @@ class Browser:
         Raises UserError if Chromium does not start.
         """
         with self._lock:
-            chromium = self.run(self.start(), START_PATIENCE)
+            process = self.run(self.start(), START_PATIENCE)
             self._lent += 1
             self._runs += 1
             for index, tab in enumerate(self._idle):
                 if tab.settings == settings:
                     return self._idle.pop(index)
-        return self.run(open_tab(chromium, settings), START_PATIENCE)
+        return self.run(open_tab(process, settings), START_PATIENCE)
 
     def give_back(self, tab: Tab) -> None:
         """Keep the tab for another run if it can be emptied, else close it."""
@@ -107,7 +95,7 @@ class Browser:
 
         kept = False
         if tab.healthy and tab.runs < RUNS_A_TAB:
-            with contextlib.suppress(Error, TimeoutError):  # it hangs or is gone
+            with contextlib.suppress(Error, ProtocolError, TimeoutError):  # it hangs or is gone
                 self.run(tab.empty(), CLOSE_PATIENCE)
                 kept = True
         with self._lock:
@@ -115,27 +103,29 @@ class Browser:
             if kept and len(self._idle) < MAX_IDLE:
                 self._idle.append(tab)
                 return
-        with contextlib.suppress(Error, TimeoutError):  # then it ends with the browser
+        with contextlib.suppress(
+            Error, ProtocolError, TimeoutError
+        ):  # then it ends with the browser
             self.run(tab.close(), CLOSE_PATIENCE)
 
-    async def start(self) -> Chromium:
+    async def start(self) -> ChromiumProcess:
         """Return the Chromium that runs, after a fresh start if one is due."""
         worn = self._runs >= RUNS_A_BROWSER and not self._lent
-        if self._chromium and self._chromium.is_connected() and not worn:
-            return self._chromium
+        if self._process and self._process.usable and not worn:
+            return self._process
         await self.stop()
         self._runs = 0
-        self._chromium = await _start(self._playwright, self._executable, self._port)
-        return self._chromium
+        process = ChromiumProcess()
+        await process.start(self._playwright, self._executable, _flags(self._port))
+        self._process = process
+        return process
 
     async def stop(self) -> None:
         """End Chromium, if it runs."""
-        from playwright.async_api import Error  # noqa: PLC0415
-
         self._idle.clear()
-        if self._chromium:
-            with contextlib.suppress(Error, TimeoutError):
-                await asyncio.wait_for(self._chromium.close(), CLOSE_PATIENCE)
+        if self._process:
+            await self._process.stop()
+            self._process = None
 
 
 @contextmanager
@@ -182,17 +172,8 @@ def _event_loop() -> Iterator[asyncio.AbstractEventLoop]:
         loop.close()
 
 
-async def _start(playwright: Playwright, executable: str, port: int) -> Chromium:
-    from playwright.async_api import Error  # noqa: PLC0415
-
-    as_root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+def _flags(port: int) -> list[str]:
+    """Return what Chromium is started with: it knows one server, at ``port`` of this machine."""
+    as_root = hasattr(os, "geteuid") and os.geteuid() == 0
     hosts = f"MAP *.localhost:80 127.0.0.1:{port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    try:
-        return await playwright.chromium.launch(
-            executable_path=executable,
-            args=[*_FLAGS, *as_root, f"--host-resolver-rules={hosts}"],
-            chromium_sandbox=not as_root,
-        )
-    except Error as error:
-        reason = error.message.splitlines()[0]
-        raise UserError(f"{executable} does not start ({reason}): try it by hand") from error
+    return [*FLAGS, *["--no-sandbox"] * as_root, f"--host-resolver-rules={hosts}"]

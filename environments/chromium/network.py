@@ -21,7 +21,7 @@ from trajudge.rules.har.writing import (
 )
 
 if TYPE_CHECKING:
-    from playwright.async_api import CDPSession
+    from trajudge.environments.chromium.protocol import ProtocolSession
 
 MAX_ENTRIES = 10_000
 _AWAITED = frozenset({"XHR", "Fetch"})
@@ -50,7 +50,7 @@ class NetworkTrace:
         self._extra: dict[tuple[str, str], list[dict[str, str]]] = {}
 
     def listen(
-        self, cdp: CDPSession, changed: Callable[[], None], current: Callable[[], NetworkTrace]
+        self, cdp: ProtocolSession, changed: Callable[[], None], current: Callable[[], NetworkTrace]
     ) -> None:
         """Hear the page's network events; they go to the trace that is current then."""
 

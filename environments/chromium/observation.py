@@ -13,15 +13,21 @@ import base64
 from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from PIL import Image
 
 from trajudge.environments.chromium.axtree import Mark
+from trajudge.environments.chromium.protocol import ProtocolError, ProtocolSession
+from trajudge.environments.chromium.wire import (
+    AxNode,
+    AxTreeReply,
+    DomDocument,
+    DomNodes,
+    DomSnapshotReply,
+)
 
-if TYPE_CHECKING:
-    from playwright.async_api import CDPSession
-
+Box = tuple[float, float, float, float]  # left, top, width, height
 MarkMode = Literal["native", "browsergym"]
 
 FLAT_COLOURS = 24
@@ -30,7 +36,7 @@ PICTURES_TRIED = 4
 NEXT_FRAME = 0.1  # seconds
 _NO_FRAME = "Unable to capture screenshot"
 _ELEMENT = 1
-_NOWHERE = [-1.0, -1.0, 0.0, 0.0]
+_NOWHERE = (-1.0, -1.0, 0.0, 0.0)
 _CONTROLS = frozenset({"BUTTON", "INPUT", "SELECT", "TEXTAREA", "SUMMARY", "LABEL"})
 
 # ARIA texts reach the tree, so BrowserGym writes the bid before them and takes it away again.
@@ -58,7 +64,7 @@ class PageSnapshot(NamedTuple):
 
     url: str
     title: str
-    nodes: list[dict[str, Any]]
+    nodes: list[AxNode]
     marks: dict[int, Mark]
     png: bytes | None
 
@@ -90,38 +96,38 @@ class Bids:
         return self._nodes.get(bid)
 
 
-async def snapshot(cdp: CDPSession, bids: Bids, mark: MarkMode, *, pictures: bool) -> PageSnapshot:
+async def snapshot(
+    cdp: ProtocolSession, bids: Bids, mark: MarkMode, *, pictures: bool
+) -> PageSnapshot:
     """See the page. The questions go out together: answers overlap."""
     written = mark == "browsergym"
     if written:
         await cdp.send("Runtime.evaluate", {"expression": _WRITE})
     shot = picture(cdp) if pictures else _no_picture()
-    tree, snapshot, metrics, png = await asyncio.gather(
-        cdp.send("Accessibility.getFullAXTree"),
-        cdp.send("DOMSnapshot.captureSnapshot", {"computedStyles": []}),
+    tree, drawn, metrics, png = await asyncio.gather(
+        cdp.send_typed("Accessibility.getFullAXTree", None, AxTreeReply),
+        cdp.send_typed("DOMSnapshot.captureSnapshot", {"computedStyles": []}, DomSnapshotReply),
         cdp.send("Page.getLayoutMetrics"),
         shot,
     )
     if written:
         await cdp.send("Runtime.evaluate", {"expression": _ERASE})
-    document, strings = snapshot["documents"][0], snapshot["strings"]
+    document, strings = drawn.result.documents[0], drawn.result.strings
     view = metrics["cssLayoutViewport"]
     window = (view["pageX"], view["pageY"], view["clientWidth"], view["clientHeight"])
     marks = dict(_marks(document, strings, window, bids, written))
-    url, title = (_string(strings, document[part]) for part in ("documentURL", "title"))
-    return PageSnapshot(url, title, tree["nodes"], marks, png)
+    url, title = _string(strings, document.url), _string(strings, document.title)
+    return PageSnapshot(url, title, tree.result.nodes, marks, png)
 
 
-async def picture(cdp: CDPSession) -> bytes:
+async def picture(cdp: ProtocolSession) -> bytes:
     """Return the window. A busy machine now and then has no frame to show, a moment later it
     has."""
-    from playwright.async_api import Error  # noqa: PLC0415
-
     asked = {"format": "png", "optimizeForSpeed": True}
     for _ in range(PICTURES_TRIED - 1):
         try:
             return _decoded(await cdp.send("Page.captureScreenshot", asked))
-        except Error as error:
+        except ProtocolError as error:
             if _NO_FRAME not in error.message:
                 raise
             await asyncio.sleep(NEXT_FRAME)
@@ -141,36 +147,34 @@ def _string(strings: list[str], index: int) -> str:
 
 
 def _marks(
-    document: dict[str, Any],
+    document: DomDocument,
     strings: list[str],
-    window: tuple[float, float, float, float],
+    window: Box,
     bids: Bids,
     written: bool,
 ) -> Iterator[tuple[int, Mark]]:
     """(node id, mark) of every element of the document in document order."""
-    nodes, layout = document["nodes"], document["layout"]
-    boxes = dict(zip(layout["nodeIndex"], layout["bounds"], strict=True))
-    listening = set(nodes["isClickable"]["index"])  # to the mouse, by a script or by itself
-    carried = {} if not written else _carried(nodes["attributes"], strings)
+    nodes, layout = document.nodes, document.layout
+    boxes = dict(zip(layout.node_index, layout.bounds, strict=True))
+    listening = set(nodes.is_clickable.index)  # to the mouse, by a script or by itself
+    carried = {} if not written else _carried(nodes.attributes, strings)
     for index in carried or _elements(nodes, strings):
-        control = not written and strings[nodes["nodeName"][index]] in _CONTROLS
-        node = nodes["backendNodeId"][index]
+        control = not written and strings[nodes.node_name[index]] in _CONTROLS
+        node = nodes.backend_node_id[index]
         box = boxes.get(index, _NOWHERE)
         share = _share(box, window)
         seen = share >= 0.5 if written else share > 0 and bool(box[2] and box[3])
         yield node, Mark(bids.of(node, carried.get(index)), seen, control or index in listening)
 
 
-def _elements(nodes: dict[str, Any], strings: list[str]) -> Iterator[int]:
+def _elements(nodes: DomNodes, strings: list[str]) -> Iterator[int]:
     """Yield indices of the body's elements, without the inner parts of pictures and controls."""
-    kinds, parents = nodes["nodeType"], nodes["parentIndex"]
-    names = [_string(strings, name) for name in nodes["nodeName"]]
-    drawn = set(nodes["pseudoType"]["index"])
+    kinds, parents, shadows = nodes.node_type, nodes.parent_index, nodes.shadow_root_type
+    names = [_string(strings, name) for name in nodes.node_name]
+    drawn = set(nodes.pseudo_type.index)
     inner = {
         index
-        for index, kind in zip(
-            nodes["shadowRootType"]["index"], nodes["shadowRootType"]["value"], strict=True
-        )
+        for index, kind in zip(shadows.index, shadows.value, strict=True)
         if strings[kind] == "user-agent"
     }
     inside = [False] * len(kinds)  # of the body, where elements get bids
@@ -193,7 +197,7 @@ def _carried(attributes: list[list[int]], strings: list[str]) -> dict[int, str]:
     }
 
 
-def _share(box: list[float], window: tuple[float, float, float, float]) -> float:
+def _share(box: Box, window: Box) -> float:
     """Return how much of a box is inside the window, in [0, 1]; of an empty one, whether it is."""
     left, top, width, height = box
     x, y, wide, high = window

@@ -14,7 +14,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trajudge.environments.chromium.axtree import Mark, Node
+from trajudge.environments.chromium.axtree import Mark
+from trajudge.environments.chromium.wire import AxNode, AxValue
 
 _BID = re.compile(r"browsergym_id_(\S+) ?")
 _UNSEEN_ROLES = frozenset({"LineBreak", "InlineTextBox"})
@@ -24,32 +25,32 @@ _UNSEEN = frozenset(
 _FLAGS = frozenset({"required", "focused", "atomic"})
 
 
-def browsergym_text(nodes: Sequence[Node], marks: Mapping[int, Mark]) -> str:
+def browsergym_text(nodes: Sequence[AxNode], marks: Mapping[int, Mark]) -> str:
     """Return the full tree of a page that carries BrowserGym's attributes."""
     by_bid = {mark.bid: mark for mark in marks.values()}
-    by_id = {node["nodeId"]: node for node in nodes}
+    by_id = {node.node_id: node for node in nodes}
     lines: list[str] = []
     seen: set[str] = set()
-    pending: list[tuple[Node, int, str]] = [(nodes[0], 0, "")] if nodes else []
+    pending: list[tuple[AxNode, int, str]] = [(nodes[0], 0, "")] if nodes else []
     while pending:
         node, depth, around = pending.pop()
-        if node["nodeId"] in seen:
+        if node.node_id in seen:
             continue
-        seen.add(node["nodeId"])
+        seen.add(node.node_id)
         line = _line(node, around, by_bid)
         if line is not None:
             lines.append("\t" * depth + line)
-        below = (depth + (line is not None), str(_part(node, "name") or ""))
-        children = [by_id[child] for child in node.get("childIds", ()) if child in by_id]
+        below = (depth + (line is not None), str(_value(node.name) or ""))
+        children = [by_id[child] for child in node.child_ids if child in by_id]
         pending.extend((child, *below) for child in reversed(children))
     return "\n".join(lines)
 
 
-def _line(node: Node, around: str, by_bid: Mapping[str, Mark]) -> str | None:
-    role = _part(node, "role")
-    if role in _UNSEEN_ROLES or "name" not in node:
+def _line(node: AxNode, around: str, by_bid: Mapping[str, Mark]) -> str | None:
+    role = _value(node.role)
+    if role in _UNSEEN_ROLES or node.name is None:
         return None
-    name = str(_part(node, "name") or "")
+    name = str(_value(node.name) or "")
     traits = list(_traits(node))
     if (role == "generic" and not traits) or (role == "StaticText" and name in around):
         return None
@@ -57,20 +58,20 @@ def _line(node: Node, around: str, by_bid: Mapping[str, Mark]) -> str | None:
     if mark := by_bid.get(_bid(node) or ""):
         label = f"[{mark.bid}] {label}"
         traits[:0] = [trait for trait in ("clickable", "visible") if getattr(mark, trait)]
-    value = _part(node, "value")
+    value = _value(node.value)
     if value is not None:
         label += f" value={value!r}"
     return ", ".join([label, *traits])
 
 
-def _bid(node: Node) -> str | None:
+def _bid(node: AxNode) -> str | None:
     """Return the bid that came with the texts for assistive technology."""
-    texts = [_part(node, "description"), *(value for _, value in _properties(node))]
+    texts = [_value(node.description), *(value for _, value in _properties(node))]
     found = (_BID.match(text) for text in texts if isinstance(text, str))
     return next((match[1] for match in found if match), None)
 
 
-def _traits(node: Node) -> Iterator[str]:
+def _traits(node: AxNode) -> Iterator[str]:
     for name, value in _properties(node):
         carried = _BID.match(value) if isinstance(value, str) else None
         if carried and carried.end() == len(value):
@@ -82,11 +83,11 @@ def _traits(node: Node) -> Iterator[str]:
             yield f"{name}={value[carried.end() :] if carried else value!r}"
 
 
-def _properties(node: Node) -> Iterator[tuple[str, Any]]:
-    for entry in node.get("properties", ()):
-        if "value" in entry.get("value", {}):
-            yield entry["name"], entry["value"]["value"]
+def _properties(node: AxNode) -> Iterator[tuple[str, Any]]:
+    for entry in node.properties:
+        if entry.value.value is not None:
+            yield entry.name, entry.value.value
 
 
-def _part(node: Node, part: str) -> Any:
-    return (node.get(part) or {}).get("value")
+def _value(part: AxValue | None) -> Any:
+    return part and part.value

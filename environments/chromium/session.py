@@ -22,6 +22,7 @@ from trajudge.environments.chromium.observation import (
     snapshot,
 )
 from trajudge.environments.chromium.parity import browsergym_text
+from trajudge.environments.chromium.protocol import ProtocolError
 from trajudge.environments.chromium.tab import ACTION_PATIENCE, PageClosed, Settings, Tab, inside
 from trajudge.trajectories.model import ImageRef, Observation
 from trajudge.trajectories.util.errors import UserError
@@ -205,7 +206,7 @@ class Session:
     def _troubles(self) -> tuple[type[Exception], ...]:
         from playwright.async_api import Error  # noqa: PLC0415
 
-        return (Error, TimeoutError, PageClosed)
+        return (Error, ProtocolError, TimeoutError, PageClosed)
 
 
 def _said(trouble: Exception) -> str:

@@ -14,11 +14,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trajudge.environments.chromium.network import NetworkTrace
+from trajudge.environments.chromium.protocol import Protocol, ProtocolError, ProtocolSession
 from trajudge.environments.chromium.scripts import FORGET, ONE_TAB
 from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, CDPSession, ConsoleMessage, Page
+    from playwright.async_api import BrowserContext, ConsoleMessage, Page
+
+    from trajudge.environments.chromium.process import ChromiumProcess
 
 ACTION_PATIENCE = 2.0  # seconds until an element counts as out of reach
 MAX_POST_BYTES = 2**20
@@ -49,7 +52,8 @@ class Tab:
     settings: Settings
     context: BrowserContext
     page: Page
-    cdp: CDPSession
+    protocol: Protocol
+    cdp: ProtocolSession = field(init=False)
     frame: str = ""
     origin: str = ""
     documents: int = 0
@@ -126,10 +130,8 @@ class Tab:
 
     async def _tasks_run(self) -> None:
         """Until the page did what was due: a form is sent by a task, not by the click itself."""
-        from playwright.async_api import Error  # noqa: PLC0415
-
         due = "new Promise((done) => setTimeout(done, 0))"
-        with contextlib.suppress(Error):  # the page left under the question
+        with contextlib.suppress(ProtocolError):  # the page left under the question
             await self.cdp.send("Runtime.evaluate", {"expression": due, "awaitPromise": True})
 
     async def empty(self) -> None:
@@ -170,7 +172,7 @@ class Tab:
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self._complain(str(error)))
         page.on("filechooser", lambda _: None)  # else a native dialog would open
-        self.cdp = cdp = await self.context.new_cdp_session(page)
+        self.cdp = cdp = await _attached(self.protocol, page)
         self.trace.listen(cdp, self._wake, lambda: self.trace)
         for event, heard in self._listeners().items():
             cdp.on(event, heard)
@@ -223,11 +225,9 @@ class Tab:
         task.add_done_callback(self._tasks.discard)
 
     async def _let_pass(self, event: dict[str, Any]) -> None:
-        from playwright.async_api import Error  # noqa: PLC0415
-
         url = event["request"]["url"]
         allowed = inside(url, self.origin) or url == "about:blank"
-        with contextlib.suppress(Error):  # the page went away meanwhile
+        with contextlib.suppress(ProtocolError):  # the page went away meanwhile
             if allowed:
                 await self.cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             else:
@@ -270,10 +270,18 @@ async def _close(page: Page) -> None:
         await page.close()
 
 
-async def open_tab(chromium: Browser, settings: Settings) -> Tab:
+async def _attached(protocol: Protocol, page: Page) -> ProtocolSession:
+    """Return a session of our own at Playwright's page."""
+    asked = await page.context.new_cdp_session(page)
+    target = await asked.send("Target.getTargetInfo")
+    await asked.detach()
+    return await protocol.attach(target["targetInfo"]["targetId"])
+
+
+async def open_tab(chromium: ChromiumProcess, settings: Settings) -> Tab:
     """Return a fresh tab."""
     width, height = settings.viewport
-    context = await chromium.new_context(
+    context = await chromium.browser.new_context(
         viewport={"width": width, "height": height},
         locale="en-GB",
         timezone_id="UTC",
@@ -284,7 +292,7 @@ async def open_tab(chromium: Browser, settings: Settings) -> Tab:
     await context.clock.set_fixed_time(settings.now)
     await context.add_init_script(ONE_TAB)
     page = await context.new_page()
-    tab = Tab(settings, context, page, await context.new_cdp_session(page))
+    tab = Tab(settings, context, page, chromium.protocol)
     context.on("page", tab.on_page)
     await tab.attach()
     return tab

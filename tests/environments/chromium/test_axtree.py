@@ -6,14 +6,21 @@ import ast
 import re
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.environments.chromium.axtree import Element, Mark, read
+from trajudge.environments.chromium.wire import AxNode
+
+
+def ax_nodes(nodes: Any) -> list[AxNode]:
+    """As they come over the wire."""
+    return msgspec.json.decode(msgspec.json.encode(nodes), type=list[AxNode])
 
 
 def axtree_text(nodes: Any, marks: Any, *, pruned: bool = False) -> str:
-    tree = read(nodes, marks)
+    tree = read(ax_nodes(nodes), marks)
     return tree.pruned if pruned else tree.full
 
 
@@ -84,7 +91,7 @@ def test_an_ignored_node_lends_its_place_to_its_children() -> None:
 
 
 def test_elements_are_what_an_agent_can_act_on() -> None:
-    assert read(PAGE, MARKS).elements == [
+    assert read(ax_nodes(PAGE), MARKS).elements == [
         Element("3", "spinbutton", "Qty", value="2"),
         Element("4", "button", "Pay"),
     ]

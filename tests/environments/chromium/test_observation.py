@@ -9,8 +9,7 @@ from typing import Any, cast
 import pytest
 
 from trajudge.environments.chromium.observation import PICTURES_TRIED, picture
-
-sync_api = pytest.importorskip("playwright.sync_api")
+from trajudge.environments.chromium.protocol import ProtocolError
 
 
 class Protocol:
@@ -22,7 +21,7 @@ class Protocol:
     async def send(self, _: str, __: dict[str, Any]) -> dict[str, str]:
         self.asked += 1
         if self.asked <= self.failures:
-            raise sync_api.Error(self.message)
+            raise ProtocolError(self.message)
         return {"data": base64.b64encode(b"png").decode()}
 
 
@@ -36,12 +35,12 @@ def test_a_missing_frame_is_asked_for_again() -> None:
 
 
 def test_a_browser_that_never_has_a_frame_is_an_error() -> None:
-    with pytest.raises(sync_api.Error, match="Unable to capture"):
+    with pytest.raises(ProtocolError, match="Unable to capture"):
         pictured(Protocol(PICTURES_TRIED, "Protocol error: Unable to capture screenshot"))
 
 
 def test_another_trouble_is_passed_on_at_once() -> None:
     protocol = Protocol(1, "Target crashed")
-    with pytest.raises(sync_api.Error, match="Target crashed"):
+    with pytest.raises(ProtocolError, match="Target crashed"):
         pictured(protocol)
     assert protocol.asked == 1

@@ -12,6 +12,7 @@ from tests.environments.chromium.conftest import Open
 from tests.environments.chromium.site import Site
 from trajudge.environments.chromium import Browser, open_session
 from trajudge.environments.chromium.parity import browsergym_text
+from trajudge.environments.chromium.wire import AxNode, AxValue
 
 pytestmark = pytest.mark.browser
 
@@ -86,7 +87,7 @@ def test_a_page_reads_as_it_was_measured(at: Open) -> None:
 
 
 def test_a_tree_that_is_its_own_ancestor_ends() -> None:
-    node = {"nodeId": "1", "role": {"value": "list"}, "name": {"value": "x"}, "childIds": ["1"]}
+    node = AxNode("1", role=AxValue("list"), name=AxValue("x"), child_ids=["1"])
     assert browsergym_text([node], {}) == "list 'x'"
     assert browsergym_text([], {}) == ""
 
