@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from trajudge.environments.chromium import direct
 from trajudge.environments.chromium.action_syntax import LAST_WORDS, Action, Argument
 from trajudge.environments.chromium.observation import Bids
 from trajudge.environments.chromium.protocol import ProtocolError
@@ -47,8 +49,8 @@ async def do(tab: Tab, bids: Bids, action: Action) -> None:
     elif name == "noop":
         await asyncio.sleep(min(_number(arguments), MAX_WAIT) / 1000)
     elif name not in LAST_WORDS:
-        found = await asyncio.wait_for(_element(tab, bids, str(arguments[0])), ACTION_PATIENCE)
-        await _on_element(found, name, str(arguments[0]), arguments[1:])
+        bid, *others = arguments
+        await _on_bid(tab, bids, name, str(bid), others)
 
 
 def _number(arguments: tuple[Argument, ...]) -> float:
@@ -77,29 +79,49 @@ async def _through_history(tab: Tab, by: int) -> None:
     await go(wait_until="commit", timeout=tab.settings.patience * 1000)
 
 
-async def _element(tab: Tab, bids: Bids, bid: str) -> ElementHandle:
-    """Return the element with this bid, handed from the protocol to Playwright through the page."""
-    missing = ActionRefused(f"no element with bid {bid[:50]!r}")
+async def _on_bid(tab: Tab, bids: Bids, name: str, bid: str, arguments: Sequence[Argument]) -> None:
+    """Act on the element with this bid: at once where it is ready, else with Playwright's
+    patience."""
+    resolved = await asyncio.wait_for(_resolved(tab, bids, bid), ACTION_PATIENCE)
+    if name == "click" and arguments in ([], ["left"]):
+        done = await direct.click(tab.cdp, resolved)
+    elif name == "fill" and len(str(arguments[0])) <= MAX_FILL:
+        done = await direct.fill(tab.cdp, resolved, str(arguments[0]))
+    else:
+        done = False
+    if not done:
+        found = await asyncio.wait_for(_element(tab, resolved, bid), ACTION_PATIENCE)
+        await _on_element(found, name, bid, arguments)
+
+
+def _missing(bid: str) -> ActionRefused:
+    return ActionRefused(f"no element with bid {bid[:50]!r}")
+
+
+async def _resolved(tab: Tab, bids: Bids, bid: str) -> str:
+    """Return the id of the remote object that is the element with this bid."""
     node = bids.node(bid)
     if node is None:
-        raise missing
+        raise _missing(bid)
     try:
         resolved = await tab.cdp.send("DOM.resolveNode", {"backendNodeId": node})
     except ProtocolError:
-        raise missing from None
-    held: dict[str, Any] = {
-        "objectId": resolved["object"]["objectId"],
-        "functionDeclaration": _HOLD,
-    }
+        raise _missing(bid) from None
+    return str(resolved["object"]["objectId"])
+
+
+async def _element(tab: Tab, resolved: str, bid: str) -> ElementHandle:
+    """Return the element, handed from the protocol to Playwright through the page."""
+    held = {"objectId": resolved, "functionDeclaration": _HOLD}
     await tab.cdp.send("Runtime.callFunctionOn", held)
     element = (await tab.page.evaluate_handle(_TAKE)).as_element()
     if element is None or not await element.evaluate("(element) => element.isConnected"):
-        raise missing
+        raise _missing(bid)
     return element
 
 
 async def _on_element(
-    found: ElementHandle, name: str, bid: str, arguments: tuple[Argument, ...]
+    found: ElementHandle, name: str, bid: str, arguments: Sequence[Argument]
 ) -> None:
     if not await found.is_enabled():
         raise ActionRefused(f"element {bid!r} is disabled")

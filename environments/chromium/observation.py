@@ -60,7 +60,8 @@ _ERASE = """(() => {
 
 
 class PageSnapshot(NamedTuple):
-    """A page as the browser reports it: nodes of the tree, marks by node id, the picture."""
+    """A page as the browser reports it: nodes of the tree, marks by node id, the picture with few
+    colours."""
 
     url: str
     title: str
@@ -99,16 +100,16 @@ class Bids:
 async def snapshot(
     cdp: ProtocolSession, bids: Bids, mark: MarkMode, *, pictures: bool
 ) -> PageSnapshot:
-    """See the page. The questions go out together: answers overlap."""
+    """See the page. The questions go out together, the picture's first: it is drawn and compressed
+    while the tree is gathered."""
     written = mark == "browsergym"
     if written:
         await cdp.send("Runtime.evaluate", {"expression": _WRITE})
-    shot = picture(cdp) if pictures else _no_picture()
-    tree, drawn, metrics, png = await asyncio.gather(
+    png, tree, drawn, metrics = await asyncio.gather(
+        _compressed_picture(cdp) if pictures else _no_picture(),
         cdp.send_typed("Accessibility.getFullAXTree", None, AxTreeReply),
         cdp.send_typed("DOMSnapshot.captureSnapshot", {"computedStyles": []}, DomSnapshotReply),
         cdp.send("Page.getLayoutMetrics"),
-        shot,
     )
     if written:
         await cdp.send("Runtime.evaluate", {"expression": _ERASE})
@@ -132,6 +133,10 @@ async def picture(cdp: ProtocolSession) -> bytes:
                 raise
             await asyncio.sleep(NEXT_FRAME)
     return _decoded(await cdp.send("Page.captureScreenshot", asked))
+
+
+async def _compressed_picture(cdp: ProtocolSession) -> bytes:
+    return await asyncio.to_thread(compress_png, await picture(cdp))
 
 
 def _decoded(shot: dict[str, Any]) -> bytes:

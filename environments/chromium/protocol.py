@@ -71,7 +71,7 @@ class ProtocolSession:
 
     def __init__(self, protocol: Protocol, session_id: str) -> None:
         self._protocol = protocol
-        self._id = session_id
+        self.id = session_id
         self._listeners: dict[str, list[Listener]] = {}
 
     def on(self, event: str, listener: Listener) -> None:
@@ -80,13 +80,17 @@ class ProtocolSession:
 
     async def send(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return what the call gives. Raises ProtocolError."""
-        raw = await self._protocol.ask(method, params, self._id)
+        raw = await self._protocol.ask(method, params, self.id)
         return decoded(raw, _Reply).result
+
+    def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """Make a call whose answer nobody waits for: while a page leaves there is none."""
+        self._protocol.tell(method, params, self.id)
 
     async def send_typed(self, method: str, params: Mapping[str, Any] | None, kind: type[T]) -> T:
         """Return what the call gives as ``kind``, a struct of the whole message with a field
         ``result``; parts that it does not name are skipped. Raises ProtocolError."""
-        raw = await self._protocol.ask(method, params, self._id)
+        raw = await self._protocol.ask(method, params, self.id)
         return decoded(raw, kind)
 
     def hear(self, method: str, message: bytes) -> None:
@@ -126,21 +130,30 @@ class Protocol:
         raw = await self.ask("Target.attachToTarget", wanted, self._root)
         return self._sessions[decoded(raw, _Reply).result["sessionId"]]
 
+    async def detach(self, session: ProtocolSession) -> None:
+        """End a session of ours. Raises ProtocolError."""
+        await self.ask("Target.detachFromTarget", {"sessionId": session.id}, self._root)
+
     async def ask(self, method: str, params: Mapping[str, Any] | None, session: str) -> bytes:
         """Return the answer's message as it came. Raises ProtocolError."""
         if self._closed or (session and session not in self._sessions):
             raise ProtocolError(CLOSED)
-        number = next(self._ids)
         reply: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        number = self.tell(method, params or {}, session)
         self._calls[number] = _Call(method, session, reply)
-        message = {"id": number, "method": method, "params": params or {}}
-        if session:
-            message["sessionId"] = session
-        self._send(msgspec.json.encode(message))
         try:
             return await reply
         finally:
             self._calls.pop(number, None)
+
+    def tell(self, method: str, params: Mapping[str, Any], session: str) -> int:
+        """Send a call and return its number."""
+        number = next(self._ids)
+        message = {"id": number, "method": method, "params": params}
+        if session:
+            message["sessionId"] = session
+        self._send(msgspec.json.encode(message))
+        return number
 
     def receive(self, message: bytes) -> None:
         """Take a message from Chromium."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,6 @@ from trajudge.environments.chromium.observation import (
     Bids,
     MarkMode,
     PageSnapshot,
-    compress_png,
     snapshot,
 )
 from trajudge.environments.chromium.parity import browsergym_text
@@ -84,7 +84,10 @@ class Session:
 
     @property
     def console_errors(self) -> list[str]:
-        """What the pages' scripts complained of."""
+        """What the pages' scripts complained of. Playwright hears it later than we see the page:
+        an answer that comes the same way says that nothing is under way."""
+        with contextlib.suppress(*self._troubles()):
+            self._run(asyncio.wait_for(self.tab.page.evaluate("() => 0"), ACTION_PATIENCE))
         return list(self.tab.console_errors)
 
     def evaluate(self, script: str) -> Any:
@@ -174,6 +177,7 @@ class Session:
         await do(tab, self._bids, action)
         loaded = await tab.settled()
         if tab.other_window:
+            await tab.windows_closed()
             return "Error: the action opened another window, which was closed"
         if not loaded:
             return f"Error: the page did not load within {tab.settings.patience:g} s"
@@ -220,8 +224,7 @@ def _said(trouble: Exception) -> str:
 
 
 def _image(png: bytes) -> ImageRef:
-    data = compress_png(png)
-    return ImageRef(data=data, sha256=sha256(data).hexdigest())
+    return ImageRef(data=png, sha256=sha256(png).hexdigest())
 
 
 @contextmanager

@@ -66,6 +66,7 @@ class Tab:
     console_errors: list[str] = field(default_factory=list)
     _leaving: bool = False
     _pages_wanted: int = 0
+    _windows_due: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -202,7 +203,9 @@ class Tab:
 
     def _on_leaving(self, event: dict[str, Any]) -> None:
         where = event.get("disposition", "currentTab")
-        self.other_window |= where in ("newTab", "newWindow")
+        if where in ("newTab", "newWindow"):
+            self.other_window = True
+            self._windows_due += 1
         same = event.get("navigationType", "").startswith("same")
         if event["frameId"] == self.frame and where == "currentTab" and not same:
             self._leaving = True
@@ -255,7 +258,22 @@ class Tab:
         else:
             self.other_window = True
             self.healthy = False
-            self._start(_close(page))
+            self._start(self._close_window(page))
+
+    async def _close_window(self, page: Page) -> None:
+        await _close(page)
+        self._windows_due -= 1
+        self._wake()
+
+    async def windows_closed(self) -> None:
+        """Wait for the windows that an action asked for: Playwright tells of one after Chromium
+        does."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ACTION_PATIENCE):
+                while self._windows_due > 0:
+                    self._changed.clear()
+                    await self._changed.wait()
+        self._windows_due = 0
 
 
 def inside(url: str, origin: str) -> bool:
