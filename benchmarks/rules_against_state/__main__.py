@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.rules_against_state.package import asked
-from benchmarks.rules_against_state.recording import Portion, record
+from benchmarks.rules_against_state.recording import RUNS_A_CASE, Portion, record
 from trajudge.environments.apps import APPS
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.specifications.comparing import (
@@ -50,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
     add("--runs", type=int, default=2100, metavar="N", help="runs in all (default: 2100)")
     add("--seed", type=int, default=0, metavar="N", help="seed of what is drawn (default: 0)")
     add("--workers", type=int, default=4, metavar="N", help="runs at once (default: 4)")
+    add("--runs-a-case", type=int, default=RUNS_A_CASE, metavar="N", help="default: %(default)s")
     add("--recorded", type=Path, nargs="+", default=[], metavar="DIR", help="further recordings")
     add("--package", type=Path, metavar="PYTHON", help="interpreter that has webarena-verified")
     add("--sample", type=int, default=60, metavar="N", help="runs for the package (default: 60)")
@@ -121,7 +122,7 @@ def turn_table(rows: Sequence[TurnErrors]) -> Table:
 
 def _recorded(options: argparse.Namespace, portion: Portion) -> Path:
     folder: Path = options.out / ("turns" if portion.turns else "scripted") / portion.app
-    for reason in record(folder, portion, options.workers):
+    for reason in record(folder, portion, options.workers, options.runs_a_case):
         sys.stderr.write(f"not played: {reason}\n")
     return folder
 

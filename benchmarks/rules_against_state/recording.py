@@ -34,7 +34,7 @@ from trajudge.environments.stages.planning import planned
 from trajudge.environments.stages.settings import GenerateConfig, specification_of
 
 _WALKED = Lock()  # the states in which plans are walked beforehand are shared by all threads
-RUNS_A_CASE = 1  # more cases tell more than more runs of one
+RUNS_A_CASE = 1  # more cases tell more than more runs of one, and take longer to generate
 
 
 class Portion(NamedTuple):
@@ -46,10 +46,10 @@ class Portion(NamedTuple):
     seed: int
 
 
-def cases_of(portion: Portion, path: Path) -> list[Case]:
+def cases_of(portion: Portion, path: Path, runs_a_case: int = RUNS_A_CASE) -> list[Case]:
     """Return the cases of a portion, generated once."""
     if not path.exists():
-        count = max(8, portion.runs // RUNS_A_CASE)
+        count = max(8, portion.runs // runs_a_case)
         config = GenerateConfig(app=portion.app, count=count, seed=portion.seed, noise=True)
         specification = specification_of(config)
         write_cases(path, produce(specification, planned(specification, None)).cases)
@@ -74,10 +74,12 @@ def _turns(cases: Sequence[Case]) -> list[Job]:
     ]
 
 
-def record(folder: Path, portion: Portion, workers: int) -> list[str]:
+def record(
+    folder: Path, portion: Portion, workers: int, runs_a_case: int = RUNS_A_CASE
+) -> list[str]:
     """Record what is missing of a portion; returns why runs were not played."""
     folder.mkdir(parents=True, exist_ok=True)
-    jobs = jobs_of(portion, cases_of(portion, folder / "cases.jsonl"))
+    jobs = jobs_of(portion, cases_of(portion, folder / "cases.jsonl", runs_a_case))
     journal = Journal(folder, {"benchmark": "rules against the state", **portion._asdict()})
     if journal.counts is not None:
         return []

@@ -33,13 +33,20 @@ the result's `notes` and below the summary; a host on another port, or two hosts
 evidence of where the site is, and what asks for the site is *unknown*.
 """
 _RUNS = "\n## Runs\n"
+_PATTERNS = """
+## Patterns of addresses
+
+A specification's pattern `^…$` is held against an address without query and fragment, in an answer
+and in a request alike; the query is compared apart, and one that the specification does not ask for
+(`query_params`) or ignore (`ignored_query_params`) is a difference: `^http://a.test/.*$` is not
+`http://a.test/1?b=2`. Both modes agree on this."""
 
 
 def document() -> str:
     """Return the whole file."""
     ports = ", ".join(f"{named(site)} {port}" for site, port in DEFAULT_PORTS.items())
     sites = _SITES.format(ports=ports)
-    return "\n".join([_HEAD, *values.table(), _RUNS, *verified.table(), sites])
+    return "\n".join([_HEAD, *values.table(), _RUNS, *verified.table(), _PATTERNS, sites])
 
 
 if __name__ == "__main__":

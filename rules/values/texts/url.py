@@ -6,7 +6,8 @@ resolved, percent-encoding only where needed, query sorted without parameters th
 without a scheme is https. A site's placeholder (``__GITLAB__``) stands for scheme and host.
 Addresses of repositories are ``git@host:path``, whichever of the two SSH forms was written; the
 placeholder ``__SSH_HOST__`` in a specification stands for any host. A specification's pattern is
-matched against the address without query and fragment.
+matched against the address without its fragment; one with a query fits no pattern, as in requests
+(``network.addresses``), where a query is compared apart.
 """
 
 from __future__ import annotations
@@ -125,9 +126,11 @@ def same(expected: Url, actual: Url) -> bool:
 
 
 def texts(raw: JsonValue) -> tuple[str, str]:
-    """Return the address without its query, percent-encoded and decoded."""
-    base = parse(raw_text(raw, URL_CHARS)).base
-    return base, unquote(base)
+    """Return the address, percent-encoded and decoded. Raises InvalidValue for one with a query."""
+    url = parse(raw_text(raw, URL_CHARS))
+    if url.query:
+        raise InvalidValue("the address has a query, which no pattern asks for")
+    return url.base, unquote(url.base)
 
 
 KIND = Kind(parse=parse, show=show, same=same, texts=texts, case_matters=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -25,7 +25,6 @@ from trajudge.rules.verified.network.bodies import document, unpacked
 from trajudge.rules.verified.network.events import Event
 from trajudge.rules.verified.network.jsonpath import compiled, find
 from trajudge.rules.verified.network.patterns import (
-    HOLE,
     fullmatch,
     is_pattern,
     searches,
@@ -299,8 +298,3 @@ def _json_kind(expected: Any) -> str:
     if isinstance(expected, bool):
         return "boolean"
     return "number" if isinstance(expected, int | float) else "string"
-
-
-def holes(texts: Iterable[str]) -> list[str]:
-    """Return the unfilled places in texts of a specification."""
-    return [match[0] for text in texts for match in HOLE.finditer(text)]

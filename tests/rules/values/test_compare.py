@@ -104,7 +104,8 @@ def test_a_specifications_pattern_has_to_match_the_whole_value() -> None:
     assert equal("string", "^flat rate[^a-z0-9]*(?:fixed)$", "Flat Rate - Fixed").equal
     assert equal("string", "^.*MIT.*License.*$", "x\nThe MIT\nLicense (MIT)").equal
     assert not equal("string", "^(?!main$).+$", "main").equal
-    assert equal("url", r"^__GITLAB__/a/\d+$", "__GITLAB__/a/12?x=1").equal
+    assert equal("url", r"^__GITLAB__/a/\d+$", "__GITLAB__/a/12?x=#top").equal
+    assert not equal("url", r"^__GITLAB__/a/.*$", "__GITLAB__/a/12?x=1").equal
     assert not equal("url", r"^__GITLAB__/A/\d+$", "__GITLAB__/a/12").equal
     assert equal("base64", "^he.*$", "aGVsbG8=").equal
     assert not equal("string", r"^\d$", "12").equal

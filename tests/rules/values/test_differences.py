@@ -24,3 +24,10 @@ def test_every_kind_has_an_example() -> None:
 def test_the_file_is_in_step_with_the_examples() -> None:
     stale = "run  python -m rules.differences"
     assert document.PATH.read_text(encoding="utf-8") == document.document(), stale
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_pattern_fits_no_address_with_a_query(mode: Mode) -> None:
+    pattern = "^http://a.test/.*$"
+    assert equal("url", pattern, "http://a.test/1", mode=mode).equal
+    assert equal("url", pattern, "http://a.test/1?b=2", mode=mode).equal is False

@@ -14,6 +14,7 @@ from benchmarks.honest.__main__ import written as written_trace
 from benchmarks.honest.sessions import VARIANTS, demo_of, session, wrong_sessions
 from benchmarks.honest.texts import written
 from tests.rules.verified.tasks import HOSTS, answer, mutation, page, request, trace
+from trajudge.rules.values import equal
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.dataset import load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
@@ -134,3 +135,12 @@ def test_a_pattern_that_names_no_site_may_spell_its_host_out() -> None:
     check = {"expected": {"url": "^http://.*/p$", "http_method": "POST"}}
     assert outcome(check, request("/p", "POST")) is Outcome.PASS
     assert outcome(check, request("/q", "POST")) is Outcome.FAIL
+
+
+@pytest.mark.parametrize(("query", "held"), [("", True), ("?x=", True), ("?x=1", False)])
+def test_a_pattern_asks_for_no_query_in_a_request_as_in_an_answer(query: str, held: bool) -> None:
+    pattern = "^__SHOPPING__/a/.*$"
+    check = {"expected": {"url": pattern, "http_method": "POST"}}
+    asked = outcome(check, request(f"/a/12{query}", "POST"))
+    assert asked is (Outcome.PASS if held else Outcome.FAIL)
+    assert equal("url", pattern, f"__SHOPPING__/a/12{query}").equal is held

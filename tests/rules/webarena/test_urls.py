@@ -81,3 +81,10 @@ def test_a_slash_before_the_query_counts_as_in_the_harness() -> None:
     assert not url_match([issues], "http://lab.test/x/-/issues?state=opened")[0]
     assert not url_match(["http://lab.test//?a=1"], "http://lab.test/?a=1")[0]
     assert url_match(["http://lab.test/x//"], "http://lab.test/x")[0]
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"), [("/x", "//x"), ("/x//y", "/x/y"), ("/a/b", "/a//b")]
+)
+def test_doubled_slashes_in_a_path_count_as_in_the_harness(reference: str, found: str) -> None:
+    assert not url_match([f"http://lab.test{reference}"], f"http://lab.test{found}")[0]
