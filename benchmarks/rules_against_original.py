@@ -71,7 +71,9 @@ def harness(folder: Path) -> dict[str, Evaluator]:
     run: what the file imports is not needed for them."""
     path = folder / "evaluation_harness" / "evaluators.py"
     tree = ast.parse(path.read_text())
-    kept = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in _CLASSES]
+    kept: list[ast.stmt] = [
+        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in _CLASSES
+    ]
     names: dict[str, Any] = {
         **{"json": json, "collections": collections, "urllib": urllib, "Any": Any, "Path": Path},
         **{"beartype": lambda function: function, "Page": Any, "CDPSession": Any},

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPMessage
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from benchmarks.rules_against_state.plain_pages import PlainControl, PlainForm, PlainPage
 from trajudge.environments.chromium import AgentObservation, Element
 from trajudge.environments.chromium.action_syntax import Action, BadAction, parse
+from trajudge.rules.har.writing import (
+    RecordedRequest,
+    RecordedResponse,
+    har_document,
+    har_entry,
+)
 from trajudge.trajectories.model import Observation
 
 _FORM = "application/x-www-form-urlencoded"
@@ -47,8 +54,7 @@ class PlainSession:
 
     def har(self) -> dict[str, Any]:
         """Return the run's requests as a HAR 1.2 document."""
-        creator = {"name": "trajudge benchmarks", "version": "1"}
-        return {"log": {"version": "1.2", "creator": creator, "entries": list(self._entries)}}
+        return har_document(self._entries, "none")
 
     def observe(self, error: str | None = None) -> AgentObservation:
         """Return the page as it is now."""
@@ -163,25 +169,19 @@ class PlainSession:
 def _entry(
     method: str, url: str, headers: dict[str, str], body: str, status: int, answered: HTTPMessage
 ) -> dict[str, Any]:
-    request: dict[str, Any] = {
-        "method": method,
-        "url": url,
-        "headers": [{"name": name, "value": value} for name, value in headers.items()],
-        "queryString": [
-            {"name": name, "value": value} for name, value in parse_qsl(urlsplit(url).query)
-        ],
-        "cookies": [],
-    }
-    if method == "POST":
-        request["postData"] = {"mimeType": _FORM, "text": body}
-    response = {
-        "status": status,
-        "headers": [{"name": name, "value": value} for name, value in answered.items()],
-        "cookies": [],
-        "content": {"size": -1, "mimeType": answered.get_content_type()},
-        "redirectURL": answered.get("Location", ""),
-    }
-    return {"request": request, "response": response, "_resourceType": "document"}
+    response = RecordedResponse(
+        status=status, headers=dict(answered.items()), mime_type=answered.get_content_type()
+    )
+    recorded = RecordedRequest(
+        method=method,
+        url=url,
+        headers=headers,
+        body=body if method == "POST" else None,
+        response=response,
+        started=datetime.now(UTC).isoformat(),
+        resource_type="document",
+    )
+    return har_entry(recorded)
 
 
 @contextmanager

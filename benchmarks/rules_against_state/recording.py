@@ -17,16 +17,15 @@ import numpy as np
 
 from benchmarks.rules_against_state.plain_session import open_plain_session
 from benchmarks.rules_against_state.turns import Turn, turning, turns_of
-from trajudge.environments.agents.protocol import Job, NotPlayed
+from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, ORACLE, Behaviour
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.apps import load_app
-from trajudge.environments.checks.variation import changed_case
 from trajudge.environments.model.case import Case, read_cases, write_cases
 from trajudge.environments.recording.episode import Recorded, play_in
 from trajudge.environments.recording.jobs import jobs_for
 from trajudge.environments.recording.journal import Journal, assemble
-from trajudge.environments.recording.recorder import run_name
+from trajudge.environments.recording.recorder import actions_of, changed_job, run_name
 from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.serving.server import Server, serve
 from trajudge.environments.stages import produce
@@ -116,12 +115,8 @@ def _scripted(server: Server, seed: int, job: Job) -> Callable[[ServedRun], Scri
 def _elsewhere(server: Server, seed: int, job: Job) -> Sequence[str]:
     """Return what the oracle did where every axis is another. Raises NotPlayed."""
     with _WALKED:
-        other = changed_case(job.config)
-    if other is None:
-        raise NotPlayed("the task comes to the same wherever it can be done")
-    oracles = Job(config=other.config, agent=ORACLE, goal=other.goal, shortest=other.shortest)
-    played = _play(server, oracles, lambda run: Scripted(run, ORACLE, 0, seed))
-    return [step.action for step in played.trajectory.steps if step.action]
+        oracles = changed_job(job)
+    return actions_of(_play(server, oracles, lambda run: Scripted(run, ORACLE, 0, seed)))
 
 
 def _play(server: Server, job: Job, make: Callable[[ServedRun], Scripted]) -> Recorded:

@@ -67,7 +67,7 @@ class Recorder:
 
     def _elsewhere(self, job: Job) -> Sequence[str]:
         """Return what the oracle did where every axis is another. Raises NotPlayed."""
-        return self.oracles_actions(_changed(job))
+        return self.oracles_actions(changed_job(job))
 
     def oracles_actions(self, job: Job, name: str = "") -> Sequence[str]:
         """Return the oracle's actions on a configuration; ``name`` as in ``play``."""
@@ -78,7 +78,7 @@ class Recorder:
             lambda run: Scripted(run, ORACLE, 0, self.seed),
             name=name,
         )
-        return _actions(recorded)
+        return actions_of(recorded)
 
 
 def recorded_offline(job: Job, seed: int) -> Recorded:
@@ -86,14 +86,14 @@ def recorded_offline(job: Job, seed: int) -> Recorded:
     secret = token_bytes(32)
     actions: Sequence[str] = ()
     if AGENTS[job.agent] is Behaviour.REPLAYS:
-        oracle = play_offline(_changed(job), lambda run: Scripted(run, ORACLE, 0, seed), secret)
-        actions = _actions(oracle)
+        oracle = play_offline(changed_job(job), lambda run: Scripted(run, ORACLE, 0, seed), secret)
+        actions = actions_of(oracle)
     return play_offline(
         job, lambda run: Scripted(run, job.agent, job.attempt, seed, actions), secret
     )
 
 
-def _changed(job: Job) -> Job:
+def changed_job(job: Job) -> Job:
     """Return the oracle's job where every axis is another. Raises NotPlayed."""
     other = changed_case(job.config)
     if other is None:
@@ -101,7 +101,8 @@ def _changed(job: Job) -> Job:
     return Job(config=other.config, agent=ORACLE, goal=other.goal, shortest=other.shortest)
 
 
-def _actions(recorded: Recorded) -> list[str]:
+def actions_of(recorded: Recorded) -> list[str]:
+    """Return the actions of a run, in their order."""
     return [step.action for step in recorded.trajectory.steps if step.action]
 
 

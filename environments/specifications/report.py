@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from trajudge.environments.specifications.agreement import Agreement, RateOf, agreements
 from trajudge.environments.specifications.causes import cause
 from trajudge.environments.specifications.comparing import MODES, RunComparison
+from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 from trajudge.trajectories.util.tables import Table, first_screen
 
 _ERRORS = ("kind of check", "mode", "failed", "accepted [95 %]", "succeeded", "rejected [95 %]")
 _RATES = ("kind of check", "mode", "precision [95 %]", "recall [95 %]", "unknown", "left out")
 _BESIDE = ("kind of check", "mode", "runs", "accepted")
-_CAUSES = ("kind of check", "the rule", "because", *(mode.value for mode in MODES))
+_SHORT = {
+    "answer with a code": "answer (code)",
+    "network, last only": "last request",
+    "answer + network": "answer+network",
+    "answer + network + state": "all three",
+    Mode.RELEASE.value: "release",
+}
 
 
 def report(comparisons: Iterable[RunComparison]) -> dict[str, Any]:
@@ -87,16 +94,9 @@ def _difference(one: RunComparison) -> dict[str, Any]:
 
 
 def tables(found: dict[str, Any]) -> list[Table]:
-    """Return errors, precision and recall, causes of differences, runs with a side effect."""
+    """Return errors, causes of differences, precision and recall, runs with a side effect."""
     rows = found["agreement"]
-    errors = [
-        (
-            *(row["kind"], row["mode"]),
-            *(str(row["false_accepts"]["trials"]), row["false_accepts"]["shown"]),
-            *(str(row["false_rejects"]["trials"]), row["false_rejects"]["shown"]),
-        )
-        for row in rows
-    ]
+    errors = _errors(rows, lambda name: name, lambda rate: str(rate["shown"]))
     rates = [
         (
             *(row["kind"], row["mode"], row["precision"]["shown"], row["recall"]["shown"]),
@@ -104,23 +104,58 @@ def tables(found: dict[str, Any]) -> list[Table]:
         )
         for row in rows
     ]
-    causes = [
-        (
-            *(row["kind"], "accepts" if row["accepts"] else "rejects", row["because"]),
-            *(str(row["runs"].get(mode.value, "")) for mode in MODES),
-        )
-        for row in found["causes"]
-    ]
     beside = [
         (row["kind"], row["mode"], str(row["runs"]), str(row["accepted"]))
         for row in found["side_effects"]
     ]
     return [
         Table("Rules against the state", _ERRORS, errors),
-        Table("Where they differ", _CAUSES, causes, names=3),
+        _table_of_causes(found, lambda name: name),
         Table("Precision and recall", _RATES, rates),
         Table("Successful runs with a side effect", _BESIDE, beside),
     ]
+
+
+def _errors(
+    rows: Sequence[dict[str, Any]],
+    name: Callable[[str], str],
+    rate: Callable[[dict[str, Any]], str],
+) -> list[tuple[str, ...]]:
+    return [
+        (
+            *(name(row["kind"]), name(row["mode"])),
+            *(str(row["false_accepts"]["trials"]), rate(row["false_accepts"])),
+            *(str(row["false_rejects"]["trials"]), rate(row["false_rejects"])),
+        )
+        for row in rows
+    ]
+
+
+def _table_of_causes(found: dict[str, Any], name: Callable[[str], str]) -> Table:
+    head = ("kind of check", "the rule", "because", *(name(mode.value) for mode in MODES))
+    rows = [
+        (
+            *(name(row["kind"]), "accepts" if row["accepts"] else "rejects", row["because"]),
+            *(str(row["runs"].get(mode.value, "")) for mode in MODES),
+        )
+        for row in found["causes"]
+    ]
+    return Table("Where they differ", head, rows, names=3)
+
+
+def _short(name: str) -> str:
+    """Return what a kind of check or a mode is called where there are 80 columns."""
+    return _SHORT.get(name, name)
+
+
+def _rounded(rate: dict[str, Any]) -> str:
+    """Return a rate as percentage with one decimal; its limits where there are any."""
+    if not rate["trials"]:
+        return "-"
+    share = f"{100 * rate['hits'] / rate['trials']:.1f}"
+    if rate["low"] is None or rate["high"] is None:
+        return share
+    return f"{share} [{100 * rate['low']:.1f}, {100 * rate['high']:.1f}]"
 
 
 def heading(found: dict[str, Any]) -> str:
@@ -132,5 +167,9 @@ def heading(found: dict[str, Any]) -> str:
 
 
 def screen(found: dict[str, Any], *, rest: str, more: str = "--full") -> str:
-    """Lay out the errors and the causes of differences in at most 40 lines."""
-    return first_screen([heading(found)], tables(found)[:2], rest=rest, more=more)
+    """Lay out the errors and the causes of differences in at most 40 lines of 80 columns."""
+    errors = Table(
+        "Rules against the state", _ERRORS, _errors(found["agreement"], _short, _rounded)
+    )
+    shown = [errors, _table_of_causes(found, _short)]
+    return first_screen([heading(found)], shown, rest=rest, more=more)
