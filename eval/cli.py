@@ -66,6 +66,8 @@ GROUPS: Mapping[str, CommandGroup] = {
     "proxy": CommandGroup(
         "faults and efficiency between an agent and the web",
         {
+            "run": Command("proxy.run", "run an agent behind the proxy and show what it cost"),
+            "serve": Command("proxy.serve", "run the proxy alone, for agents started elsewhere"),
             "plan": Command("proxy.plan", "show what a fault plan does in a task"),
         },
     ),

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.options import whole
+
+if TYPE_CHECKING:
+    from trajudge.proxy.server.settings import ProxySettings
 
 
 def add_faults(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
@@ -31,4 +38,71 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
     """Add ``--seed``; None stands for the plan's own."""
     parser.add_argument(
         "--seed", type=whole, metavar="N", help="seed of the run (default: the plan's)"
+    )
+
+
+def add_proxy(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a proxy that runs."""
+    add_faults(parser)
+    add_task(parser)
+    add_seed(parser)
+    add = parser.add_argument
+    add(
+        "--site",
+        action="append",
+        default=[],
+        metavar="SITE=URL",
+        help="host of the site, with the address of its server if the name leads elsewhere; "
+        "other hosts are answered 403 (default: localhost, *.localhost and 127.0.0.1)",
+    )
+    add(
+        "--api",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="measure the calls of a model API: openai or anthropic, or openai=URL",
+    )
+    add(
+        "--task-signature",
+        metavar="REGEX",
+        help="a page load whose 'METHOD URL' matches begins a task, named by the first group",
+    )
+    add("--port", type=whole, default=0, metavar="N", help="port to listen on (default: any free)")
+    add(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="where events and traces go (default: proxy-runs/ and the time)",
+    )
+
+
+def proxy_settings(
+    *,
+    faults: Path | None,
+    task: str,
+    seed: int | None,
+    site: Sequence[str],
+    api: Sequence[str],
+    task_signature: str | None,
+    port: int,
+    out: Path | None,
+) -> ProxySettings:
+    """Read the plan and prepare the folder of a run. Raises UserError."""
+    from trajudge.proxy.plans.plan import FaultPlan, read_plan  # noqa: PLC0415
+    from trajudge.proxy.server.model_api import model_api  # noqa: PLC0415
+    from trajudge.proxy.server.settings import ProxySettings, boundary  # noqa: PLC0415
+    from trajudge.proxy.server.sites import open_sites  # noqa: PLC0415
+
+    plan = read_plan(faults) if faults else FaultPlan()
+    names = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+    bases = {name: os.environ.get(variable, "") for name, variable in names.items()}
+    return ProxySettings(
+        plan=plan,
+        sites=open_sites(tuple(site)),
+        seed=plan.seed if seed is None else seed,
+        task=task,
+        apis=tuple(model_api(text, bases) for text in api),
+        boundary=boundary(task_signature) if task_signature else None,
+        port=port,
+        out=out or Path("proxy-runs") / time.strftime("%Y%m%d-%H%M%S"),
     )

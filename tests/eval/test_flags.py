@@ -25,6 +25,7 @@ MEANINGS = {
     "--adapter": "NAME str",  # how models are reached
     "--agent": "NAME str",  # of these agents only
     "--annotations": "KIND:PATH str",  # expert labels
+    "--api": "NAME str",  # model API whose calls are measured
     "--attempts": "N count",  # runs per case
     "--base-url": "URL str",
     "--benchmark": "NAME str",
@@ -36,6 +37,7 @@ MEANINGS = {
     "--data": "KIND:PATH str",  # the trajectories
     "--decision": "DIR Path",  # what select wrote
     "--dry-run": "switch",
+    "--faults": "FILE Path",  # a fault plan
     "--format": "choice str",  # of the tables
     "--full": "switch",  # all tables
     "--goals": "FILE Path",  # of tasks whose logs do not hold them
@@ -50,6 +52,7 @@ MEANINGS = {
     "--mode": "MODE str",  # of a rule-based evaluator
     "--model": "NAME str",
     "--out": "DIR Path",  # a folder that is written
+    "--port": "N whole",
     "--prices": "FILE str",
     "--probes": "FILE Path",
     "--protocol": "choice str",
@@ -67,6 +70,7 @@ MEANINGS = {
     "--split": "choice str",  # of the annotations
     "--target-precision": "RATE float",
     "--task": "ID str",
+    "--task-signature": "REGEX str",
     "--tasks": "FILE Path",  # a task file
     "--temperature": "T amount",
     "--timeout": "SECONDS positive",

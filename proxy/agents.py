@@ -1,0 +1,82 @@
+"""Run an agent, as any command, behind the proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from trajudge.proxy.server.embedded import EmbeddedProxy, running
+from trajudge.proxy.server.settings import ProxySettings
+from trajudge.trajectories.util.errors import UserError
+
+_END_PATIENCE = 10.0  # seconds that an interrupted agent has to end by itself
+_BASE_URLS = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+_BYPASSES = ("NO_PROXY", "no_proxy")
+
+
+def agent_environment(proxy: EmbeddedProxy, inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment in which an agent's plain HTTP, and the model calls that are to be
+    measured, go through the proxy. No host is excepted: sites under test are often on loopback."""
+    kept = {name: value for name, value in inherited.items() if name not in _BYPASSES}
+    apis = {_BASE_URLS[api.name]: proxy.api_url(api.name) for api in proxy.settings.apis}
+    return {
+        **kept,
+        "HTTP_PROXY": proxy.url,
+        "http_proxy": proxy.url,
+        "TRAJUDGE_PROXY": proxy.url,
+        "TRAJUDGE_PROXY_CONTROL": proxy.control_url,
+        **apis,
+    }
+
+
+async def run_agent(
+    settings: ProxySettings, command: Sequence[str]
+) -> tuple[int, list[dict[str, Any]]]:
+    """Run a command behind a proxy; return its exit code and the figures of its tasks.
+
+    Raises UserError for a command that cannot be started.
+    """
+    async with running(settings) as proxy:
+        environment = agent_environment(proxy, os.environ)
+        try:
+            process = await asyncio.create_subprocess_exec(*command, env=environment)
+        except OSError as error:
+            raise UserError(
+                f"{command[0]!r} cannot be started ({error.strerror}): name a command after --"
+            ) from error
+        try:
+            code = await process.wait()
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
+    summaries = proxy.context.tasks.summaries
+    return code, summaries
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Let an interrupted agent end, and end it where it does not."""
+    try:
+        async with asyncio.timeout(_END_PATIENCE):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.terminate()
+
+
+async def serve(settings: ProxySettings, stop: asyncio.Event) -> list[dict[str, Any]]:
+    """Run a proxy until ``stop`` is set; its first line on standard output says where it is."""
+    async with running(settings) as proxy:
+        ready = {
+            "proxy": proxy.url,
+            "control": proxy.control_url,
+            "apis": {api.name: proxy.api_url(api.name) for api in settings.apis},
+            "nonce": settings.nonce,
+            "pid": os.getpid(),
+        }
+        print(json.dumps(ready), flush=True)  # noqa: T201 - the line that callers wait for
+        await stop.wait()
+    return proxy.context.tasks.summaries

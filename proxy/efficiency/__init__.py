@@ -1,0 +1,1 @@
+"""What a task cost: tokens of model calls, and where its time went."""

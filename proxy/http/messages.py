@@ -1,0 +1,140 @@
+"""Heads of HTTP/1.1 messages: parsed strictly, written as they came."""
+
+from __future__ import annotations
+
+import re
+from asyncio import IncompleteReadError, LimitOverrunError, StreamReader
+from typing import NamedTuple
+
+MAX_HEAD = 256 * 1024  # bytes; also the limit of the streams that heads are read from
+HeaderFields = tuple[tuple[str, str], ...]
+
+# Fields that hold for one connection, not for the message.
+_HOP_BY_HOP = frozenset(
+    {
+        *("connection", "keep-alive", "proxy-connection", "proxy-authenticate", "te", "trailer"),
+        *("proxy-authorization", "transfer-encoding", "upgrade"),
+    }
+)
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+class BadMessage(Exception):
+    """A message that breaks HTTP/1.1's rules, in one sentence."""
+
+
+class RequestHead(NamedTuple):
+    """``target`` as it stands in the request line."""
+
+    method: str
+    target: str
+    version: str
+    headers: HeaderFields
+
+
+class ResponseHead(NamedTuple):
+    """The status line and fields of a response."""
+
+    status: int
+    reason: str
+    version: str
+    headers: HeaderFields
+
+
+def field(headers: HeaderFields, name: str) -> str:
+    """Return a field's value, several joined by a comma; "" without one. ``name`` is lower case."""
+    return ", ".join(value for key, value in headers if key.lower() == name)
+
+
+def without(headers: HeaderFields, *names: str) -> HeaderFields:
+    """Return the fields but those of ``names`` (lower case)."""
+    return tuple(pair for pair in headers if pair[0].lower() not in names)
+
+
+def replaced(headers: HeaderFields, name: str, value: str) -> HeaderFields:
+    """Return the fields with one value for ``name``."""
+    return (*without(headers, name.lower()), (name, value))
+
+
+def end_to_end(headers: HeaderFields) -> HeaderFields:
+    """Return the fields that are passed on."""
+    named = {word.strip().lower() for word in field(headers, "connection").split(",")}
+    return without(headers, *_HOP_BY_HOP, *named)
+
+
+def keeps_alive(version: str, headers: HeaderFields) -> bool:
+    """Tell whether the connection serves another message after this one."""
+    asked = (field(headers, "connection") or field(headers, "proxy-connection")).lower()
+    return "close" not in asked if version == "HTTP/1.1" else "keep-alive" in asked
+
+
+async def read_request(reader: StreamReader) -> RequestHead | None:
+    """Read a request's head; None where the client ended the connection instead.
+
+    Raises BadMessage.
+    """
+    lines = await _head_lines(reader)
+    if lines is None:
+        return None
+    words = lines[0].split(" ")
+    if len(words) != 3 or not _TOKEN.fullmatch(words[0]) or words[2] not in _VERSIONS:
+        raise BadMessage(f"{lines[0]!r:.80} is no request line of HTTP/1.1")
+    return RequestHead(words[0], words[1], words[2], _fields(lines[1:]))
+
+
+async def read_response(reader: StreamReader) -> ResponseHead:
+    """Read a response's head, past interim ones but 101.
+
+    Raises BadMessage, and ConnectionError where the origin ended the connection instead.
+    """
+    while True:
+        lines = await _head_lines(reader)
+        if lines is None:
+            raise ConnectionResetError("the origin closed the connection without an answer")
+        version, _, rest = lines[0].partition(" ")
+        status, _, reason = rest.partition(" ")
+        if version not in _VERSIONS or not (len(status) == 3 and status.isdecimal()):
+            raise BadMessage(f"{lines[0]!r:.80} is no status line of HTTP/1.1")
+        head = ResponseHead(int(status), reason, version, _fields(lines[1:]))
+        if head.status == 101 or head.status >= 200:
+            return head
+
+
+_VERSIONS = ("HTTP/1.1", "HTTP/1.0")
+
+
+async def _head_lines(reader: StreamReader) -> list[str] | None:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except IncompleteReadError as error:
+        if error.partial.strip():
+            raise BadMessage("the connection ended within a message's head") from None
+        return None
+    except LimitOverrunError:
+        raise BadMessage(f"a message's head has more than {MAX_HEAD} bytes") from None
+    return head[:-4].decode("latin-1").lstrip("\r\n").split("\r\n")
+
+
+def _fields(lines: list[str]) -> HeaderFields:
+    fields = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not _TOKEN.fullmatch(name):
+            raise BadMessage(f"{line!r:.80} is no header field")
+        fields.append((name, value.strip(" \t")))
+    return tuple(fields)
+
+
+def request_bytes(method: str, target: str, headers: HeaderFields) -> bytes:
+    """Write a request's head."""
+    return _head_bytes(f"{method} {target} HTTP/1.1", headers)
+
+
+def response_bytes(status: int, reason: str, headers: HeaderFields) -> bytes:
+    """Write a response's head."""
+    return _head_bytes(f"HTTP/1.1 {status} {reason}", headers)
+
+
+def _head_bytes(first: str, headers: HeaderFields) -> bytes:
+    lines = [first, *(f"{name}: {value}" for name, value in headers), "", ""]
+    return "\r\n".join(lines).encode("latin-1")

@@ -1,0 +1,110 @@
+"""Connections to origins, kept for the next request."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from asyncio import StreamReader, StreamWriter
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from trajudge.proxy.http.messages import MAX_HEAD, ResponseHead, read_response
+
+_MAX_IDLE = 32  # connections per origin
+_CONNECT_PATIENCE = 20.0  # seconds
+
+
+class OriginAddress(NamedTuple):
+    """Where a server listens."""
+
+    host: str
+    port: int
+    tls: bool = False
+
+
+@dataclass(eq=False)
+class OriginConnection:
+    """A connection; ``served`` counts the requests before the current one."""
+
+    origin: OriginAddress
+    reader: StreamReader
+    writer: StreamWriter
+    served: int = 0
+
+    @property
+    def usable(self) -> bool:
+        return not self.reader.at_eof() and not self.writer.is_closing()
+
+    def close(self) -> None:
+        """Close at once: nobody waits for what is left."""
+        self.writer.transport.abort()
+
+
+class OriginPool:
+    """Idle connections per origin, the latest used first."""
+
+    def __init__(self) -> None:
+        self._idle: dict[OriginAddress, list[OriginConnection]] = defaultdict(list)
+
+    async def send(
+        self, origin: OriginAddress, message: bytes, *, repeatable: bool
+    ) -> tuple[OriginConnection, ResponseHead]:
+        """Send a whole request and return the connection with the head of its response.
+
+        A request that is not ``repeatable`` gets a connection of its own: on a kept one nobody can
+        tell whether an origin that closes it has processed the request. Raises OSError
+        (ConnectionError, TimeoutError, ...) and BadMessage.
+        """
+        while True:
+            connection = await self._take(origin, fresh=not repeatable)
+            try:
+                connection.writer.write(message)
+                await connection.writer.drain()
+                return connection, await read_response(connection.reader)
+            except BaseException as error:
+                connection.close()
+                # The origin may close a kept connection at any time: not a failure of the request.
+                if not (isinstance(error, ConnectionError) and connection.served):
+                    raise
+
+    async def _take(self, origin: OriginAddress, *, fresh: bool) -> OriginConnection:
+        idle = self._idle[origin]
+        while idle and not fresh:
+            connection = idle.pop()
+            if connection.usable:
+                return connection
+            connection.close()
+        context = _tls_context() if origin.tls else None
+        opening = asyncio.open_connection(
+            origin.host, origin.port, ssl=context, limit=MAX_HEAD, happy_eyeballs_delay=0.25
+        )
+        async with asyncio.timeout(_CONNECT_PATIENCE):
+            reader, writer = await opening
+        return OriginConnection(origin, reader, writer)
+
+    def release(self, connection: OriginConnection) -> None:
+        """Keep a connection whose response was read to its end."""
+        idle = self._idle[connection.origin]
+        connection.served += 1
+        if connection.usable and len(idle) < _MAX_IDLE:
+            idle.append(connection)
+        else:
+            connection.close()
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        for idle in self._idle.values():
+            for connection in idle:
+                with suppress(RuntimeError):  # the loop is gone
+                    connection.close()
+        self._idle.clear()
+
+
+@cache
+def _tls_context() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context

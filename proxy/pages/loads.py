@@ -1,0 +1,58 @@
+"""Which request loads a page: a top-level document that the user of the browser would see.
+
+Browsers say so in ``Sec-Fetch-Dest`` where the address is trustworthy (https, loopback,
+``*.localhost``). Elsewhere it is guessed, and a frame looks like a page: such loads are marked.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from trajudge.proxy.http.messages import RequestHead, field
+from trajudge.proxy.plans.faults import AssetKind
+
+_ASSETS: dict[str, AssetKind] = {
+    "style": "style",
+    "script": "script",
+    "image": "image",
+    "font": "font",
+}
+# As browsers' tools name the initiator of a request.
+_TYPES = {
+    **{"document": "document", "iframe": "document", "frame": "document", "style": "stylesheet"},
+    **{"script": "script", "image": "image", "font": "font", "audio": "media", "video": "media"},
+    **{"manifest": "manifest", "empty": "fetch", "websocket": "websocket"},
+}
+
+
+class RequestPurpose(NamedTuple):
+    """``page``: it loads a page; ``certain``: the browser said so itself; ``asset``: the kind of
+    asset, if it is one; ``resource_type`` as in browsers' traces."""
+
+    page: bool
+    certain: bool
+    asset: AssetKind | None
+    resource_type: str
+
+
+def request_kind(head: RequestHead) -> RequestPurpose:
+    """Tell what a request is for."""
+    destination = field(head.headers, "sec-fetch-dest")
+    if not destination:
+        return _guessed(head)
+    purpose = field(head.headers, "sec-purpose") or field(head.headers, "purpose")
+    page = (
+        destination == "document"
+        and head.method in ("GET", "POST")
+        and "prefetch" not in purpose.lower()
+    )
+    return RequestPurpose(page, True, _ASSETS.get(destination), _TYPES.get(destination, "other"))
+
+
+def _guessed(head: RequestHead) -> RequestPurpose:
+    """Guess by the fields that browsers send with documents, pages and frames alike."""
+    wants_html = "text/html" in field(head.headers, "accept").lower()
+    scripted = field(head.headers, "x-requested-with") or field(head.headers, "purpose")
+    page = wants_html and not scripted and head.method in ("GET", "POST")
+    kind: Literal["document", "other"] = "document" if page else "other"
+    return RequestPurpose(page, False, None, kind)

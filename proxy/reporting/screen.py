@@ -1,0 +1,97 @@
+"""One screen on a run: what its tasks met, what they cost, where the files are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from trajudge.trajectories.util.tables import Table, render
+from trajudge.trajectories.util.terminal import one_line
+
+_ROWS = 9  # of one table
+_UNKNOWN = "–"
+
+
+def run_screen(out: Path | None, tasks: Sequence[dict[str, Any]]) -> str:
+    """Return at most 40 lines."""
+    parts = [table for table in (_tasks(tasks), _faults(tasks)) if table.rows]
+    lines = [render(parts, "table"), *_costs(tasks), *(f"warning: {w}" for w in _warnings(tasks))]
+    if out is not None:
+        files = one_line(str(out / "events.jsonl"))
+        lines.append(f"written: {files}, traces/, summary.json and plan.json")
+    return "\n".join(lines) + "\n"
+
+
+def _tasks(tasks: Sequence[dict[str, Any]]) -> Table:
+    head = ("task", "page loads", "requests", "model calls", "input", "output", "seconds")
+    rows = [
+        (
+            task["task"][:40],
+            str(task["page_loads"]),
+            str(task["requests"]),
+            str(task["model_calls"]),
+            _known(task["usage"]["input"]),
+            _known(task["usage"]["output"]),
+            f"{task['seconds']:.2f}",
+        )
+        for task in tasks[:_ROWS]
+    ]
+    more = f" (the first {_ROWS} of {len(tasks)})" if len(tasks) > _ROWS else ""
+    return Table(f"Tasks{more}", head, rows, 1)
+
+
+def _known(value: int | None) -> str:
+    return _UNKNOWN if value is None else str(value)
+
+
+def _faults(tasks: Sequence[dict[str, Any]]) -> Table:
+    """Count planned and fired page loads per fault, over all tasks."""
+    columns = ("planned", "fired", "masked", "impossible", "unreached")
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    for task in tasks:
+        for exposure in task["exposure"]:
+            row = counts.setdefault(
+                (exposure["fault"], exposure["kind"]), dict.fromkeys(columns, 0)
+            )
+            for column in columns:
+                row[column] += len(exposure[column])
+    rows = [
+        (*names, *(str(row[column]) for column in columns))
+        for names, row in list(counts.items())[:_ROWS]
+    ]
+    more = f" (the first {_ROWS} of {len(counts)})" if len(counts) > _ROWS else ""
+    return Table(f"Exposure, in page loads{more}", ("fault", "kind", *columns), rows, 2)
+
+
+def _costs(tasks: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Say where the time went, and how many calls cost an unknown number of tokens."""
+    seconds: dict[str, float] = {}
+    for task in tasks:
+        for part, value in task["latency"].items():
+            seconds[part] = seconds.get(part, 0.0) + value
+    if seconds:
+        yield "time: " + ", ".join(f"{part} {value:.2f} s" for part, value in seconds.items())
+
+
+def _warnings(tasks: Sequence[dict[str, Any]]) -> Iterator[str]:
+    totals = {
+        name: sum(task[name] for task in tasks)
+        for name in (
+            *("uncertain_page_loads", "calls_of_unknown_usage", "failed_calls", "tunnels"),
+            "page_loads",
+        )
+    }
+    if not totals["page_loads"]:
+        yield "no page load came through the proxy: does the agent's browser use TRAJUDGE_PROXY?"
+    if number := totals["uncertain_page_loads"]:
+        yield (
+            f"{number} page loads were guessed, frames may be among them: serve the site below "
+            "*.localhost"
+        )
+    if number := totals["calls_of_unknown_usage"]:
+        yield f"{number} model calls state no usage (streams need include_usage): sums lack them"
+    if number := totals["failed_calls"]:
+        yield f"{number} model calls failed"
+    if number := totals["tunnels"]:
+        yield f"{number} connections (WebSockets) were carried unread"

@@ -1,0 +1,143 @@
+"""Which part of the proxy answers a request."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from trajudge.proxy.http.origins import OriginAddress
+from trajudge.proxy.pages.loads import request_kind
+from trajudge.proxy.pages.popup import BEACON
+from trajudge.proxy.server import control, model_api
+from trajudge.proxy.server.client import reason_of
+from trajudge.proxy.server.context import ProxyContext, ReceivedRequest
+from trajudge.proxy.server.exchange import ProxyExchange
+from trajudge.proxy.server.forwarding import FAILURES, forward
+from trajudge.proxy.server.tunnels import is_websocket, tunnel
+
+OWN_HOST = "127.0.0.1"
+_OWN_NAMES = (OWN_HOST, "localhost")
+_HTTPS = 443
+
+
+class Destination(NamedTuple):
+    """Where a request is meant to go; ``target`` is what the origin is asked for."""
+
+    host: str
+    port: int
+    target: str
+
+
+def _destination(target: str) -> Destination | None:
+    """Parse the absolute address in a request line; None for what is no plain HTTP address."""
+    try:
+        parts = urlsplit(target)
+        host, port = (parts.hostname or "").lower(), parts.port or 80
+    except ValueError:
+        return None
+    if parts.scheme != "http" or not host:
+        return None
+    return Destination(host, port, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
+
+
+async def route(context: ProxyContext, request: ReceivedRequest) -> None:
+    """Hand a request to the part that answers it. Raises FAILURES where the connection breaks."""
+    head = request.head
+    if head.method == "CONNECT":
+        await _connect(context, request)
+        return
+    if head.target.startswith("/"):
+        await _own(context, request)
+        return
+    to = _destination(head.target)
+    if to is None:
+        text = (
+            f"{head.target[:80]!r} is no address of plain HTTP: the embedded proxy carries no other"
+        )
+        await request.client.sentence(400, text)
+    elif to.host in _OWN_NAMES and to.port == request.port:
+        await _own(context, request._replace(head=head._replace(target=to.target)))
+    else:
+        await _site(context, request, to)
+
+
+async def _own(context: ProxyContext, request: ReceivedRequest) -> None:
+    """Answer what is asked of the proxy itself."""
+    if request.head.target.startswith(control.PREFIX):
+        await control.control(context, request)
+        return
+    for api in context.settings.apis:
+        if request.head.target.startswith(f"{model_api.PREFIX}{api.name}/"):
+            call = model_api.ApiRequest(request.client, request.head, request.body)
+            task = context.tasks.current(request.port)
+            await model_api.call_model(api, context.pool, call, task)
+            return
+    await request.client.sentence(
+        404, "This is a proxy: name it as HTTP proxy, or call a model API that --api named."
+    )
+
+
+async def _refuse(context: ProxyContext, request: ReceivedRequest, host: str) -> None:
+    """Answer at once for a host that is not the site's: browsers ask for many by themselves."""
+    task = context.tasks.current(request.port)
+    task.refused += 1
+    if host not in task.refused_hosts:
+        task.refused_hosts.add(host)
+        task.log.write("refused", task=task.id, host=host, method=request.head.method)
+    await request.client.sentence(403, f"{host} is no host of the site: name it with --site")
+
+
+async def _site(context: ProxyContext, request: ReceivedRequest, to: Destination) -> None:
+    """Answer a request of the site."""
+    head, client = request.head, request.client
+    origin = context.settings.sites.origin(to.host, to.port)
+    if origin is None:
+        await _refuse(context, request, to.host)
+        return
+    if head.method == "POST" and to.target.startswith(BEACON):
+        task = context.tasks.current(request.port)
+        task.popup_closed(to.target.removeprefix(BEACON))
+        await client.send(204, reason_of(204), (), b"", bodiless=True)
+        return
+    kind, url = request_kind(head), head.target.partition("#")[0]
+    if kind.page:
+        context.tasks.begin_at(request.port, head.method, url)
+    task = context.tasks.current(request.port)
+    if is_websocket(head.headers):
+        task.tunnels += 1
+        await _carried(request, origin, to.target)
+        return
+    load = task.load(head.method, url, certain=kind.certain) if kind.page else None
+    exchange = ProxyExchange(client, head, request.body, url, to.target, origin, kind, task, load)
+    try:
+        await forward(exchange, context.pool)
+    except FAILURES as error:
+        exchange.error = exchange.error or f"broke off: {type(error).__name__}: {error}"[:200]
+        raise
+    finally:
+        exchange.record()
+
+
+async def _connect(context: ProxyContext, request: ReceivedRequest) -> None:
+    """Tunnel to a host of the site, as browsers do for WebSockets; refuse https and others."""
+    host, _, port = request.head.target.rpartition(":")
+    number = int(port) if port.isdecimal() else 0
+    origin = context.settings.sites.origin(host.lower(), number)
+    task = context.tasks.current(request.port)
+    if origin is None:
+        await _refuse(context, request, host.lower())
+    elif number == _HTTPS:
+        task.refused += 1
+        text = f"https://{host}: the embedded proxy carries plain HTTP, serve the site without TLS"
+        await request.client.sentence(501, text)
+    else:
+        task.tunnels += 1
+        await _carried(request, origin, "")
+
+
+async def _carried(request: ReceivedRequest, origin: OriginAddress, target: str) -> None:
+    opening = request.head if target else None
+    try:
+        await tunnel(request.client, origin, opening=opening, target=target)
+    except OSError as error:
+        await request.client.sentence(502, f"{origin.host}:{origin.port} does not answer ({error})")

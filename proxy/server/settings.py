@@ -1,0 +1,43 @@
+"""What a proxy is told when it starts."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from re import Pattern
+
+from trajudge.proxy.plans.plan import FaultPlan
+from trajudge.proxy.server.model_api import ModelApi
+from trajudge.proxy.server.sites import Sites
+from trajudge.trajectories.util.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxySettings:
+    """``out`` None keeps no files. ``boundary`` matches ``METHOD URL`` of a page load that begins a
+    task; its first group, if it has one, names the task. ``nonce`` is what the health check answers
+    with: a proxy of another run answers with another."""
+
+    plan: FaultPlan
+    sites: Sites
+    seed: int = 0
+    task: str = "task"
+    out: Path | None = None
+    port: int = 0
+    apis: tuple[ModelApi, ...] = ()
+    boundary: Pattern[str] | None = None
+    nonce: str = field(default_factory=lambda: secrets.token_hex(16))
+    token: str = field(default_factory=lambda: secrets.token_hex(16))
+
+
+def boundary(text: str) -> Pattern[str]:
+    """Compile a task's signature. Raises UserError."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UserError(
+            f"--task-signature {text!r:.80} is no regular expression ({error}): write for example "
+            r"'^GET \S+/start\?task=(\w+)'"
+        ) from error

@@ -1,0 +1,124 @@
+"""``trajudge proxy run`` and ``serve`` as a user starts them, with an agent that is any program."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.proxy.site import Site, events_of, open_site
+from tests.screens import one_screen
+from trajudge.eval.cli import main
+
+# Standard library alone: it knows nothing of the proxy but the environment.
+AGENT = """
+import sys, urllib.error, urllib.request
+for path in sys.argv[2:]:
+    request = urllib.request.Request(sys.argv[1] + path, headers={"Sec-Fetch-Dest": "document"})
+    try:
+        print(urllib.request.urlopen(request).status)
+    except urllib.error.HTTPError as error:
+        print(error.code)
+sys.exit(5)
+"""
+PLAN = {
+    "seed": 3,
+    "faults": [
+        {"id": "busy", "kind": "status", "status": 503, "policy": "at(2)"},
+        {"id": "late", "kind": "reset", "policy": "at(9)"},
+    ],
+}
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with open_site() as running:
+        yield running
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(PLAN))
+    return file
+
+
+def test_run_shows_exposure_and_cost_on_one_screen(
+    site: Site, plan: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out, agent = tmp_path / "run", [sys.executable, "-c", AGENT, site.origin, "/b", "/b", "/b"]
+    words = ["proxy", "run", "--faults", str(plan), "--task", "shop.1", "--out", str(out), "--"]
+    assert main([*words, *agent]) == 5
+    shown = capfd.readouterr().out
+    assert shown.split()[:3] == ["200", "503", "200"]
+    lines = [line.split() for line in one_screen(shown.replace(str(out), "run"), 100)]
+    assert ["shop.1", "3", "3", "0", "–", "–"] in [line[:6] for line in lines]
+    assert ["busy", "status", "1", "1", "0", "0", "0"] in lines
+    assert ["late", "reset", "1", "0", "0", "0", "1"] in lines
+    assert json.loads((out / "summary.json").read_text())["tasks"][0]["page_loads"] == 3
+    assert json.loads((out / "plan.json").read_text())["seed"] == 3
+    assert (out / "traces/shop_1.har").exists()
+    assert main([*words, "true"]) == 2
+    assert "holds a run already" in capfd.readouterr().err
+
+
+def test_a_site_elsewhere_is_mapped(
+    site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["proxy", "run", "--out", str(tmp_path / "run")]
+    words += ["--site", f"www.shop.test=http://127.0.0.1:{site.port}", "--"]
+    assert main([*words, sys.executable, "-c", AGENT, "http://www.shop.test", "/b"]) == 5
+    assert capfd.readouterr().out.startswith("200\n")
+    assert site.seen[0][2]["host"] == "www.shop.test"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--site", "http://shop"], "--site 'http://shop' is no host"),
+        (["--site", "shop=https://x"], "no address of a plain HTTP server"),
+        (["--api", "mistral"], "--api 'mistral': name one of openai, anthropic"),
+        (["--api", "openai=nowhere"], "has no URL"),
+        (["--task-signature", "("], "is no regular expression"),
+        (["--faults", "none.json"], "none.json: No such file or directory"),
+        ([], "'no-such-agent' cannot be started"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["--out", str(tmp_path / "run")]
+    assert main(["proxy", "run", *words, *out, "--", "no-such-agent"]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_serve_tells_where_it_is_and_ends_orderly(site: Site, plan: Path, tmp_path: Path) -> None:
+    out = tmp_path / "served"
+    words = ["proxy", "serve", "--faults", str(plan), "--out", str(out)]
+    command = [sys.executable, "-m", "trajudge.eval.cli", *words]
+    clean = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean
+    ) as process:
+        assert process.stdout and process.stderr
+        ready = json.loads(process.stdout.readline())
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with direct.open(ready["control"] + "/health") as answer:
+            assert json.load(answer) == {"nonce": ready["nonce"], "pid": process.pid}
+        begin = urllib.request.Request(ready["control"] + "/task", data=b'{"id": "one"}')
+        direct.open(begin).close()
+        agent = [sys.executable, "-c", AGENT, site.origin, "/b", "/b"]
+        env = {**clean, "http_proxy": ready["proxy"]}
+        ran = subprocess.run(agent, env=env, capture_output=True, text=True, check=False)
+        assert ran.stdout.split() == ["200", "503"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        assert "busy" in process.stderr.read()
+    assert [event["type"] for event in events_of(out)][-2:] == ["task_end", "end"]
