@@ -118,8 +118,9 @@ class Reply(Record):
     """A model's answer.
 
     ``finish``: ``stop``, ``length`` (ran out of output tokens) or ``refused``. ``parameters`` are
-    those that were sent. ``seconds`` is the latency of the original call, also when the reply comes
-    from the cache.
+    those that were sent, ``thoughts`` what the model showed of its reasoning beside the answer: no
+    verdict is read there. ``seconds`` is the latency of the original call, also when the reply
+    comes from the cache.
     """
 
     text: str
@@ -129,6 +130,7 @@ class Reply(Record):
     seconds: float = 0.0
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     logprobs: JsonValue = None
+    thoughts: str = ""
 
 
 class Verdict(Record):

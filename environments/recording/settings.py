@@ -16,7 +16,8 @@ from trajudge.trajectories.util.errors import UserError
 # How a model is reached: the fields below that are options of trajudge judge.
 CALLS = (
     *("adapter", "script", "base_url", "temperature", "max_tokens", "rpm", "tpm", "context"),
-    *("timeout", "max_cost", "prices", "cache"),
+    *("timeout", "max_cost", "models", "prices", "cache"),
+    *("reasoning_effort", "thinking_budget", "extra_body", "extra_headers"),
 )
 
 
@@ -46,6 +47,11 @@ class RecordConfig(Record):
     context: int | None = None
     timeout: float | None = None
     max_cost: float | None = None
+    reasoning_effort: str | None = None
+    thinking_budget: int | None = None
+    extra_body: str | None = None
+    extra_headers: str | None = None
+    models: str | None = None
     prices: str | None = None
     cache: str | None = None
 

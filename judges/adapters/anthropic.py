@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import JsonValue
@@ -9,9 +10,9 @@ from pydantic import JsonValue
 from trajudge.judges.adapters.errors import BadReply
 from trajudge.judges.adapters.protocols.chat import count
 from trajudge.judges.adapters.protocols.finish import finish_of
+from trajudge.judges.adapters.protocols.reasoning import messages_fields, thoughts_in
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.model import Message, Part, Picture, Reply, Request, Text, Usage
-from trajudge.judges.models.capabilities import capability
 from trajudge.trajectories.tokens import count_tokens
 
 _TAKEN = {"max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "thinking", "metadata"}
@@ -37,11 +38,21 @@ class AnthropicAdapter(ProviderAdapter):
     def _root(url: str) -> str:
         return url.removesuffix("/v1")
 
-    def _wanted(self, request: Request) -> dict[str, JsonValue]:
-        wanted = {name: value for name, value in request.parameters.items() if name in _TAKEN}
-        wanted |= _output_config(request.parameters.get("response_format"))
-        wanted.setdefault("max_tokens", min(capability(request.model).output, 4096))
+    def _wanted(self, parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        wanted = {name: value for name, value in parameters.items() if name in _TAKEN}
+        wanted |= _output_config(parameters.get("response_format"))
+        wanted.setdefault("max_tokens", min(self._known.output, 4096))
         return wanted
+
+    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+        return messages_fields(parameters, self._known, model)
+
+    def _takes_temperature(
+        self, parameters: Mapping[str, JsonValue], told: Mapping[str, Any]
+    ) -> bool:
+        thinking = told.get("thinking") or parameters.get("thinking") or {}
+        thinks = isinstance(thinking, Mapping) and thinking.get("type") in {"enabled", "adaptive"}
+        return self._known.temperature and not thinks
 
     def _prompt(self, request: Request) -> dict[str, Any]:
         """Return the messages and the system prompt apart, its last block marked if it is long
@@ -54,7 +65,7 @@ class AnthropicAdapter(ProviderAdapter):
         ]
         # Our count errs on the high side: no prompt that could be cached goes without its mark.
         tokens = sum(count_tokens(part.get("text", "")) for part in system)
-        if system and tokens >= capability(request.model).cache_minimum:
+        if system and tokens >= self._known.cache_minimum:
             system[-1]["cache_control"] = {"type": "ephemeral"}
         turns = [self._turn(message) for message in request.messages if message.role != "system"]
         return {"messages": turns, "system": system} if system else {"messages": turns}
@@ -98,6 +109,7 @@ def read_message(content: dict[str, Any], *, where: str) -> Reply:
     texts = (b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text")
     return Reply(
         text="".join(text for text in texts if isinstance(text, str)),
+        thoughts=thoughts_in(blocks),
         finish=finish_of(stop, where, usage),
         usage=usage,
         model=str(content.get("model") or ""),
@@ -105,9 +117,11 @@ def read_message(content: dict[str, Any], *, where: str) -> Reply:
 
 
 def _usage(fields: object) -> Usage:
+    details = fields.get("output_tokens_details") if isinstance(fields, dict) else None
     return Usage(
         input=count(fields, "input_tokens"),
         cache_read=count(fields, "cache_read_input_tokens"),
         cache_write=count(fields, "cache_creation_input_tokens"),
         output=count(fields, "output_tokens"),
+        reasoning=count(details, "thinking_tokens"),
     )

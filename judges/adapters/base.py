@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import JsonValue
 
 from trajudge.judges.adapters.protocols.headers import RateHeaders
 from trajudge.judges.model import Reply, Request
@@ -18,6 +21,7 @@ __all__ = [
     "AdapterResponse",
     "RateHeaders",
     "ReportsContextWindow",
+    "TakesReasoning",
     "clean_url",
     "key_from",
 ]
@@ -52,6 +56,16 @@ class ReportsContextWindow(Protocol):
     def context_window(self, model: str) -> ContextWindow | None:
         """Return the window, None where it is not reported. Raises Unreachable if nobody
         answers."""
+        ...
+
+
+@runtime_checkable
+class TakesReasoning(Protocol):
+    """An adapter that can tell the model how much to reason."""
+
+    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+        """Return the fields that go out for what the parameters say of reasoning. Raises UserError
+        for what the model or its server does not take."""
         ...
 
 

@@ -31,11 +31,11 @@ _FIELDS = (
 
 class ContextWindow(Record):
     """Tokens of prompt and reply together, and where the number is from: the ``table`` of known
-    models, the user (``named``), the model's ``server``, the ``litellm`` package, or nobody
-    (``guess``)."""
+    models, the user (``named``, or by a ``file`` of models), the model's ``server``, the
+    ``litellm`` package, or nobody (``guess``)."""
 
     tokens: int
-    source: Literal["table", "named", "server", "litellm", "guess"]
+    source: Literal["table", "named", "file", "server", "litellm", "guess"]
 
 
 def ask_server(url: str, model: str, key: str) -> int | None:

@@ -40,7 +40,11 @@ class HttpAdapter(OpenAIAdapter):
             ),
             timeout=timeout,
             proxy=proxy_for(self._url),
-            headers={"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"},
+            headers={
+                "Authorization": f"Bearer {self._key}",
+                "Content-Type": "application/json",
+                **self._headers,
+            },
         )
 
     async def _post(self, body: dict[str, Any]) -> HttpResult:

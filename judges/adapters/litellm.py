@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
+from pydantic import JsonValue
+
 from trajudge.judges.adapters.base import AdapterResponse, clean_url
 from trajudge.judges.adapters.context_windows import ContextWindow, ask_server
 from trajudge.judges.adapters.errors import (
@@ -34,12 +36,14 @@ from trajudge.judges.adapters.litellm_errors import (
 from trajudge.judges.adapters.overflow import with_numbers
 from trajudge.judges.adapters.protocols.chat import read_chat, turn
 from trajudge.judges.adapters.protocols.error_body import ErrorBody
+from trajudge.judges.adapters.protocols.extras import split
 from trajudge.judges.adapters.protocols.failures import failure
 from trajudge.judges.adapters.protocols.headers import rate_headers
 from trajudge.judges.adapters.protocols.json_body import storable
+from trajudge.judges.adapters.protocols.reasoning import NAMES
 from trajudge.judges.adapters.sdk import no_answer, place_of
 from trajudge.judges.model import Picture, Reply, Request
-from trajudge.judges.models.capabilities import capability, is_known
+from trajudge.judges.models.capabilities import Capability, capability, is_known
 from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
 from trajudge.trajectories.util.errors import MissingExtra
 
@@ -70,6 +74,8 @@ class LiteLLMAdapter:
         timeout: float = 300.0,
         max_connections: int = 256,
         dry_run: bool = False,
+        known: Capability | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         if find_spec("litellm") is None:
             raise MissingExtra("litellm", "litellm", f"the model {model!r}")
@@ -77,6 +83,8 @@ class LiteLLMAdapter:
         self._where = place_of(self._url) if self._url else model.partition("/")[0]
         self.endpoint = self._url or self.name
         self._model, self._provider = model, model.partition("/")[0]
+        self._known = known or capability(model)
+        self._headers = dict(headers or {})
         self._timeout = timeout
         self._unsupported = UnsupportedParameters()
 
@@ -113,12 +121,15 @@ class LiteLLMAdapter:
 
     async def send(self, request: Request) -> AdapterResponse:
         messages = [turn(message, _data_url) for message in request.messages]
-        wanted = dict(request.parameters)
-        if not capability(request.model).temperature:
+        asked, wanted = split(request.parameters)
+        told = self.told(request.parameters, request.model)
+        told |= {"extra_body": asked.body} if asked.body else {}
+        if not self._known.takes_temperature(request.parameters.get("reasoning_effort")):
             wanted.pop("temperature", None)
         started = perf_counter()
         while True:
-            parameters = self._unsupported.apply(request.model, wanted)
+            chosen = self._unsupported.apply(request.model, wanted)
+            parameters = {**chosen, **told}
             try:
                 content, headers = await self._complete(request.model, messages, parameters)
                 break
@@ -127,14 +138,20 @@ class LiteLLMAdapter:
                     content, headers = unread, {}
                     break
                 answer = server_answer(error)
-                if not self._unsupported.learn(
-                    request.model, answer.status, answer.error, parameters
-                ):
+                if not self._unsupported.learn(request.model, answer.status, answer.error, chosen):
                     raise (self._without_key(answer.error) or self._mapped(error, answer)) from None
         reply = self._read(content)
         seconds = perf_counter() - started
-        reply = reply.model_copy(update={"seconds": seconds, "parameters": parameters})
+        sent = parameters | asked.shown_headers
+        reply = reply.model_copy(update={"seconds": seconds, "parameters": sent})
         return AdapterResponse(reply, rate_headers(headers))
+
+    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+        """Return what is told of reasoning in litellm's words, which it translates for each
+        provider."""
+        effort, budget = (parameters.get(name) for name in NAMES)
+        thinking = {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget else {}
+        return {"reasoning_effort": effort, **thinking} if effort else thinking
 
     async def _complete(
         self, model: str, messages: list[dict[str, Any]], parameters: dict[str, Any]
@@ -154,6 +171,7 @@ class LiteLLMAdapter:
             max_retries=0,
             logger_fn=listen,
             **self._server(),
+            **({"extra_headers": self._headers} if self._headers else {}),
             **parameters,
         )
         content = storable(response.model_dump())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,9 +12,9 @@ from pydantic import JsonValue
 
 from trajudge.judges.adapters.context_windows import ContextWindow, ask_server
 from trajudge.judges.adapters.protocols.chat import read_chat, turn
+from trajudge.judges.adapters.protocols.reasoning import chat_fields
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.model import Picture, Reply, Request
-from trajudge.judges.models.capabilities import capability
 
 
 class OpenAIAdapter(ProviderAdapter):
@@ -38,11 +39,14 @@ class OpenAIAdapter(ProviderAdapter):
         tokens = ask_server(self._url, model, self._key)
         return ContextWindow(tokens=tokens, source="server") if tokens else None
 
-    def _wanted(self, request: Request) -> dict[str, JsonValue]:
-        wanted = dict(request.parameters)
+    def _wanted(self, parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        wanted = dict(parameters)
         if "max_tokens" in wanted:
-            wanted[capability(request.model).limit_name] = wanted.pop("max_tokens")
+            wanted[self._known.limit_name] = wanted.pop("max_tokens")
         return wanted
+
+    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, JsonValue]:
+        return chat_fields(parameters, self._where, model.rpartition("/")[2].lower())
 
     def _prompt(self, request: Request) -> dict[str, Any]:
         return {"messages": [turn(message, self._url_of) for message in request.messages]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
 from time import perf_counter
@@ -15,10 +16,11 @@ from pydantic import JsonValue
 
 from trajudge.judges.adapters import sdk as sdks
 from trajudge.judges.adapters.base import AdapterResponse, clean_url, key_from
+from trajudge.judges.adapters.protocols.extras import merged, split
 from trajudge.judges.adapters.protocols.failures import failure
 from trajudge.judges.adapters.protocols.headers import rate_headers
 from trajudge.judges.model import Reply, Request
-from trajudge.judges.models.capabilities import capability
+from trajudge.judges.models.capabilities import Capability, capability
 from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
 
 
@@ -29,7 +31,8 @@ class ProviderAdapter(ABC):
     service is missing. ``package`` is the SDK's; ``service`` (by default the package) the
     endpoint's name where the provider's own service answers; ``client`` the SDK's class; ``path``
     where requests go below the URL; ``required`` are the parameters that the protocol never does
-    without. ``key_variable`` is named where a server refuses the key.
+    without. ``key_variable`` is named where a server refuses the key. ``known`` is what is known of
+    the model, by default what the table says; ``headers`` go out with every request.
     """
 
     name: str
@@ -50,7 +53,11 @@ class ProviderAdapter(ABC):
         timeout: float = 300.0,
         max_connections: int = 256,
         dry_run: bool = False,
+        known: Capability | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
+        self._known = known or capability(model)
+        self._headers = dict(headers or {})
         named = base_url or os.environ.get(self.url_variable)
         self._url = self._root(clean_url(named or self._service_url(model)))
         self._where = sdks.place_of(self._url)
@@ -90,8 +97,13 @@ class ProviderAdapter(ABC):
         """Return the URL that ``path`` is appended to, however the user wrote it."""
 
     @abstractmethod
-    def _wanted(self, request: Request) -> dict[str, JsonValue]:
-        """Return the request's parameters as the protocol names them."""
+    def _wanted(self, parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the parameters as the protocol names them."""
+
+    @abstractmethod
+    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+        """Return the fields for what the parameters say of reasoning: the user's own words, which
+        are never left out because a server refuses them. Raises UserError."""
 
     @abstractmethod
     def _prompt(self, request: Request) -> dict[str, Any]:
@@ -102,17 +114,20 @@ class ProviderAdapter(ABC):
         """Parse the answer in the body of a 200. Raises CallFailed."""
 
     async def send(self, request: Request) -> AdapterResponse:
-        wanted, prompt = self._wanted(request), self._prompt(request)
-        if not capability(request.model).temperature:
+        asked, plain = split(request.parameters)
+        wanted, prompt = self._wanted(plain), self._prompt(request)
+        told = merged(self.told(request.parameters, request.model), asked.body)
+        if not self._takes_temperature(request.parameters, told):
             wanted.pop("temperature", None)
         served = request.model.removeprefix(f"{self.name}/")
         started = perf_counter()
         while True:
-            parameters = self._unsupported.apply(request.model, wanted)
+            parameters = merged(self._unsupported.apply(request.model, wanted), told)
             answered = await self._post({"model": served, **prompt, **parameters})
             if answered.status == 200:
                 break
-            optional = {k: v for k, v in parameters.items() if k not in self.required}
+            kept = self.required | told.keys()
+            optional = {k: v for k, v in parameters.items() if k not in kept}
             if not self._unsupported.learn(
                 request.model, answered.status, answered.error, optional
             ):
@@ -126,8 +141,14 @@ class ProviderAdapter(ABC):
                 )
         reply = self._read(answered.content)
         seconds = perf_counter() - started
-        reply = reply.model_copy(update={"seconds": seconds, "parameters": parameters})
+        sent = parameters | asked.shown_headers
+        reply = reply.model_copy(update={"seconds": seconds, "parameters": sent})
         return AdapterResponse(reply, rate_headers(answered.headers))
+
+    def _takes_temperature(
+        self, parameters: Mapping[str, JsonValue], told: Mapping[str, Any]
+    ) -> bool:
+        return self._known.takes_temperature(parameters.get("reasoning_effort"))
 
     async def close(self) -> None:
         if "_client" in self.__dict__:
@@ -151,4 +172,5 @@ class ProviderAdapter(ABC):
             max_retries=0,
             timeout=http.timeout,
             http_client=http,
+            default_headers=self._headers,
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from trajudge.judges.adapters import plugins
 from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.models.capabilities import Capability
 from trajudge.trajectories.util.errors import UserError, did_you_mean
 
 _OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
@@ -89,20 +90,31 @@ def make_adapter(
     timeout: float = 300.0,
     max_connections: int = 256,
     dry_run: bool = False,
+    known: Capability | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> tuple[Adapter, str]:
     """Make the adapter, and return it with the model's name as it goes into requests.
 
     ``timeout`` in seconds for one attempt; ``script`` is the file of the scripted adapter; a
-    ``dry_run`` needs no key. No SDK is imported before the first request. Raises UserError (a
-    missing key, a wrong URL, an unknown adapter) and MissingExtra.
+    ``dry_run`` needs no key; ``known`` is what is known of the model, by default what the table
+    says, and ``headers`` go out with every request. No SDK is imported before the first request.
+    Raises UserError (a missing key, a wrong URL, an unknown adapter) and MissingExtra.
     """
     name = route(model, adapter=adapter, base_url=base_url)
+    if headers and name not in _CLASSES:
+        raise UserError(f"--extra-headers: adapter {name!r} takes none: leave the option out")
     if name == "scripted":
         from trajudge.judges.adapters.scripted import from_file  # noqa: PLC0415
 
         return from_file(script), model
+    ours = {"known": known, "headers": headers} if name in _CLASSES else {}
     made = _class(name)(
-        model, base_url=base_url, timeout=timeout, max_connections=max_connections, dry_run=dry_run
+        model,
+        base_url=base_url,
+        timeout=timeout,
+        max_connections=max_connections,
+        dry_run=dry_run,
+        **ours,
     )
     return made, model
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.adapters.base import Adapter, TakesReasoning
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.routing import make_adapter
+from trajudge.judges.calls.parameters import read_parameters
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.calls.windows import find_window
 from trajudge.judges.engine import (
@@ -114,8 +115,13 @@ class ModelHandle:
 
     @property
     def max_prompt_tokens(self) -> int:
-        reserved: int = self.calls.max_tokens
-        return max(1, self.known.context - reserved)
+        return max(1, self.known.context - self.max_tokens)
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a reply at most, what the model thinks included."""
+        limit = self.parameters["max_tokens"]
+        return limit if isinstance(limit, int) else self.known.output
 
     def reader(self, role: str) -> AuxiliaryModel:
         """Return the model of that role as a judge's options name it; the judge's own by
@@ -140,7 +146,7 @@ class ModelHandle:
         """Return the usage to expect of a request: its tokens by our count, an assumed reply."""
         with counting_for(encoding_of(request.model)):
             tokens = sum(MESSAGE_OVERHEAD + self._tokens(m.parts) for m in request.messages)
-        return Usage(input=tokens, output=min(EXPECTED_OUTPUT, self.calls.max_tokens))
+        return Usage(input=tokens, output=min(EXPECTED_OUTPUT, self.max_tokens))
 
     def _tokens(self, parts: tuple[Text | Picture, ...]) -> int:
         return sum(
@@ -205,6 +211,10 @@ class ModelHandle:
 
 def single_model(named: str, calls: CallConfig) -> ModelHandle:
     """Make one model from the options of its calls. Raises UserError for what cannot work."""
+    own = OwnModels(calls.models, calls.prices)
+    entry = own.entry(named)
+    known = capability(named).model_copy(update=entry.facts)
+    asked = read_parameters(calls, known, entry.parameters)
     adapter, model = make_adapter(
         named,
         adapter="scripted" if calls.script and not calls.adapter else calls.adapter,
@@ -213,16 +223,17 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
         max_connections=calls.concurrency,
         script=calls.script,
         dry_run=calls.dry_run,
+        known=known,
+        headers=asked.headers,
     )
-    parameters: dict[str, JsonValue] = {
-        "max_tokens": calls.max_tokens,
-        "temperature": calls.temperature,
-        "seed": calls.seed,
-    }
-    priced = OwnModels(None, calls.prices).price(named) or _listed(named, adapter)
-    window = find_window(model, adapter, calls, cache_path(calls.cache).parent)
-    known = capability(model).model_copy(update={"context": window.tokens})
-    return ModelHandle(model, adapter, known, window, parameters, priced, calls)
+    if isinstance(adapter, TakesReasoning):
+        adapter.told(asked.parameters, model)
+    priced = own.price(named) or _listed(named, adapter)
+    window = find_window(
+        model, adapter, calls, cache_path(calls.cache).parent, of_file=entry.context
+    )
+    known = known.model_copy(update={"context": window.tokens})
+    return ModelHandle(model, adapter, known, window, asked.parameters, priced, calls)
 
 
 def _listed(named: str, adapter: Adapter) -> KnownPrice:

@@ -21,7 +21,22 @@ CALL_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "script": {"metavar": "FILE", "help": "replies for the scripted adapter (JSON Lines)"},
     "base-url": {"metavar": "URL", "help": "a server that speaks the adapter's protocol"},
     "temperature": {"type": amount, "metavar": "T", "help": "sampling temperature (default: 0)"},
-    "max-tokens": {"type": count, "metavar": "N", "help": "tokens per reply (default: 1024)"},
+    "max-tokens": {
+        "type": count,
+        "metavar": "N",
+        "help": "tokens per reply (default: 1024, of a model that reasons 16000)",
+    },
+    "reasoning-effort": {
+        "metavar": "WORD",
+        "help": "none, low, medium, high, ... as it knows them",
+    },
+    "thinking-budget": {
+        "type": count,
+        "metavar": "N",
+        "help": "tokens for thinking, of --max-tokens",
+    },
+    "extra-body": {"metavar": "JSON", "help": "an object of fields added to every request"},
+    "extra-headers": {"metavar": "JSON", "help": "an object of headers; secret ones are not kept"},
     "seed": {
         "type": whole,
         "default": 0,
@@ -34,6 +49,10 @@ CALL_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "context": {"type": count, "metavar": "N", "help": "context window in tokens, if not known"},
     "timeout": {"type": positive, "metavar": "SECONDS", "help": "per call (default: 300)"},
     "max-cost": {"type": amount, "metavar": "DOLLARS", "help": "stop before costs exceed this"},
+    "models": {
+        "metavar": "FILE",
+        "help": "windows, prices, parameters of models (TOML), before ours",
+    },
     "prices": {"metavar": "FILE", "help": "price table that overrides the built-in one"},
     "dry-run": {"action": "store_true", "help": "estimate the cost without a call"},
     "yes": {"action": "store_true", "help": "do not ask before a run that costs more than $1"},

@@ -12,13 +12,20 @@ class CallConfig(Record):
 
     ``timeout`` in seconds, ``max_cost`` in US dollars (None: no limit), ``rpm`` and ``tpm``
     requests and tokens per minute, ``context`` the model's window in tokens where it is not known.
+    ``max_tokens`` None: by what the model can (``Capability.default_max_tokens``). ``extra_body``
+    and ``extra_headers`` are JSON objects, ``models`` is a file of the user's entries or JSON.
     """
 
     adapter: str | None = None
     script: str | None = None
     base_url: str | None = None
     temperature: float = Field(default=0.0, ge=0)
-    max_tokens: int = Field(default=1024, ge=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    reasoning_effort: str | None = None
+    thinking_budget: int | None = Field(default=None, ge=1)
+    extra_body: str | None = None
+    extra_headers: str | None = None
+    models: str | None = None
     seed: int = 0
     concurrency: int = Field(default=32, ge=1)
     rpm: float | None = Field(default=None, gt=0)

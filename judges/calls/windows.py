@@ -23,13 +23,18 @@ from trajudge.trajectories.util.errors import UserError
 FILE = "windows.json"
 
 
-def find_window(model: str, adapter: Adapter, calls: CallConfig, folder: Path) -> ContextWindow:
-    """Return the window to cut prompts to; ``folder`` keeps what servers told.
+def find_window(
+    model: str, adapter: Adapter, calls: CallConfig, folder: Path, *, of_file: int | None = None
+) -> ContextWindow:
+    """Return the window to cut prompts to: ``of_file`` is that of the user's own entry, and
+    ``folder`` keeps what servers told.
 
     Raises UserError if nobody knows the model's window and its server cannot be reached.
     """
     if calls.context is not None:
         return ContextWindow(tokens=calls.context, source="named")
+    if of_file is not None:
+        return ContextWindow(tokens=of_file, source="file")
     table = ContextWindow(
         tokens=capability(model).context, source="table" if is_known(model) else "guess"
     )

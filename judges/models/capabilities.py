@@ -23,10 +23,11 @@ class Capability(Record):
 
     ``context`` and ``output`` in tokens; images by longest side and area in pixels, and bytes of
     the encoded file. ``temperature``: whether the model takes one while it reasons;
-    ``default_effort``: how it reasons when no effort is named. ``adaptive_thinking`` and ``effort``
-    say how a Claude is told to think, ``thinks_when_told`` that it does not otherwise, unless it
-    ``always_thinks``. ``cache_minimum``: the tokens that a prompt must begin with alike for its
-    provider to cache them on request. ``structured_output`` None: nobody states it.
+    ``default_effort``: how it reasons when no effort is named. A Claude is told to think by an
+    ``effort``, by ``adaptive_thinking`` or, without that or with ``budget_thinking``, by a budget;
+    ``thinks_when_told``: it does not otherwise, unless it ``always_thinks``. ``cache_minimum``: the
+    tokens that a prompt must begin with alike for its provider to cache them on request.
+    ``structured_output`` None: nobody states it.
     """
 
     context: int
@@ -37,6 +38,7 @@ class Capability(Record):
     reasoning: bool = False
     structured_output: bool | None = None
     adaptive_thinking: bool = False
+    budget_thinking: bool = False
     effort: bool = False
     thinks_when_told: bool = False
     always_thinks: bool = False

@@ -35,6 +35,7 @@ _FLAGS = {
     "temperature": "supports_sampling_params",
     "adaptive_thinking": "supports_adaptive_thinking",
     "effort": "supports_output_config",
+    "budget_thinking": "supports_legacy_thinking",
     "always_thinks": "thinking_always_on",
 }
 # Providers whose dearer tier begins with the threshold itself, not above it.

@@ -37,6 +37,8 @@ MEANINGS = {
     "--data": "KIND:PATH str",  # the trajectories
     "--decision": "DIR Path",  # what select wrote
     "--dry-run": "switch",
+    "--extra-body": "JSON str",
+    "--extra-headers": "JSON str",
     "--faults": "FILE Path",  # a fault plan
     "--format": "choice str",  # of the tables
     "--full": "switch",  # all tables
@@ -51,11 +53,13 @@ MEANINGS = {
     "--max-tokens": "N count",
     "--mode": "MODE str",  # of a rule-based evaluator
     "--model": "NAME str",
+    "--models": "FILE str",  # the user's entries on models
     "--out": "DIR Path",  # a folder that is written
     "--port": "N whole",
     "--prices": "FILE str",
     "--probes": "FILE Path",
     "--protocol": "choice str",
+    "--reasoning-effort": "WORD str",
     "--representation": "choice str",  # what is shown of a page
     "--resamples": "N whole",
     "--rpm": "N positive",
@@ -73,6 +77,7 @@ MEANINGS = {
     "--task-signature": "REGEX str",
     "--tasks": "FILE Path",  # a task file
     "--temperature": "T amount",
+    "--thinking-budget": "N count",
     "--timeout": "SECONDS positive",
     "--tpm": "N positive",
     "--workers": "N count",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -118,10 +119,24 @@ def _entries(file: Path) -> dict[object, Any]:
     return entries or {}
 
 
+def _json(file: Path, name: str) -> str:
+    """Return the mapping under ``name`` as JSON, its numbers and truth values typed."""
+    import yaml  # noqa: PLC0415 - only runs with a config file pay for it
+
+    try:
+        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return json.dumps(entries.get(name, entries.get(name.replace("-", "_"))))
+    except (yaml.YAMLError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{file}: {name}: not a mapping of JSON ({reason}): mend it") from None
+
+
 def _words(file: Path, option: str, value: Any, action: argparse.Action) -> list[str]:
     """Return one entry of the config file as command-line words."""
     if value == "":
         return []
+    if isinstance(value, dict):
+        return [option, _json(file, option[2:])]
     if action.nargs == 0:
         if value not in ("true", "false"):
             raise UserError(f"{file}: {option[2:]}: {value!r} is neither true nor false")

@@ -10,6 +10,7 @@ from trajudge.judges.adapters.errors import BadReply
 from trajudge.judges.adapters.protocols.error_body import error_of
 from trajudge.judges.adapters.protocols.failures import hidden_failure
 from trajudge.judges.adapters.protocols.finish import finish_of
+from trajudge.judges.adapters.protocols.reasoning import thoughts_of
 from trajudge.judges.model import Message, Part, Picture, Reply, Usage
 
 
@@ -54,6 +55,7 @@ def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Repl
         usage=usage,
         model=str(content.get("model") or ""),
         logprobs=choice.get("logprobs"),
+        thoughts=thoughts_of(message),
     )
 
 
@@ -81,18 +83,24 @@ def text_of(content: object) -> str:
 
 
 def read_usage(usage: object) -> Usage:
-    """Parse token counts; what is not reported is 0. Cached tokens are taken out of ``input``."""
+    """Parse token counts; what is not reported is 0. Cached tokens are taken out of ``input``.
+
+    Thoughts that a server counts in the total alone (xAI, Gemini) are ``output``, as they are
+    billed.
+    """
     fields = usage if isinstance(usage, Mapping) else {}
     details = fields.get("prompt_tokens_details")
-    prompt = count(fields, "prompt_tokens")
+    prompt, answer = count(fields, "prompt_tokens"), count(fields, "completion_tokens")
+    apart = max(0, count(fields, "total_tokens") - prompt - answer)
+    thought = count(fields.get("completion_tokens_details"), "reasoning_tokens")
     cached = min(prompt, count(details, "cached_tokens"))
     written = min(prompt - cached, count(details, "cache_write_tokens"))
     return Usage(
         input=prompt - cached - written,
         cache_read=cached,
         cache_write=written,
-        output=count(fields, "completion_tokens"),
-        reasoning=count(fields.get("completion_tokens_details"), "reasoning_tokens"),
+        output=answer + apart,
+        reasoning=max(thought, apart),
         image=count(details, "image_tokens"),
     )
 
