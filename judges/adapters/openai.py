@@ -14,6 +14,7 @@ from trajudge.judges.adapters.context_windows import ContextWindow, ask_server
 from trajudge.judges.adapters.protocols.chat import read_chat, turn
 from trajudge.judges.adapters.protocols.reasoning import chat_fields
 from trajudge.judges.adapters.provider import ProviderAdapter
+from trajudge.judges.adapters.sdk import host_of
 from trajudge.judges.model import Picture, Reply, Request
 
 
@@ -46,7 +47,7 @@ class OpenAIAdapter(ProviderAdapter):
         return wanted
 
     def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, JsonValue]:
-        return chat_fields(parameters, self._where, model.rpartition("/")[2].lower())
+        return chat_fields(parameters, host_of(self._url), model.rpartition("/")[2].lower())
 
     def _prompt(self, request: Request) -> dict[str, Any]:
         return {"messages": [turn(message, self._url_of) for message in request.messages]}
