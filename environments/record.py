@@ -1,13 +1,12 @@
 """Record agents in the environments: ``trajudge env record --cases CASES --out DIR``.
 
-Every agent does every case (``trajudge env generate`` makes them) in real Chromium:
-scripted agents with known behaviour, or with ``--model`` any model. What is written:
-``trajectories.jsonl.gz`` with ``images/`` (``--data trajudge:DIR``), ``labels.jsonl`` (annotations
-that follow from the final state), ``facts.jsonl`` (what they rest on), ``traces/`` (HAR files). A
-recording that was killed goes on where it was, and asks a model nothing twice; runs that failed
-are told (exit code 1) and tried again by the same command. The same seed gives the same text
-but for operation codes, whose key is drawn for the recording; pictures may differ between versions
-of Chromium.
+Every agent does every case (``trajudge env generate`` makes them) in real Chromium: scripted agents
+with known behaviour, or with ``--model`` any model. What is written: ``trajectories.jsonl.gz`` with
+``images/`` (``--data trajudge:DIR``), ``labels.jsonl`` (annotations that follow from the final
+state), ``facts.jsonl`` (what they rest on), ``traces/`` (HAR files). A recording that was killed
+goes on where it was, and asks a model nothing twice; runs that failed are told (exit code 1) and
+tried again by the same command. The same seed gives the same text but for operation codes, whose
+key is drawn for the recording; pictures may differ between versions of Chromium.
 """
 
 from __future__ import annotations
@@ -43,7 +42,8 @@ def parser() -> argparse.ArgumentParser:
     add_seed(made)
     add("--workers", type=count, default=1, metavar="N", help="browsers at once (default: 1)")
     add_model_agent(made)
-    return made
+    first = "cases out agent model base-url attempts representation max-cost workers seed"
+    return made.show_first(*first.split())
 
 
 @user_errors

@@ -38,7 +38,8 @@ def parser() -> argparse.ArgumentParser:
         "--out", type=Path, metavar="DIR", help="the run's folder (default: runs/naive-MODEL)"
     )
     call_options(made.add_argument_group("the calls"))
-    return made
+    first = "tasks kind model base-url limit concurrency max-cost dry-run yes out"
+    return made.show_first(*first.split())
 
 
 @user_errors

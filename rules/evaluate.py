@@ -6,9 +6,8 @@ trajudge rules evaluate --tasks webarena-verified.json --runs submission.tar.gz 
 trajudge rules evaluate --tasks test.raw.json --runs runs.jsonl
 trajudge rules evaluate --tasks test.raw.json --runs agentlab_results/STUDY
 
-A run of Verified is a folder ``RUNS/TASK_ID`` with ``agent_response.json`` and ``network.har`` (or
-another form of trace, see schema.md). Runs of original tasks stand in one file; what it does not
-hold (a page, a judge model's decision) makes a run unknown.
+A run of Verified is a folder ``RUNS/TASK_ID`` with ``agent_response.json`` and a trace (schema.md).
+Runs of original tasks stand in one file; what it lacks (a page, a decision) makes a run unknown.
 """
 
 from __future__ import annotations
@@ -51,7 +50,8 @@ def parser() -> argparse.ArgumentParser:
     add("--workers", type=count, default=1, metavar="N", help="processes (default: 1)")
     add("--full", action="store_true", help="print all tables instead of one screen")
     add("--seconds", type=positive, metavar="S", help="time limit of one run")
-    return made
+    first = "tasks runs out task subset mode sites workers full seconds"
+    return made.show_first(*first.split())
 
 
 @user_errors

@@ -31,7 +31,8 @@ def parser() -> argparse.ArgumentParser:
     _what(options.add_argument_group("what is scored"))
     _output(options.add_argument_group("output"))
     _errors(options.add_argument_group("wrong verdicts, and how --explain calls its model"))
-    return options
+    first = "judgments annotations split by missing full format json plots mismatches"
+    return options.show_first(*first.split())
 
 
 def _what(group: Any) -> None:

@@ -6,8 +6,10 @@ Nothing slow is imported here, so that ``--help`` answers at once.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +63,8 @@ def parser() -> Parser:
     _data_options(made.add_argument_group("the trajectories"))
     call_options(made.add_argument_group("the calls"))
     _run_options(made.add_argument_group("the run"))
-    return made
+    first = "model judge base-url data limit samples concurrency max-cost dry-run out"
+    return made.show_first(*first.split())
 
 
 def _judge_options(group: Any) -> None:
@@ -200,6 +203,12 @@ def _run_options(group: Any) -> None:
         action="store_true",
         help="also of data whose card forbids redistribution (trajudge data sources)",
     )
+    add(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="of progress, notes and errors on standard error; json: an object per line",
+    )
     add("--config", metavar="FILE", help="options from a YAML file; the command line wins")
 
 
@@ -210,9 +219,21 @@ def parse(argv: Sequence[str]) -> RunRequest:
     names an unknown option.
     """
     made = parser()
+    if "--log-format=json" in argv or ("--log-format", "json") in pairwise(argv):
+        log_as_json()  # before anything is refused
     options = made.parse_args([*config_words(made, argv), *argv])
+    if options.log_format == "json":
+        log_as_json()
     options.judge = options.judge or ["simplified"]
     return _request(options)
+
+
+def log_as_json() -> None:
+    """Write JSON lines to standard error until the command ends."""
+    from trajudge.trajectories.util.terminal import JsonLines  # noqa: PLC0415 - --help needs none of these
+
+    if not isinstance(sys.stderr, JsonLines):
+        sys.stderr = JsonLines(sys.stderr)
 
 
 def _request(options: argparse.Namespace) -> RunRequest:

@@ -1,23 +1,29 @@
-"""How far a run is: one live line on a terminal or in a notebook, a plain line now and then
-elsewhere."""
+"""How far a run is: one live line on a terminal or in a notebook, a plain line or a JSON object now
+and then elsewhere, and a line in ``run.log``."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import Any, TextIO
 
 from rich.live import Live
 from rich.text import Text
 
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.util.terminal import one_line, terminal_console
+from trajudge.trajectories.util.terminal import JsonLines, one_line, terminal_console
+
+log = logging.getLogger(__name__)
 
 PLAIN_EVERY = 10.0
+LOGGED_EVERY = 60.0
+PACE_OF = 60.0  # seconds, the last ones: calls that wait are not as fast as cached ones were
 NOTEBOOK_EVERY = 0.25
 PLAIN_AT_LEAST = 1.0  # seconds between two plain lines, whatever happens
 TOLD_EVERY = 0.5
@@ -42,6 +48,7 @@ class RunProgress:
         self.unpriced = False
         self.waits = ""
         self._waits_told = False
+        self._json = sys.stderr if stream is None and isinstance(sys.stderr, JsonLines) else None
         self._notebook = NotebookLine() if stream is None and in_notebook() else None
         self._console = terminal_console(file=stream or sys.stderr)
         self._live = (
@@ -49,7 +56,8 @@ class RunProgress:
             if self._console.is_terminal and not self._notebook
             else None
         )
-        self._started = self._shown = time.monotonic()
+        self._started = self._shown = self._logged = time.monotonic()
+        self._pace = Pace(self._started)
 
     def __enter__(self) -> RunProgress:
         if self._live:
@@ -59,7 +67,9 @@ class RunProgress:
     def __exit__(self, *error: object) -> None:
         if self._live:
             self._live.stop()
-        if self._notebook:
+        if self._json:
+            self._json.event("progress", **self.fields())
+        elif self._notebook:
             self._notebook.show(self.line())
         elif self._live:
             self._console.print(self._one_row())
@@ -74,13 +84,18 @@ class RunProgress:
         fresh = [call.cost for call in calls if not call.cached]
         self.cost += sum(cost for cost in fresh if cost is not None)
         self.unpriced |= any(cost is None for cost in fresh)
+        self._pace.count(self.statuses.total())
         self._show()
 
     def tell(self, waits: str) -> None:
         """Show why calls wait, "" if none does; soon where there was no such reason before."""
         self.waits = waits
         self._waits_told &= bool(waits)
-        rested = time.monotonic() - self._shown >= PLAIN_AT_LEAST
+        now = time.monotonic()
+        if now - self._logged >= LOGGED_EVERY:
+            self._logged = now
+            log.info("%s", self.line())
+        rested = now - self._shown >= PLAIN_AT_LEAST
         self._show(at_once=bool(waits) and not self._waits_told and rested)
 
     def _show(self, *, at_once: bool = False) -> None:
@@ -93,36 +108,111 @@ class RunProgress:
         elif at_once or time.monotonic() - self._shown >= PLAIN_EVERY:
             self._shown = time.monotonic()
             self._waits_told = bool(self.waits)
-            self._console.print(self.line(), soft_wrap=True)
+            if self._json:
+                self._json.event("progress", **self.fields())
+            else:
+                self._console.print(self.line(), soft_wrap=True)
 
     def _one_row(self) -> Text:
         """Return the line for a terminal, cut with an ellipsis where it has more columns."""
         return Text(self.line(), no_wrap=True, overflow="ellipsis")
 
+    @property
+    def fresh(self) -> int:
+        """Judgments of this session."""
+        return self.statuses.total()
+
+    @property
+    def left(self) -> int:
+        """Judgments that are still due."""
+        return max(0, self.total - self.earlier - self.fresh)
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """Counts of the statuses but ``ok``."""
+        return {str(s): n for s, n in sorted(self.statuses.items()) if s is not Status.OK}
+
+    @property
+    def predicted_cost(self) -> float | None:
+        """US dollars of this session in the end, if what is left costs what was asked so far; None
+        before anything was asked, or where a price is not known."""
+        asked = self.fresh - self.cached
+        if not asked or self.unpriced:
+            return None
+        return self.cost * (1 + self.left / asked)
+
+    def seconds_left(self) -> float | None:
+        """Predict the seconds to the end, at the pace of the last minute; None without one."""
+        rate = self._pace.rate(time.monotonic())
+        return self.left / rate if rate else None
+
+    def fields(self) -> dict[str, Any]:
+        """Return what ``line`` tells, for programs."""
+        seconds = self.seconds_left()
+        ends = None if seconds is None else datetime.now(UTC) + timedelta(seconds=seconds)
+        return {
+            "run": self.name,
+            "judged": self.fresh + self.earlier,
+            "total": self.total,
+            "cached": self.cached,
+            "from_before": self.earlier,
+            "failed": self.failed,
+            "cost": round(self.cost, 6),
+            "cost_is_complete": not self.unpriced,
+            "predicted_cost": _rounded(self.predicted_cost, 6),
+            "per_second": round(self._pace.rate(time.monotonic()), 3),
+            "seconds_left": _rounded(seconds, 1),
+            "ends_at": ends and ends.isoformat(timespec="seconds"),
+            "waits": self.waits,
+        }
+
     def line(self) -> str:
-        """Return for example ``judged 40/120 (12 cached, 0 from before), none failed, $0.31,
-        9.8/s``."""
-        fresh = sum(self.statuses.values())
-        done = fresh + self.earlier
-        failed = [
-            f"{count} {status}"
-            for status, count in sorted(self.statuses.items())
-            if status is not Status.OK
-        ]
+        """Return for example ``judged 40/120 (12 cached, 0 from before), none failed, $0.31 of
+        about $1.20, 9.8/s, 8 s left (until 14:03)``."""
         whose = f"{one_line(self.name)}: " if self.name else ""
-        rate = fresh / max(time.monotonic() - self._started, 1e-9)
-        money = f"${self.cost:.2f}" + (" + calls of unknown price" if self.unpriced else "")
+        failed = ", ".join(f"{count} {status}" for status, count in self.failed.items())
         parts = [
-            f"{whose}judged {done}/{self.total} ({self.cached} cached, {self.earlier} from before)",
-            f"failed {', '.join(failed)}" if failed else "none failed",
-            money,
-            f"{rate:.1f}/s",
+            f"{whose}judged {self.fresh + self.earlier}/{self.total} ({self.cached} cached, "
+            f"{self.earlier} from before)",
+            f"failed {failed}" if failed else "none failed",
+            self._money(),
+            f"{self._pace.rate(time.monotonic()):.1f}/s",
         ]
-        if fresh and done < self.total:
-            parts.append(f"{_duration((self.total - done) / rate)} left")
+        seconds = self.seconds_left()
+        if self.left and seconds is not None:
+            parts.append(f"{_duration(seconds)} left (until {_clock(seconds)})")
         if self.waits:
             parts.append(self.waits)
         return ", ".join(parts)
+
+    def _money(self) -> str:
+        spent = f"${self.cost:.2f}" + (" + calls of unknown price" if self.unpriced else "")
+        predicted = self.predicted_cost
+        return f"{spent} of about ${predicted:.2f}" if self.left and predicted else spent
+
+
+class Pace:
+    """Judgments per second in the last minute, from counts as they grow."""
+
+    def __init__(self, started: float) -> None:
+        self._counts = deque([(started, 0)])
+        self._first = self._last = (started, 0)
+
+    def count(self, judged: int) -> None:
+        """Record how many are judged now."""
+        self._last = (time.monotonic(), judged)
+        if self._last[0] - self._counts[-1][0] >= 1.0:
+            self._counts.append(self._last)
+
+    def rate(self, now: float) -> float:
+        """Return the judgments per second; of all the time where the last minute had none."""
+        while len(self._counts) > 1 and now - self._counts[0][0] > PACE_OF:
+            self._counts.popleft()
+        judged = self._last[1]
+        for since, before in (self._counts[0], self._first):
+            if judged > before:
+                return (judged - before) / max(now - since, 1e-9)
+        return 0.0
 
 
 def in_notebook() -> bool:
@@ -174,3 +264,14 @@ def _duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _clock(seconds: float) -> str:
+    """Return the time of day, so many seconds from now; with the day where it is another."""
+    now = datetime.now()
+    then = now + timedelta(seconds=seconds)
+    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%a %d %b %H:%M}"
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)

@@ -44,7 +44,8 @@ def parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="print decision.json instead of the text")
     _plan_options(made.add_argument_group("the plan"))
     _candidate_options(made.add_argument_group("the plan's candidates and prices"))
-    return made
+    first = "confidence judgments annotations judge out freeze candidates full"
+    return made.show_first("target-precision", "max-false-positives", *first.split())
 
 
 def _plan_options(group: argparse._ArgumentGroup) -> None:

@@ -145,6 +145,20 @@ def test_the_table_names_no_flag_that_is_gone() -> None:
     assert not MEANINGS.keys() - flags().keys()
 
 
+def test_a_long_help_begins_with_the_ten_options_that_most_calls_need() -> None:
+    """After what is no option; nothing of it is shown twice."""
+    for name, made in parsers():
+        options = [action for action in made._actions if action.option_strings]
+        groups = [group for group in made._action_groups if group._group_actions]
+        first = next(g for g in groups if g is not made._positionals)
+        if len(options) > 15:
+            assert first.title == "the options that most calls need", name
+            assert len(first._group_actions) == 10, name
+            shown = [action.dest for group in groups for action in group._group_actions]
+            assert sorted(shown) == sorted(action.dest for action in made._actions), name
+            assert len(made.format_usage()) < 80, name
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_every_flag_says_what_it_is_for(name: str) -> None:
     assert all(action.help for action in parser_of(name)._actions)

@@ -8,7 +8,7 @@ import os
 import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, ParamSpec
+from typing import Any, NoReturn, ParamSpec, Self
 
 OK = 0
 FAILURES = 1
@@ -44,6 +44,24 @@ class Parser(argparse.ArgumentParser):
         sys.stderr.write(f"note: {flag} is now {self.old[flag]}; the next version refuses {flag}\n")
         return f"{self.old[flag]}{equals}{value}"
 
+    def show_first(self, *names: str) -> Self:
+        """Show these options (named without dashes) before all others in the help, and arguments
+        alone in the usage line; return this parser. To be called when all options are there."""
+        first = self.add_argument_group("the options that most calls need")
+        for name in names:
+            action = self._option_string_actions[f"--{name}"]
+            for group in self._action_groups:
+                if action in group._group_actions:
+                    group._group_actions.remove(action)
+            first._group_actions.append(action)
+        self._optionals.title = "other options"
+        groups = [g for g in self._action_groups if g not in (first, self._optionals)]
+        groups.insert(groups.index(self._positionals) + 1, first)
+        self._action_groups[:] = [*groups, self._optionals]
+        places = [f"[{a.metavar or a.dest} ...]" for a in self._get_positional_actions()]
+        self.usage = " ".join(["%(prog)s [options]", *places])
+        return self
+
     def error(self, message: str) -> NoReturn:
         from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of it
 
@@ -60,10 +78,11 @@ class TextParser(Parser):
 def user_errors(command: Callable[P, int]) -> Callable[P, int]:
     """Wrap a command that returns its exit code: UserError is printed to stderr and gives 2,
     Ctrl-C gives 130, a reader of the output that has gone (``| head``) 141. Everything else is a
-    defect and keeps its traceback."""
+    defect and keeps its traceback. What a command puts in place of standard error ends with it."""
 
     @functools.wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> int:
+        outer = sys.stderr
         try:
             code = command(*args, **kwargs)
             sys.stdout.flush()
@@ -84,6 +103,8 @@ def user_errors(command: Callable[P, int]) -> Callable[P, int]:
                 raise
             sys.stderr.write(f"error: {one_line(str(error))}\n")
             return USAGE_ERROR
+        finally:
+            sys.stderr = outer
 
     return guarded
 

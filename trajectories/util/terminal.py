@@ -1,9 +1,11 @@
-"""Escape untrusted text for terminal output: names, page text, a server's words."""
+"""What is written for people and for programs that watch: untrusted text (names, page text, a
+server's words) escaped for a terminal, and standard error as JSON lines."""
 
 from __future__ import annotations
 
+import io
 import re
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,3 +41,42 @@ def terminal_console(
         emoji=False,
         highlight=False,
     )
+
+
+class JsonLines(io.TextIOBase):
+    """Standard error as one JSON object per line: ``time`` (UTC), ``event``, and what belongs to
+    the event.
+
+    A line of text is a ``note``, a ``warning``, an ``error`` (as it begins) or else ``text``, with
+    its ``message``.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in filter(str.strip, lines):
+            head, colon, message = line.partition(": ")
+            if colon and head in ("note", "warning", "error"):
+                self.event(head, message=message)
+            else:
+                self.event("text", message=line)
+        return len(text)
+
+    def event(self, name: str, **fields: Any) -> None:
+        """Write one event."""
+        import json  # noqa: PLC0415 - where it is asked for
+        from datetime import UTC, datetime  # noqa: PLC0415
+
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": now, "event": name, **fields}, ensure_ascii=False)
+        self._stream.write(line + "\n")
+        self._stream.flush()
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
