@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
+from trajudge.eval.data.index.judgments import columns_of
+from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.data.sources import read_published_folder
 from trajudge.eval.scoring.observations import Observations, Predictions
 from trajudge.eval.scoring.reference import ReferenceLabels
@@ -17,7 +19,6 @@ from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.eval.stats.intervals.verdict_intervals import verdict_columns
 from trajudge.eval.stats.judging.score_metrics import score_statistic
-from trajudge.judges.model import Judgment
 
 Draw = Callable[[int, np.random.Generator], Floats]
 
@@ -110,13 +111,12 @@ def real_designs(folder: Path) -> Iterator[Design]:
     """AgentRewardBench's judges, and the official reward on the same trajectories: overall, by
     benchmark and by agent."""
     source = read_published_folder(folder, with_labels=True, with_index=False)
-    by_judge: dict[str, list[Judgment]] = defaultdict(list)
-    for judgment in source.judgments:
-        by_judge[judgment.judge].append(judgment)
-    keys = {*source.rewards, *(j.key for j in source.judgments)}
-    reference = ReferenceLabels.of(keys, source.labels, source.rewards)
-    for judge, judgments in sorted(by_judge.items()):
-        seen = Predictions.of(judgments, reference).observe("success", "negative")
+    judged = columns_of(source.judgments)
+    known = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
+    reference = ReferenceLabels.of(judged.keys, *known)
+    for number, judge in sorted(enumerate(judged.judges), key=itemgetter(1)):
+        mine = judged.at(judged.judge == number)
+        seen = Predictions.of(mine, reference).observe("success", "negative")
         rule = seen.where(~np.isnan(seen.reward)).as_rule_based()
         for name, one in ((judge, seen), (f"rule-based beside {judge}", rule)):
             yield from _groups(name, one, reference)

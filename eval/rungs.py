@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
-from trajudge.judges.model import Call
 from trajudge.trajectories.truncation import TruncationLevel
 
 WHOLE = TruncationLevel.FULL.label
@@ -16,7 +16,16 @@ _PLACES = {rung: place for place, rung in enumerate(RUNGS)}
 _OTHER = _PLACES["other"]
 
 
-def furthest_rung(calls: Iterable[Call]) -> int:
+class PromptCall(Protocol):
+    """A Call, or its fields as they stand in a file."""
+
+    @property
+    def rung(self) -> str: ...
+    @property
+    def finish(self) -> str: ...
+
+
+def furthest_rung(calls: Iterable[PromptCall]) -> int:
     """Find the index in RUNGS of the most shortened prompt that was not too long; 0 for no call."""
     furthest = 0
     for call in calls:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,13 +15,15 @@ from trajudge.annotations import (
     open_annotations,
     primary_labels,
 )
-from trajudge.eval.data.call_log import with_seconds
+from trajudge.eval.data.call_log import CALLS
+from trajudge.eval.data.index.judgments import RunJudgments, read_run_judgments
+from trajudge.eval.data.index.keys import KeyColumns, distinct, joined, marked
 from trajudge.eval.data.manifest import recorded_versions
 from trajudge.eval.data.published import judgments_folder, read_published
 from trajudge.eval.data.published_index import JudgmentIndex
 from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
     MANIFEST,
-    read_judgments,
     read_labels,
     read_manifest,
     read_rewards,
@@ -55,7 +57,7 @@ class Source:
     """
 
     name: str
-    judgments: list[Judgment]
+    judgments: Sequence[Judgment]
     rewards: dict[TrajectoryKey, float | None]
     labels: Labels = field(default_factory=dict)
     protocols: set[str] = field(default_factory=set)
@@ -70,7 +72,7 @@ class Source:
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``."""
         self.labels = {key: label for key, label in self.labels.items() if label.split == split}
-        self.judgments = [j for j in self.judgments if j.key in self.labels]
+        self.judgments = _labelled(self.judgments, self.labels)
         self.rewards = {key: r for key, r in self.rewards.items() if key in self.labels}
 
 
@@ -79,7 +81,8 @@ def read_run(folder: Path) -> Source:
     if not (folder / MANIFEST).is_file():
         raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
     manifest = read_manifest(folder)
-    judgments = with_seconds(read_judgments(folder), folder)
+    judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
+    judges = judgments.columns.judges
     shown = _REPRESENTATIONS.get(str(dict(manifest.get("options") or {}).get("representation")))
     return Source(
         name=str(folder),
@@ -87,11 +90,11 @@ def read_run(folder: Path) -> Source:
         rewards=read_rewards(folder),
         labels=read_labels(folder),
         protocols={str(manifest.get("protocol", "default"))},
-        representations={j.judge: shown for j in judgments} if shown else {},
+        representations=dict.fromkeys(judges, shown) if shown else {},
         data=[str(manifest["data"])] if manifest.get("data") else [],
         training=trained_on(manifest, judgments),
         notes=list(guesses(recorded_windows(manifest))),
-        versions={judge: recorded_versions(manifest) for judge in {j.judge for j in judgments}},
+        versions={judge: recorded_versions(manifest) for judge in judges},
         policies=recorded_policies(manifest.get("annotations")),
     )
 
@@ -142,6 +145,36 @@ def read_published_folder(
     )
 
 
+def _labelled(judgments: Sequence[Judgment], labels: Labels) -> Sequence[Judgment]:
+    """Keep the judgments of trajectories that have a label."""
+    if not isinstance(judgments, RunJudgments):
+        return [j for j in judgments if j.key in labels]
+    keys, place = distinct(joined([judgments.columns.keys, KeyColumns.of(labels)]))
+    known = marked(len(keys), place[len(judgments) :])
+    return judgments.at(known[place[: len(judgments)]])
+
+
+def _judges(judgments: Sequence[Judgment]) -> set[str]:
+    if isinstance(judgments, RunJudgments):
+        return set(judgments.columns.judges)
+    return {j.judge for j in judgments}
+
+
+def _behind_each_other(
+    parts: Sequence[Sequence[Judgment]], names: Sequence[Mapping[str, str]]
+) -> Sequence[Judgment]:
+    """Put the judgments of all sources behind each other, under the names of their judges there."""
+    of_runs = [part for part in parts if isinstance(part, RunJudgments)]
+    if of_runs and len(of_runs) == len(parts):
+        *others, last = [part.renamed(new) for part, new in zip(of_runs, names, strict=True)]
+        return last.behind(others)
+    return [
+        j if new[j.judge] == j.judge else j.model_copy(update={"judge": new[j.judge]})
+        for part, new in zip(parts, names, strict=True)
+        for j in part
+    ]
+
+
 def representation_name(shown: tuple[bool, bool]) -> str:
     """Name the representation that ``shown``, (saw the tree, saw the screenshot), stands for."""
     return next(name for name, each in _REPRESENTATIONS.items() if each == shown)
@@ -149,7 +182,7 @@ def representation_name(shown: tuple[bool, bool]) -> str:
 
 def judge_names(sources: Sequence[Source]) -> list[dict[str, str]]:
     """For each source its judges, with the name that tells them apart from the other sources'."""
-    judges = [{j.judge for j in source.judgments} for source in sources]
+    judges = [_judges(source.judgments) for source in sources]
     owners = Counter(judge for mine in judges for judge in mine)
     return [
         {judge: f"{judge} ({source.name})" if owners[judge] > 1 else judge for judge in mine}
@@ -162,11 +195,9 @@ def combine(sources: Sequence[Source]) -> Source:
     source's name; of several labels of one trajectory the last counts."""
     whole = Source("", [], {}, {}, set())
     labels: dict[TrajectoryKey, Annotation] = {}
-    for source, names in zip(sources, judge_names(sources), strict=True):
-        whole.judgments += [
-            j if names[j.judge] == j.judge else j.model_copy(update={"judge": names[j.judge]})
-            for j in source.judgments
-        ]
+    renamed = judge_names(sources)
+    whole.judgments = _behind_each_other([source.judgments for source in sources], renamed)
+    for source, names in zip(sources, renamed, strict=True):
         whole.representations |= {
             names[judge]: shown for judge, shown in source.representations.items()
         }

@@ -16,6 +16,8 @@ import orjson
 from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.annotations.model import Labels
 from trajudge.annotations.store import annotation_line
+from trajudge.eval.data.index.judgments import columns_of
+from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.data.manifest import code_version
 from trajudge.eval.data.run_folder import judgment_line
 from trajudge.eval.scoring.groups import groups
@@ -107,7 +109,9 @@ def _percent(score: Score | None, rate: str) -> float | None:
 def _results(verdicts: Sequence[Judgment], labels: Labels, missing: Missing) -> dict[str, Any]:
     """Benchmark -> agent -> category -> the labels and verdicts (-1: missing), in order of keys."""
     found: dict[str, Any] = {}
-    predicted = Predictions.of(verdicts, ReferenceLabels.of({j.key for j in verdicts}, labels, {}))
+    columns = columns_of(verdicts)
+    known = LabelColumns.of(labels), RewardColumns.of({})
+    predicted = Predictions.of(columns, ReferenceLabels.of(columns.keys, *known))
     asked = {label: predicted.observe(label, missing) for label in predicted.predicted_labels()}
     for group in groups(predicted.reference):
         members = group.members(predicted.reference)

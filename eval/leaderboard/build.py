@@ -8,6 +8,7 @@ from typing import NamedTuple
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.annotations.model import Annotation
 from trajudge.eval.comparison.versions import mixed_versions
+from trajudge.eval.data.index.judgments import columns_of
 from trajudge.eval.leaderboard.ranks import rank_ranges, smallest_overlap
 from trajudge.eval.leaderboard.records import (
     QUESTIONS,
@@ -258,7 +259,7 @@ def _cost(judge: str, benchmark: str, row: JudgeVerdicts) -> float | None:
     """Return US dollars per 1,000 judgments; None where a call's price, or whether there were
     calls, is not known."""
     mine = [j for j in row.judgments if benchmark in (OVERALL, benchmark_of(j.key))]
-    used = judge_usage(judge, mine)
+    used = judge_usage(judge, columns_of(mine))
     if not used.calls:
         return 0.0 if row.free else None
     if used.cost is None or used.unpriced:

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +14,10 @@ import numpy as np
 from trajudge.annotations.model import Labels
 from trajudge.eval.comparison.against_baseline import against_baseline
 from trajudge.eval.comparison.judges import compare
+from trajudge.eval.data.index.columns import JudgmentColumns
+from trajudge.eval.data.index.judgments import columns_of
+from trajudge.eval.data.index.keys import KeyColumns, marked
+from trajudge.eval.data.index.labels import label_columns_of, reward_columns_of
 from trajudge.eval.scoring.coverage import coverage_of, unsure
 from trajudge.eval.scoring.estimated_rates import estimated_rates
 from trajudge.eval.scoring.groups import TrajectoryGroup, groups
@@ -28,6 +31,7 @@ from trajudge.eval.scoring.records import (
     RULE_BASED,
     Coverage,
     EstimatedRate,
+    JudgeUsage,
     Label,
     Missing,
     Score,
@@ -36,7 +40,7 @@ from trajudge.eval.scoring.records import (
 from trajudge.eval.scoring.reference import ReferenceLabels
 from trajudge.eval.scoring.stability import stability_notes
 from trajudge.eval.scoring.success_rates import RateCells, success_rates
-from trajudge.eval.scoring.training import on_training_set, without_training
+from trajudge.eval.scoring.training import on_training_set
 from trajudge.eval.scoring.usage import judge_usage
 from trajudge.eval.stats.interval import Bools
 from trajudge.judges.model import Judgment
@@ -72,20 +76,20 @@ def score(
     rates.
     """
     bootstrap = bootstrap or Bootstrap()
+    left_out = training or {}
     with collection_paused():
-        by_judge = _by_judge(judgments)
-        reference = _reference(by_judge, labels, rewards)
-        left_out = training or {}
-        predictions = {
-            judge: Predictions.of(without_training(mine, left_out), reference)
-            for judge, mine in by_judge.items()
-        }
+        columns, known = columns_of(judgments), reward_columns_of(rewards)
+        reference = ReferenceLabels.of(columns.keys, label_columns_of(labels), known)
+        in_run = marked(len(reference), reference.places(known.keys))
+        judges = [
+            _judged(name, judged, reference, in_run, left_out.get(name, ()))
+            for name, judged in _by_judge(columns)
+        ]
+        del columns
         rows = _Rows([], [], [], [])
-        for judge, predicted in predictions.items():
-            trained = _mask(reference, left_out.get(judge, ()))
-            rows.add(
-                _Judged(judge, predicted, _mask(reference, rewards), trained), missing, by_agent
-            )
+        for judge in judges:
+            rows.add(judge, missing, by_agent)
+        predictions = {judge.name: judge.predictions for judge in judges}
         return ScoreReport(
             missing=missing,
             resamples=bootstrap.resamples,
@@ -98,52 +102,51 @@ def score(
             ),
             comparison=compare(predictions, missing, bootstrap, by_benchmark=compare_by_benchmark),
             coverage=tuple(rows.coverage),
-            spending=tuple(judge_usage(judge, mine) for judge, mine in by_judge.items()),
-            remarks=tuple(
-                line
-                for judge, mine in by_judge.items()
-                for line in (
-                    *stability_notes(without_training(mine, left_out), len(predictions[judge])),
-                    *on_training_set(judge, len(left_out.get(judge, ()))),
-                )
-            ),
+            spending=tuple(judge.usage for judge in judges),
+            remarks=tuple(line for judge in judges for line in judge.remarks),
         )
 
 
-def _reference(
-    by_judge: Mapping[str, list[Judgment]],
-    labels: Labels,
-    rewards: Mapping[TrajectoryKey, float | None],
-) -> ReferenceLabels:
-    # Judges share key objects where they can, and objects are told apart quicker than keys.
-    keys = {id(j.key): j.key for mine in by_judge.values() for j in mine}
-    return ReferenceLabels.of({*rewards, *keys.values()}, labels, rewards)
+def _by_judge(judgments: JudgmentColumns) -> Iterator[tuple[str, JudgmentColumns]]:
+    """Yield the judgments of each judge, judges by name."""
+    for name in sorted(judgments.judges):
+        mine = judgments.judge == judgments.judges.index(name)
+        if mine.any():
+            yield name, judgments if mine.all() else judgments.at(mine)
 
 
-def _by_judge(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
-    """Group the judgments by judge, judges by name."""
-    found: dict[str, list[Judgment]] = defaultdict(list)
-    for judgment in judgments:
-        found[judgment.judge].append(judgment)
-    return {judge: found[judge] for judge in sorted(found)}
-
-
-def _mask(reference: ReferenceLabels, keys: Iterable[TrajectoryKey]) -> Bools:
-    """Mark the trajectories ``keys`` (T,); unknown ones are passed over."""
-    index = reference.index
-    chosen = np.zeros(len(reference.reward), dtype=bool)
-    chosen[[index[key] for key in keys if key in index]] = True
-    return chosen
+def _judged(
+    name: str,
+    judgments: JudgmentColumns,
+    reference: ReferenceLabels,
+    in_run: Bools,
+    training: Collection[TrajectoryKey],
+) -> _Judged:
+    """Read what one judge said, without the trajectories that it was trained on."""
+    trained = np.zeros(len(reference), dtype=bool)
+    usage = judge_usage(name, judgments)
+    if training:
+        places = reference.places(KeyColumns.of(training))
+        trained[places[places >= 0]] = True
+        judgments = judgments.at(~trained[reference.places(judgments.keys)])
+    predictions = Predictions.of(judgments, reference)
+    remarks = (
+        *stability_notes(judgments, len(predictions)),
+        *on_training_set(name, len(training)),
+    )
+    return _Judged(name, predictions, in_run, trained, usage, remarks)
 
 
 class _Judged(NamedTuple):
     """One judge: its predictions, which trajectories (T,) the run holds, and which of them the
-    judge was trained on (T,)."""
+    judge was trained on (T,); what it used, and what else is to be said."""
 
-    judge: str
+    name: str
     predictions: Predictions
     in_run: Bools
     trained: Bools
+    usage: JudgeUsage
+    remarks: tuple[str, ...]
 
     def expected(self) -> Bools:
         """Mark the trajectories (T,) that the judge had to judge, or judged."""
@@ -163,7 +166,7 @@ class _Rows:
 
     def add(self, judged: _Judged, missing: Missing, by_agent: bool) -> None:
         """Add every group of one judge."""
-        judge, predictions, *_ = judged
+        judge, predictions = judged.name, judged.predictions
         expected = judged.expected()
         observed = {
             label: predictions.observe(label, missing) for label in predictions.predicted_labels()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from trajudge.eval.data.index.columns import STATUSES
 from trajudge.eval.rungs import RUNGS, WHOLE
 from trajudge.eval.scoring.groups import TrajectoryGroup
-from trajudge.eval.scoring.observations import STATUSES, Predictions
+from trajudge.eval.scoring.observations import Predictions
 from trajudge.eval.scoring.records import Coverage, Label
 from trajudge.eval.scoring.reference import UNKNOWN
 from trajudge.eval.stats.interval import Bools

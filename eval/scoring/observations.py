@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trajudge.annotations.model import Labels
-from trajudge.eval.rungs import furthest_rung
+from trajudge.eval.data.index.columns import STATUSES, VERDICTS, JudgmentColumns
+from trajudge.eval.data.index.judgments import columns_of
+from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.scoring.protocol import MISSING
 from trajudge.eval.scoring.records import LABELS, Label, Missing
 from trajudge.eval.scoring.reference import UNKNOWN, ReferenceLabels
@@ -20,7 +22,6 @@ from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 
-STATUSES = tuple(Status)
 # There was a reply, without the verdict: AgentRewardBench counts the missing tag as 0.
 _REPLY_WITHOUT_VERDICT = {Status.OK, Status.UNPARSABLE, Status.TRUNCATED}
 _CODE = {status: code for code, status in enumerate(STATUSES)}
@@ -97,26 +98,24 @@ class Predictions:
     scores: Floats
 
     @classmethod
-    def of(cls, judgments: Sequence[Judgment], reference: ReferenceLabels) -> Predictions:
-        """Read one judge's judgments; several samples of a trajectory are one prediction."""
-        index = np.array([reference.index[j.key] for j in judgments], dtype=np.int64)
+    def of(cls, judgments: JudgmentColumns, reference: ReferenceLabels) -> Predictions:
+        """Read one judge's judgments; several samples of a trajectory are one prediction: label by
+        label the strict majority of the samples that answered (a tie is a no), and the mean of
+        their scores."""
+        index = reference.places(judgments.keys)
         order = np.argsort(index, kind="stable")
-        if (np.diff(index[order]) == 0).any():
-            return cls.of(one_per_trajectory(judgments), reference)
-        scores = [np.nan if j.score is None else j.score for j in judgments]
-        values: dict[Label, NDArray[np.int8]] = {
-            "success": _codes(j.success for j in judgments),
-            "side_effect": _codes(j.side_effect for j in judgments),
-            "repetition": _codes(j.repetition for j in judgments),
-            "process": _codes(j.process for j in judgments),
-        }
+        judged = judgments.at(order)
+        starts = np.flatnonzero(np.diff(index[order], prepend=-1))
+        values, scores, chosen = judged.verdicts, judged.score, np.arange(len(judged))
+        if len(starts) < len(judged):
+            values, scores, chosen = _majorities(judged, starts)
         return cls(
             reference=reference,
-            index=index[order],
-            status=np.array([_CODE[j.status] for j in judgments], dtype=np.int64)[order],
-            rung=np.array([furthest_rung(j.calls) for j in judgments], dtype=np.int64)[order],
-            values={label: codes[order] for label, codes in values.items()},
-            scores=np.array(scores, dtype=float)[order],
+            index=index[order][starts],
+            status=judged.status[chosen].astype(np.int64),
+            rung=judged.rung[chosen].astype(np.int64),
+            values={label: values[VERDICTS.index(label)] for label in LABELS},
+            scores=scores,
         )
 
     def predicted_labels(self) -> list[Label]:
@@ -158,8 +157,10 @@ def observe(
     missing: Missing,
 ) -> Observations:
     """Observe one judge alone, one judgment a trajectory; unsure labels are left out."""
-    reference = ReferenceLabels.of({j.key for j in judgments}, labels, rewards)
-    return Predictions.of(judgments, reference).observe(label, missing)
+    columns = columns_of(judgments)
+    mine = {j.key: rewards.get(j.key) for j in judgments}
+    reference = ReferenceLabels.of(columns.keys, LabelColumns.of(labels), RewardColumns.of(mine))
+    return Predictions.of(columns, reference).observe(label, missing)
 
 
 def answered(judgment: Judgment, label: Label) -> bool:
@@ -198,5 +199,25 @@ def _counted_scores(scores: Floats, ok: Bools, label: Label, missing: Missing) -
     return np.where(ok, scores, 0.0 if missing == "negative" else np.nan)
 
 
-def _codes(values: Iterable[bool | None]) -> NDArray[np.int8]:
-    return np.array([UNKNOWN if value is None else value for value in values], dtype=np.int8)
+def _majorities(judgments: JudgmentColumns, starts: Ints) -> tuple[NDArray[np.int8], Floats, Ints]:
+    """Merge samples, which stand behind each other from ``starts`` (T,) on: verdicts
+    (len(VERDICTS), T), scores (T,), and the row whose status and prompt stand for them (T,): the
+    first that answered, else the first."""
+    ok = judgments.ok()
+    sizes = np.diff(starts, append=len(judgments))
+    answers = np.add.reduceat(ok.astype(np.int64), starts)
+    row = np.arange(len(judgments))
+    chosen = np.where(answers, np.minimum.reduceat(np.where(ok, row, len(row)), starts), starts)
+    told = ok & (judgments.verdicts != UNKNOWN)
+    votes = np.add.reduceat(told.astype(np.int64), starts, axis=1)
+    accepted = np.add.reduceat((told & (judgments.verdicts == 1)).astype(np.int64), starts, axis=1)
+    majority = np.where(votes, 2 * accepted > votes, UNKNOWN)
+    merged = (sizes > 1) & (answers > 0)
+    values = np.where(merged, majority, judgments.verdicts[:, chosen]).astype(np.int8)
+    scores = judgments.score[chosen]
+    scored = np.where(ok, judgments.score, np.nan)
+    for place in np.flatnonzero(merged).tolist() if not np.isnan(judgments.score).all() else ():
+        mine = scored[starts[place] : starts[place] + sizes[place]]
+        given = mine[~np.isnan(mine)].tolist()
+        scores[place] = sum(given) / len(given) if given else np.nan
+    return values, scores, chosen

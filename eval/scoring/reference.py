@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
-from trajudge.annotations.model import Annotation, Labels
+from trajudge.eval.data.index.columns import UNKNOWN, VERDICTS
+from trajudge.eval.data.index.keys import KeyColumns, distinct, joined, marked
+from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.scoring.records import LABELS, Label
 from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey
 
-UNKNOWN = -1
+__all__ = ["UNKNOWN", "ReferenceLabels"]
 
 Name = TypeVar("Name", str, tuple[str, str])
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceLabels:
-    """Arrays of one shape (T,), one entry a trajectory in the order of keys; ``index`` finds it.
+    """Arrays of one shape (T,), one entry a trajectory in the order of ``keys``.
 
     ``benchmark`` and ``agent`` index the names in ``benchmarks`` and ``agents``; ``task`` is a
     number of its own for every task of a benchmark, or every family of them. ``labels`` are the
@@ -30,7 +33,7 @@ class ReferenceLabels:
     ``reward`` is nan where unknown.
     """
 
-    index: Mapping[TrajectoryKey, int]
+    keys: KeyColumns
     benchmarks: tuple[str, ...]
     agents: tuple[str, ...]
     benchmark: Ints
@@ -42,39 +45,61 @@ class ReferenceLabels:
 
     @classmethod
     def of(
-        cls,
-        keys: Iterable[TrajectoryKey],
-        labels: Labels,
-        rewards: Mapping[TrajectoryKey, float | None],
+        cls, judged: KeyColumns, labels: LabelColumns, rewards: RewardColumns
     ) -> ReferenceLabels:
-        """Look up the labels and the official rewards of ``keys``."""
-        ordered = sorted(keys, key=lambda key: key.order)
-        benchmarks, benchmark = _codes([benchmark_of(key) for key in ordered])
-        agents, agent = _codes([key.agent for key in ordered])
-        expert = [labels.get(key) for key in ordered]
-        reward = [rewards.get(key) for key in ordered]
+        """Look up the labels and the official rewards of the trajectories that were judged, and
+        of those that have a reward."""
+        keys, place = distinct(joined([judged, rewards.keys, labels.keys]))
+        size, known = len(keys), len(judged) + len(rewards.keys)
+        expert = np.full((len(VERDICTS), size), UNKNOWN, dtype=np.int8)
+        expert[:, place[known:]] = labels.verdicts
+        reward = np.full(size, np.nan)
+        reward[place[len(judged) : known]] = rewards.reward
+        annotated = marked(size, place[known:])
+        wanted = marked(size, place[:known])
+        keys = keys.at(wanted)
+        benchmarks, benchmark, task = _groups(keys)
         return cls(
-            index={key: index for index, key in enumerate(ordered)},
+            keys=keys,
             benchmarks=benchmarks,
-            agents=agents,
+            agents=keys.agents,
             benchmark=benchmark,
-            agent=agent,
-            task=_codes([(benchmark_of(key), family_of(key)) for key in ordered])[1],
-            annotated=np.array([annotation is not None for annotation in expert], dtype=bool),
-            labels={
-                label: np.array([_code(e, label) for e in expert], np.int8) for label in LABELS
-            },
-            reward=np.array([np.nan if r is None else r for r in reward], dtype=float),
+            agent=keys.agent.astype(np.int64),
+            task=task,
+            annotated=annotated[wanted],
+            labels={label: expert[VERDICTS.index(label)][wanted] for label in LABELS},
+            reward=reward[wanted],
         )
 
+    @cached_property
+    def index(self) -> Mapping[TrajectoryKey, int]:
+        """Find a trajectory's place by its key, in the order of keys."""
+        return {key: place for place, key in enumerate(self.keys)}
 
-def _code(annotation: Annotation | None, label: Label) -> int:
-    value = None if annotation is None else getattr(annotation, label)
-    return UNKNOWN if value is None else int(value)
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def places(self, keys: KeyColumns) -> Ints:
+        """Find the trajectories of ``keys`` (N,); -1 for one that is not here."""
+        _, place = distinct(joined([self.keys, keys]))
+        here = np.full(int(place.max(initial=-1)) + 1, -1, dtype=np.int64)
+        here[place[: len(self.keys)]] = np.arange(len(self.keys))
+        return np.asarray(here[place[len(self.keys) :]])
+
+
+def _groups(keys: KeyColumns) -> tuple[tuple[str, ...], Ints, Ints]:
+    """Return the names of the benchmarks to report under, the benchmark of every trajectory among
+    them, and its task's number; looked up once a task."""
+    pair = keys.benchmark.astype(np.int64) * len(keys.tasks) + keys.task
+    _, first, which = np.unique(pair, return_index=True, return_inverse=True)
+    single = [keys.key(place) for place in first.tolist()]
+    benchmarks, benchmark = _codes([benchmark_of(key) for key in single])
+    _, task = _codes([(benchmark_of(key), family_of(key)) for key in single])
+    return benchmarks, benchmark[which], task[which]
 
 
 def _codes(names: list[Name]) -> tuple[tuple[Name, ...], Ints]:
     """Return the distinct names in order, and the index of each among them."""
-    distinct = sorted(set(names))
-    code = {name: number for number, name in enumerate(distinct)}
-    return tuple(distinct), np.array([code[name] for name in names], dtype=np.int64)
+    distinct_names = sorted(set(names))
+    code = {name: number for number, name in enumerate(distinct_names)}
+    return tuple(distinct_names), np.array([code[name] for name in names], dtype=np.int64)

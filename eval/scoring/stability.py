@@ -2,57 +2,62 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+import numpy as np
 
-from trajudge.judges.methods.composed import SECOND_ASKED
-from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.eval.data.index.columns import UNKNOWN, JudgmentColumns
+from trajudge.eval.data.index.keys import distinct
 
 
-def stability_notes(judgments: Sequence[Judgment], trajectories: int) -> list[str]:
+def stability_notes(judgments: JudgmentColumns, trajectories: int) -> list[str]:
     """Sentences about one judge of so many trajectories for the notes below the tables."""
     flips = _flips(judgments) if len(judgments) > trajectories else []
     return [*flips, *_cascade(judgments)]
 
 
-def flip_rate(judgments: Iterable[Judgment]) -> tuple[int, int]:
+def flip_rate(judgments: JudgmentColumns) -> tuple[int, int]:
     """(trajectories whose samples disagree on success, trajectories with two verdicts or more);
     failed samples are left out."""
-    verdicts: dict[TrajectoryKey, list[bool]] = defaultdict(list)
-    for judgment in judgments:
-        if judgment.status is Status.OK and judgment.success is not None:
-            verdicts[judgment.key].append(judgment.success)
-    repeated = [samples for samples in verdicts.values() if len(samples) > 1]
-    return sum(len(set(samples)) > 1 for samples in repeated), len(repeated)
+    success = judgments.verdict("success")
+    told = judgments.ok() & (success != UNKNOWN)
+    _, place = distinct(judgments.keys.at(told))
+    verdicts = np.bincount(place)
+    accepted = np.bincount(place, weights=success[told])
+    flipped = (accepted > 0) & (accepted < verdicts)
+    return int(flipped.sum()), int((verdicts > 1).sum())
 
 
-def _flips(judgments: Sequence[Judgment]) -> list[str]:
+def _flips(judgments: JudgmentColumns) -> list[str]:
     flipped, repeated = flip_rate(judgments)
     if not repeated:
         return []
     rate = f"{100 * flipped / repeated:.1f} %"
     return [
-        f"{judgments[0].judge}: samples disagree on {flipped} of {repeated} trajectories "
+        f"{_name(judgments)}: samples disagree on {flipped} of {repeated} trajectories "
         f"(flip rate {rate})"
     ]
 
 
-def _cascade(judgments: Sequence[Judgment]) -> list[str]:
+def _cascade(judgments: JudgmentColumns) -> list[str]:
     """Asked and spared; what was spared is priced by the mean of what was asked."""
-    settled = [j for j in judgments if SECOND_ASKED in j.scores]
-    if not settled:
+    settled = ~np.isnan(judgments.second_asked)
+    if not settled.any():
         return []
-    asked = [j for j in settled if j.scores[SECOND_ASKED]]
-    spared = len(settled) - len(asked)
-    shares = f"{len(asked)} of {len(settled)} trajectories"
-    line = f"{judgments[0].judge}: the second member was asked on {shares}"
+    asked = settled & (judgments.second_asked != 0)
+    count, spared = int(asked.sum()), int((settled & ~asked).sum())
+    shares = f"{count} of {count + spared} trajectories"
+    line = f"{_name(judgments)}: the second member was asked on {shares}"
+    calls = judgments.calls
     # The ledger names the member before the stage: what the first one did not ask is the second's.
-    first = {call.stage.split(" ")[0] for j in settled if j not in asked for call in j.calls}
-    costs = [call.cost for j in asked for call in j.calls if call.stage.split(" ")[0] not in first]
-    if asked and spared and costs and None not in costs:
-        spent = sum(cost for cost in costs if cost is not None)
-        line += (
-            f"; it cost ${spent:.4f}, sparing the others about ${spent / len(asked) * spared:.4f}"
-        )
+    members = np.array([name.split(" ")[0] for name in calls.stages], dtype=object)
+    member = members[calls.stage]
+    first = set(member[(settled & ~asked)[calls.judgment]].tolist())
+    of_second = asked[calls.judgment] & np.array([one not in first for one in member], dtype=bool)
+    costs = calls.cost[of_second]
+    if count and spared and len(costs) and not np.isnan(costs).any():
+        spent = sum(costs.tolist())
+        line += f"; it cost ${spent:.4f}, sparing the others about ${spent / count * spared:.4f}"
     return [line]
+
+
+def _name(judgments: JudgmentColumns) -> str:
+    return judgments.judges[int(judgments.judge[0])]

@@ -12,6 +12,7 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.tables import mistakes
+from trajudge.eval.data.index.columns import JudgmentColumns
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.eval.scoring.stability import flip_rate, stability_notes
@@ -150,7 +151,7 @@ def test_mistakes_are_said(
 def test_samples_report_their_flip_rate(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer(text=lambda incoming: GOOD if incoming.ordinal % 3 else BAD) as server:
         assert run(server, "--model", "m-a", "--samples", "3", "--concurrency", "1") == 0
-    flipped, repeated = flip_rate(judgments())
+    flipped, repeated = flip_rate(JudgmentColumns.of(judgments()))
     assert (flipped, repeated) == (4, 4)
     shown = on_one_line(capsys.readouterr().out)
     assert "samples disagree on 4 of 4 trajectories (flip rate 100.0 %)" in shown
@@ -164,8 +165,8 @@ def test_failed_samples_are_no_flips() -> None:
             [(Status.OK, True), (Status.UNPARSABLE, None), (Status.OK, True)]
         )
     ]
-    assert flip_rate(made) == (0, 1)
-    assert stability_notes(made[:2], 1) == []
+    assert flip_rate(JudgmentColumns.of(made)) == (0, 1)
+    assert stability_notes(JudgmentColumns.of(made[:2]), 1) == []
 
 
 def test_a_judge_from_a_file() -> None:

@@ -1,0 +1,157 @@
+"""The judgments of a run's file: columns in memory, records by their offset when they are asked
+for."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+from pydantic import ValidationError
+
+from trajudge.eval.data.index.columns import (
+    JudgmentColumns,
+    JudgmentColumnsBuilder,
+    behind_each_other,
+    places_of,
+)
+from trajudge.eval.data.index.keys import column_of
+from trajudge.eval.data.index.lines import bad_line, decode_fields, unreadable, whole_lines
+from trajudge.eval.data.index.seconds import call_seconds, place_of_call
+from trajudge.eval.stats.interval import Bools, Ints
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.gc_pause import collection_paused
+
+# Judgments of so many bytes of their file are kept as records once they were all asked for.
+KEPT_BYTES = 2**23
+
+
+class RunJudgments(Sequence[Judgment]):
+    """Judgments of runs' files, those of ``columns`` in their order; ``file`` (N,) is the one of
+    ``files`` that a judgment's line stands in.
+
+    A record is decoded when it is asked for, from the file as it was opened, with the seconds of
+    its calls in all sessions and the judge's name of the columns; records of small files are kept.
+    """
+
+    def __init__(self, files: Sequence[OpenedFile], columns: JudgmentColumns, file: Ints) -> None:
+        self.columns = columns
+        self._files = tuple(files)
+        self._file = file
+        self._kept: list[Judgment] | None = None
+
+    @overload
+    def __getitem__(self, place: int) -> Judgment: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Judgment]: ...
+    def __getitem__(self, place: int | slice) -> Judgment | list[Judgment]:
+        if self._kept is not None:
+            return self._kept[place]
+        rows = range(len(self))[place]
+        if isinstance(rows, int):
+            return self._judgment(rows)
+        return [*map(self._judgment, rows)]
+
+    def __iter__(self) -> Iterator[Judgment]:
+        if self._kept is None and int(self.columns.length.sum()) <= KEPT_BYTES:
+            with collection_paused():
+                self._kept = [*map(self._judgment, range(len(self)))]
+        return map(self._judgment, range(len(self))) if self._kept is None else iter(self._kept)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def at(self, rows: Ints | Bools) -> RunJudgments:
+        """Keep the judgments at these rows (places or a mask), in that order."""
+        chosen = places_of(rows)
+        return RunJudgments(self._files, self.columns.at(chosen), self._file[chosen])
+
+    def renamed(self, names: Mapping[str, str]) -> RunJudgments:
+        """Give judges other names."""
+        judges = tuple(names.get(judge, judge) for judge in self.columns.judges)
+        return RunJudgments(self._files, replace(self.columns, judges=judges), self._file)
+
+    def behind(self, others: Sequence[RunJudgments]) -> RunJudgments:
+        """Put these behind ``others``."""
+        parts = [*others, self]
+        if len(parts) == 1:
+            return self
+        starts = np.cumsum([0, *(len(part._files) for part in parts)])[:-1]
+        return RunJudgments(
+            [file for part in parts for file in part._files],
+            behind_each_other([part.columns for part in parts]),
+            np.concatenate([p._file + start for p, start in zip(parts, starts, strict=True)]),
+        )
+
+    def _judgment(self, row: int) -> Judgment:
+        columns = self.columns
+        line = int(columns.offset[row]), int(columns.length[row])
+        judgment = self._files[self._file[row]].judgment(*line)
+        # The record is new, and nobody else holds it yet.
+        vars(judgment)["judge"] = columns.judges[columns.judge[row]]
+        first = self._first_call[row]
+        took = columns.calls.seconds[first : first + len(judgment.calls)].tolist()
+        for call, seconds in zip(judgment.calls, took, strict=True):
+            vars(call)["seconds"] = seconds
+        return judgment
+
+    @cached_property
+    def _first_call(self) -> Ints:
+        return np.searchsorted(self.columns.calls.judgment, np.arange(len(self)))
+
+
+class OpenedFile:
+    """A file of judgments that stays readable as it is when another takes its name."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it. Raises UserError if it cannot be read."""
+        self.path = path
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY)
+        except OSError as error:
+            raise unreadable(path, error) from error
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def judgment(self, offset: int, length: int) -> Judgment:
+        """Decode the line of ``length`` bytes at ``offset``. Raises UserError for one that was
+        changed."""
+        line = os.pread(self._descriptor, length, offset)
+        try:
+            return Judgment.model_validate_json(line)
+        except ValidationError as error:
+            raise UserError(f"{self.path}: was changed while it was read: read it again") from error
+
+
+def read_run_judgments(path: Path, ledger: Path) -> RunJudgments:
+    """Read a run's judgments in file order, ``ledger`` for the seconds of their calls. A last line
+    without its newline was torn by a kill and is left out; a bad line elsewhere raises
+    UserError."""
+    file = OpenedFile(path)
+    builder, places = JudgmentColumnsBuilder(), array("q")
+    with collection_paused():
+        for line in whole_lines(path):
+            try:
+                judgment = decode_fields(line.content)
+            except ValidationError as error:
+                raise bad_line(path, line.number, error) from error
+            builder.add(judgment, line.offset, len(line.content))
+            key, sample = judgment.key, judgment.sample
+            places.extend(place_of_call(key, sample, call.request) for call in judgment.calls)
+        columns = builder.build()
+        seconds = call_seconds(ledger, column_of(places), columns.calls.judgment)
+    timed = replace(columns, calls=replace(columns.calls, seconds=seconds))
+    return RunJudgments([file], timed, np.zeros(len(columns), dtype=np.int64))
+
+
+def columns_of(judgments: Iterable[Judgment]) -> JudgmentColumns:
+    """Return the columns of judgments, which those of files have."""
+    if isinstance(judgments, RunJudgments):
+        return judgments.columns
+    return JudgmentColumns.of(judgments)

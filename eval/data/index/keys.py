@@ -1,0 +1,157 @@
+"""Keys of trajectories as columns of numbers: a million of them take tens of megabytes."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajudge.eval.stats.interval import Bools, Ints
+from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
+
+Codes = NDArray[np.int32]
+
+
+class KeyLike(Protocol):
+    """A TrajectoryKey, or its fields as they stand in a file."""
+
+    @property
+    def benchmark(self) -> str: ...
+    @property
+    def agent(self) -> str: ...
+    @property
+    def task_id(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+
+
+@dataclass(frozen=True, eq=False)
+class KeyColumns:
+    """Keys of trajectories, (N,), in any order, with repeats.
+
+    ``benchmark``, ``agent`` and ``task`` index the names in ``benchmarks``, ``agents`` and
+    ``tasks``, which are distinct and sorted: the order of the numbers is the order of the keys.
+    """
+
+    benchmarks: tuple[str, ...]
+    agents: tuple[str, ...]
+    tasks: tuple[str, ...]
+    benchmark: Codes
+    agent: Codes
+    task: Codes
+    attempt: Ints
+
+    @classmethod
+    def of(cls, keys: Iterable[KeyLike]) -> KeyColumns:
+        """Turn keys into columns."""
+        builder = KeyColumnsBuilder()
+        for key in keys:
+            builder.add(key)
+        return builder.build()
+
+    def at(self, places: Any) -> KeyColumns:
+        """Keep those at these places (an index or a mask), in that order."""
+        chosen = (column[places] for column in self._codes)
+        return KeyColumns(self.benchmarks, self.agents, self.tasks, *chosen)
+
+    def key(self, place: int) -> TrajectoryKey:
+        """Make the key at this place."""
+        return TrajectoryKey(
+            benchmark=self.benchmarks[self.benchmark[place]],
+            agent=self.agents[self.agent[place]],
+            task_id=self.tasks[self.task[place]],
+            attempt=int(self.attempt[place]),
+        )
+
+    @property
+    def _codes(self) -> tuple[Codes, Codes, Codes, Ints]:
+        return self.benchmark, self.agent, self.task, self.attempt
+
+    def __iter__(self) -> Iterator[TrajectoryKey]:
+        return map(self.key, range(len(self)))
+
+    def __len__(self) -> int:
+        return len(self.benchmark)
+
+
+class KeyColumnsBuilder:
+    """Takes keys one by one."""
+
+    def __init__(self) -> None:
+        self._names: tuple[dict[str, int], ...] = ({}, {}, {})
+        self._codes = tuple(array(code) for code in "iiiq")
+
+    def add(self, key: KeyLike) -> None:
+        """Append a key; its task's id is made canonical."""
+        benchmarks, agents, tasks = self._names
+        first, second, third, last = self._codes
+        benchmark, agent = key.benchmark, key.agent
+        task = canonical_task_id(benchmark, key.task_id)
+        first.append(benchmarks.setdefault(benchmark, len(benchmarks)))
+        second.append(agents.setdefault(agent, len(agents)))
+        third.append(tasks.setdefault(task, len(tasks)))
+        last.append(key.attempt)
+
+    def build(self) -> KeyColumns:
+        """Return the columns; nothing is added afterwards."""
+        ordered = [tuple(sorted(known)) for known in self._names]
+        benchmark, agent, task = (
+            _translation(list(known), names)[column_of(codes)]
+            for known, names, codes in zip(self._names, ordered, self._codes, strict=False)
+        )
+        benchmarks, agents, tasks = ordered
+        attempt = column_of(self._codes[3])
+        return KeyColumns(benchmarks, agents, tasks, benchmark, agent, task, attempt)
+
+
+def joined(parts: Sequence[KeyColumns]) -> KeyColumns:
+    """Put keys behind each other, (N1 + N2 + ...,)."""
+    if len(parts) == 1:
+        return parts[0]
+    benchmarks, benchmark = _joined([(part.benchmarks, part.benchmark) for part in parts])
+    agents, agent = _joined([(part.agents, part.agent) for part in parts])
+    tasks, task = _joined([(part.tasks, part.task) for part in parts])
+    attempt = np.concatenate([part.attempt for part in parts])
+    return KeyColumns(benchmarks, agents, tasks, benchmark, agent, task, attempt)
+
+
+def _joined(parts: Sequence[tuple[tuple[str, ...], Codes]]) -> tuple[tuple[str, ...], Codes]:
+    ordered = tuple(sorted(set[str]().union(*(names for names, _ in parts))))
+    codes = [_translation(names, ordered)[code] for names, code in parts]
+    return ordered, np.concatenate(codes)
+
+
+def distinct(keys: KeyColumns) -> tuple[KeyColumns, Ints]:
+    """Return the distinct keys in their order, (T,), and the place of each of ``keys`` among them,
+    (N,)."""
+    order = np.lexsort(keys._codes[::-1])
+    changes = np.zeros(len(keys), dtype=bool)
+    for column in keys._codes:
+        ordered = column[order]
+        changes[1:] |= ordered[1:] != ordered[:-1]
+    place = np.empty(len(keys), dtype=np.int64)
+    place[order] = np.cumsum(changes)
+    changes[:1] = True
+    return keys.at(order[changes]), place
+
+
+def column_of(values: array[Any]) -> NDArray[Any]:
+    """Return an array as a column of numpy's, without a copy."""
+    return np.frombuffer(values, dtype=values.typecode) if values else np.empty(0, values.typecode)
+
+
+def marked(size: int, places: Ints) -> Bools:
+    """Mark ``places`` among so many."""
+    chosen = np.zeros(size, dtype=bool)
+    chosen[places] = True
+    return chosen
+
+
+def _translation(names: Sequence[str], ordered: Sequence[str]) -> Codes:
+    """Return the place of each of ``names`` in ``ordered``, which holds them all."""
+    place = {name: number for number, name in enumerate(ordered)}
+    return np.array([place[name] for name in names], dtype=np.int32)
