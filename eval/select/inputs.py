@@ -43,7 +43,7 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
     if published is not None:
         sources.append(read_published_folder(published, with_labels=False))
         manifests.append(None)
-    judgments = combine(sources).judgments
+    judgments = list(combine(sources).judgments)
     if not judgments:
         raise UserError("no judgments to select from: give the folder of a run, or --judgments DIR")
     configurations = {

@@ -65,6 +65,8 @@ class Judgments(Sequence[Judgment]):
     @overload
     def __getitem__(self, place: slice) -> list[Judgment]: ...
     def __getitem__(self, place: int | slice) -> Judgment | list[Judgment]:
+        if isinstance(place, slice):
+            return list(self._source.judgments[place])
         return self._source.judgments[place]
 
     def __len__(self) -> int:

@@ -93,9 +93,9 @@ class RunJudgments(Sequence[Judgment]):
     def _judgment(self, row: int) -> Judgment:
         columns = self.columns
         line = int(columns.offset[row]), int(columns.length[row])
-        judgment = self._files[self._file[row]].judgment(*line)
+        judgment = self._files[int(self._file[row])].judgment(*line)
         # The record is new, and nobody else holds it yet.
-        vars(judgment)["judge"] = columns.judges[columns.judge[row]]
+        vars(judgment)["judge"] = columns.judges[int(columns.judge[row])]
         first = self._first_call[row]
         took = columns.calls.seconds[first : first + len(judgment.calls)].tolist()
         for call, seconds in zip(judgment.calls, took, strict=True):
