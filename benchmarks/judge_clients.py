@@ -85,7 +85,7 @@ async def through_judge(words: list[str], jobs: list[JudgmentJob], concurrency: 
                 await judge_all(iter(jobs), judge_one, width=width, record=journal.add, stop=stop)
             finally:
                 await engines.close()
-            return sum(made.status is Status.OK for made in journal.judgments.values())
+            return sum(made.status is Status.OK for made in journal.judgments())
 
 
 async def in_turn(count: int, concurrency: int, each: Callable[[int], Awaitable[bool]]) -> int:

@@ -102,7 +102,7 @@ async def judge(url: str, trajectories: list[Trajectory], concurrency: int, fold
         with JudgmentJournal(folder) as journal:
             record = journal.add
             await judge_all(jobs, judge_one, width=concurrency, record=record, stop=StopSignal())
-            return sum(j.status is Status.OK for j in journal.judgments.values())
+            return sum(j.status is Status.OK for j in journal.judgments())
     finally:
         await engines.close()
 

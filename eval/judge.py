@@ -56,7 +56,8 @@ def _execute(runs: Sequence[PlannedRun], *, full: bool) -> int:
 
     started = time.monotonic()
     results = run_interruptible(run_until_interrupted(runs))
-    done = [judgment for result in results for judgment in result.judgments]
+    *others, last = [result.judgments for result in results]
+    done = last.behind(others)
     rewards = {key: reward for result in results for key, reward in result.rewards.items()}
     labels = {key: label for planned in runs for key, label in planned.plan.labels.items()}
     missing = missing_policy(runs[0].run.protocol)

@@ -7,40 +7,46 @@ was not. ``calls.jsonl`` beside it is the ledger of this machine's calls: second
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-from trajudge.eval.data.call_log import CALLS, ledger_lines, with_seconds
+import numpy as np
+
+from trajudge.eval.data.call_log import CALLS, ledger_lines
+from trajudge.eval.data.index.columns import JudgmentColumns, JudgmentColumnsBuilder
+from trajudge.eval.data.index.judgments import OpenedFile, RunJudgments, read_into
+from trajudge.eval.data.index.keys import KeyColumns, distinct, joined
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     judgment_line,
-    read_judgments,
-    write_judgments,
+    write_lines,
     write_record,
     writing,
 )
-from trajudge.judges.model import Judgment, Status
+from trajudge.eval.stats.interval import Ints
+from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-
-JobId = tuple[TrajectoryKey, int]
+from trajudge.trajectories.util.gc_pause import collection_paused
 
 
 class JudgmentJournal:
-    """The judgments of a run's folder: those from before, and those that are added."""
+    """The judgments of a run's folder: those from before, and those that are added. Their texts
+    stay in the file."""
 
     def __init__(self, folder: Path) -> None:
         """Open the journal. Raises UserError for an unwritable folder or a damaged line."""
         self._folder = folder
-        self.judgments: dict[JobId, Judgment] = {}
+        self._builder = JudgmentColumnsBuilder()
         try:
             self._files = {name: _open_to_append(folder / name) for name in (JUDGMENTS, CALLS)}
         except OSError as error:
             raise UserError(f"{folder}: cannot be written ({error.strerror})") from error
-        for judgment in read_judgments(folder):
-            self.judgments[judgment.key, judgment.sample] = judgment
+        self._end = self._files[JUDGMENTS].tell()
+        with collection_paused():
+            read_into(self._builder, folder / JUDGMENTS)
 
     def __enter__(self) -> JudgmentJournal:
         return self
@@ -51,38 +57,64 @@ class JudgmentJournal:
             for file in self._files.values():
                 files.callback(file.close)
 
-    def done(self, *, retry_failed: bool) -> set[JobId]:
-        """Select the jobs that need not be judged again."""
-        return {
-            job
-            for job, judgment in self.judgments.items()
-            if judgment.status is Status.OK or not retry_failed
-        }
+    def judgments(self) -> RunJudgments:
+        """Return the judgments so far, the last of each trajectory and sample, in the order of
+        their lines."""
+        file = OpenedFile(self._folder / JUDGMENTS)
+        columns = self._builder.copy()
+        last = _last_of_each(columns)
+        return RunJudgments([file], columns, np.zeros(len(columns), dtype=np.int64)).at(last)
 
     def add(self, judgment: Judgment) -> None:
         """Write one judgment; it has left this process when this returns. Raises UserError on a
         full disk: the line is then cut off again by the next session."""
         write_record(self._folder, judgment)
-        if judgment.record is not None:
-            judgment = judgment.model_copy(update={"record": None})
-        self.judgments[judgment.key, judgment.sample] = judgment
+        line = judgment_line(judgment)
+        self._builder.add(judgment, self._end, len(line))
+        self._end += len(line)
         with writing(self._folder):
-            for name, lines in (
-                (JUDGMENTS, [judgment_line(judgment)]),
-                (CALLS, ledger_lines(judgment)),
-            ):
-                self._files[name].write(b"".join(lines))
+            for name, content in ((JUDGMENTS, line), (CALLS, b"".join(ledger_lines(judgment)))):
+                self._files[name].write(content)
                 self._files[name].flush()
 
-    def finish(self, order: Mapping[TrajectoryKey, int]) -> list[Judgment]:
-        """Rewrite ``judgments.jsonl`` in ``order`` (then by sample), and give the judgments with
-        the seconds of their calls.
+    def finish(self, keys: Sequence[TrajectoryKey]) -> RunJudgments:
+        """Rewrite ``judgments.jsonl`` in the order of ``keys`` (then by sample), and return the
+        judgments with the seconds of their calls.
 
         Raises UserError on a full disk; the file then stays as it was.
         """
-        ordered = sorted(self.judgments.values(), key=lambda j: (order[j.key], j.sample))
-        write_judgments(self._folder, ordered)
-        return with_seconds(ordered, self._folder)
+        judgments = self.judgments()
+        order = _order(judgments.columns, keys, self._folder)
+        path = self._folder / JUDGMENTS
+        if len(judgments) < len(self._builder) or (np.diff(order) < 0).any():
+            judgments = judgments.at(order)
+            write_lines(path, judgments.lines())
+            judgments = judgments.in_file(path)
+        return judgments.timed(self._folder / CALLS)
+
+
+def _last_of_each(columns: JudgmentColumns) -> Ints:
+    """Return the rows (in order) after which no other judgment has their trajectory and sample."""
+    _, place = distinct(columns.keys)
+    order = np.lexsort((columns.sample, place))
+    of_one = (np.diff(place[order]) == 0) & (np.diff(columns.sample[order]) == 0)
+    return np.sort(order[~np.append(of_one, False)] if len(order) else order)
+
+
+def _order(columns: JudgmentColumns, keys: Sequence[TrajectoryKey], folder: Path) -> Ints:
+    """Return the rows in the order of ``keys``, then by sample. Raises UserError for a judgment of
+    another trajectory."""
+    known, place = distinct(joined([KeyColumns.of(keys), columns.keys]))
+    number = np.full(len(known), -1, dtype=np.int64)
+    number[place[: len(keys)]] = np.arange(len(keys))
+    mine = number[place[len(keys) :]]
+    if (mine < 0).any():
+        other = columns.keys.key(int(np.argmin(mine)))
+        raise UserError(
+            f"{folder}: holds a judgment of {other}, which the data no longer has: choose another "
+            "--out"
+        )
+    return np.lexsort((columns.sample, mine))
 
 
 def _open_to_append(path: Path) -> IO[bytes]:
@@ -102,8 +134,3 @@ def _open_to_append(path: Path) -> IO[bytes]:
         file.truncate(position)
     file.seek(0, 2)
     return file
-
-
-def keys_in_order(keys: Iterable[TrajectoryKey]) -> dict[TrajectoryKey, int]:
-    """Map every key to its place, for ``JudgmentJournal.finish``."""
-    return {key: place for place, key in enumerate(keys)}

@@ -24,7 +24,7 @@ from trajudge.annotations.model import Annotation, Labels, primary_labels
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.added import absent_fields
 from trajudge.trajectories.model import Record, TrajectoryKey
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import replacing, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.surrogates import without_surrogates
 from trajudge.trajectories.util.validation import first_error
@@ -96,7 +96,7 @@ def write_record(folder: Path, judgment: Judgment) -> None:
 def write_judgments(folder: Path, judgments: Iterable[Judgment]) -> None:
     """Write ``judgments.jsonl`` anew, in the order given. Raises UserError on a full disk; the file
     then stays as it was."""
-    _replace(folder / JUDGMENTS, map(judgment_line, judgments))
+    write_lines(folder / JUDGMENTS, map(judgment_line, judgments))
 
 
 def read_judgments(folder: Path) -> list[Judgment]:
@@ -111,7 +111,7 @@ def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -
         Reward(key=key, official_reward=rewards[key]).model_dump_json().encode() + b"\n"
         for key in sorted(rewards, key=lambda key: key.order)
     ]
-    _replace(folder / REWARDS, lines)
+    write_lines(folder / REWARDS, lines)
 
 
 def read_rewards(folder: Path) -> dict[TrajectoryKey, float | None]:
@@ -133,7 +133,7 @@ def read_labels(folder: Path) -> Labels:
 def write_manifest(folder: Path, manifest: Mapping[str, JsonValue]) -> None:
     """Write ``manifest.json``."""
     content = orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2)
-    _replace(folder / MANIFEST, [content + b"\n"])
+    write_lines(folder / MANIFEST, [content + b"\n"])
 
 
 def copy_run(folder: Path, target: Path) -> None:
@@ -179,7 +179,8 @@ def _bytes(path: Path) -> bytes:
         ) from error
 
 
-def _replace(path: Path, lines: Iterable[bytes]) -> None:
-    """Written whole or not at all."""
-    with writing(path.parent):
-        write_bytes(path, b"".join(lines))
+def write_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a file of a run, whole or not at all, a line at a time. Raises UserError on a full
+    disk; the file then stays as it was."""
+    with writing(path.parent), replacing(path, durable=False) as file:
+        file.writelines(lines)

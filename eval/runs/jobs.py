@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trajudge.eval.data.journal import JobId
+import numpy as np
+
+from trajudge.eval.data.index.columns import JudgmentColumns
+from trajudge.eval.data.index.keys import KeyColumns, distinct, joined
 from trajudge.eval.runs.plan import RunPlan
+from trajudge.eval.stats.interval import Bools
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
@@ -31,38 +35,61 @@ class LoadReport:
     repeated: list[TrajectoryKey] = field(default_factory=list)
 
 
+def jobs_done(
+    keys: Sequence[TrajectoryKey],
+    samples: int,
+    judgments: JudgmentColumns,
+    *,
+    retry_failed: bool,
+) -> Bools:
+    """Tell which of the samples of ``keys`` need not be judged again, (K, samples)."""
+    known, place = distinct(joined([KeyColumns.of(keys), judgments.keys]))
+    number = np.full(len(known), -1, dtype=np.int64)
+    number[place[: len(keys)]] = np.arange(len(keys))
+    row = number[place[len(keys) :]]
+    counted = (row >= 0) & (judgments.sample < samples)
+    if retry_failed:
+        counted &= judgments.ok()
+    done = np.zeros((len(keys), samples), dtype=bool)
+    done[row[counted], judgments.sample[counted]] = True
+    return done
+
+
 def jobs_of(
-    plan: RunPlan, samples: int, done: Collection[JobId], report: LoadReport, *, strict: bool
+    plan: RunPlan, samples: int, done: Bools | None, report: LoadReport, *, strict: bool
 ) -> Iterator[JudgmentJob]:
     """Yield jobs in the order of the files; a trajectory is read only if something of it is
     missing.
 
-    Raises UserError at the first trajectory that cannot be read if ``strict``.
+    ``done`` is that of ``jobs_done``, None where nothing is. Raises UserError at the first
+    trajectory that cannot be read if ``strict``.
     """
+    left = np.ones((len(plan.keys), samples), dtype=bool) if done is None else ~done
+    some: list[bool] = left.any(axis=1).tolist()
     wanted = {
-        key
-        for key in plan.keys
-        if key not in report.rewards or any((key, n) not in done for n in range(samples))
+        key: place
+        for place, key in enumerate(plan.keys)
+        if some[place] or key not in report.rewards
     }
-    read: set[TrajectoryKey] = set()
     if not wanted:
         return
+    read = np.zeros(len(plan.keys), dtype=bool)
     for item in plan.source.read(wanted.__contains__, plan.needs):
         if isinstance(item, Unreadable):
             if strict:
                 raise UserError(f"{item.source}: {item.reason} (--strict stops here)")
             report.unreadable.append(item)
-        if item.key is None or item.key not in wanted:
+        if item.key is None or (place := wanted.get(item.key)) is None:
             continue
-        if item.key in read:
-            report.repeated.append(item.key)
+        key = plan.keys[place]  # one object for a trajectory, however often it is read
+        if read[place]:
+            report.repeated.append(key)
             continue
-        read.add(item.key)
+        read[place] = True
         if isinstance(item, Trajectory):
-            report.rewards[item.key] = item.official_reward
-        for sample in range(samples):
-            if (item.key, sample) not in done:
-                yield JudgmentJob(item.key, item, sample)
+            report.rewards[key] = item.official_reward
+        for sample in np.flatnonzero(left[place]).tolist():
+            yield JudgmentJob(key, item, sample)
 
 
 def skipped(judge_id: str, key: TrajectoryKey, sample: int, item: Unreadable) -> Judgment:

@@ -81,7 +81,9 @@ async def _price_all(planned: PlannedRun, asked: set[str]) -> CostEstimate:
     answer; this run's are added."""
     if planned.model is None:
         return CostEstimate(len(planned.plan.keys), 0, 0, Usage(), 0.0)
-    jobs = jobs_of(planned.plan, planned.run.samples, (), LoadReport(), strict=planned.data.strict)
+    jobs = jobs_of(
+        planned.plan, planned.run.samples, None, LoadReport(), strict=planned.data.strict
+    )
     return await _price(planned.model, planned.plan, jobs, asked)
 
 
@@ -94,7 +96,7 @@ async def _price_sample(planned: PlannedRun, asked: set[str]) -> CostEstimate:
     count = min(SAMPLED, len(plan.keys))
     drawn = {plan.keys[i] for i in rng.choice(len(plan.keys), size=count, replace=False)}
     some = plan.with_keys([key for key in plan.keys if key in drawn])
-    jobs = jobs_of(some, 1, (), LoadReport(), strict=False)
+    jobs = jobs_of(some, 1, None, LoadReport(), strict=False)
     found = await _price(planned.model, some, islice(jobs, count), asked)
     return found.times(len(plan.keys) * planned.run.samples)
 

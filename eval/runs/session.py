@@ -7,15 +7,16 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from trajudge.eval.data.call_log import PAYMENTS, spent_in
+from trajudge.eval.data.call_log import PAYMENTS, paid, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
-from trajudge.eval.data.journal import JudgmentJournal, keys_in_order
+from trajudge.eval.data.index.judgments import RunJudgments
+from trajudge.eval.data.journal import JudgmentJournal
 from trajudge.eval.data.manifest import open_folder
 from trajudge.eval.data.run_folder import REWARDS, read_rewards, write_labels, write_rewards
 from trajudge.eval.data.run_log import run_log
 from trajudge.eval.runs.grid import PlannedRun
-from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of, skipped
+from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of, skipped
 from trajudge.eval.runs.outputs import write_results
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.workers import (
@@ -28,6 +29,7 @@ from trajudge.eval.runs.workers import (
 from trajudge.judges.calls.windows import guesses
 from trajudge.judges.client import NoModel
 from trajudge.judges.engine import Payments
+from trajudge.judges.engine.store.payments import read_payments
 from trajudge.judges.judging import RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
@@ -43,14 +45,16 @@ log = logging.getLogger(__name__)
 
 class RunResult(NamedTuple):
     """What a run has come to: its exit code, what it is scored from, and what to tell the user:
-    ``warnings`` of the data and the judgments, ``notes`` on where the run stands."""
+    ``warnings`` of the data and the judgments, ``notes`` on where the run stands. ``spent`` are
+    dollars by request (``eval.data.call_log``) where they are limited, else nothing."""
 
     code: int
-    judgments: list[Judgment]
+    judgments: RunJudgments
     rewards: dict[TrajectoryKey, float | None]
     scores: ScoreReport
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
+    spent: Mapping[str, float]
 
 
 async def run_all(runs: Sequence[PlannedRun], stop: StopSignal) -> list[RunResult]:
@@ -62,7 +66,7 @@ async def run_all(runs: Sequence[PlannedRun], stop: StopSignal) -> list[RunResul
     spent: dict[str, float] = {}
     for planned in runs:
         results.append(await RunSession(planned, spent, stop).execute())
-        spent |= spent_in(planned.plan.folder, results[-1].judgments)
+        spent |= results[-1].spent
         if results[-1].code == INTERRUPTED:
             break
         stop.forget_budget()
@@ -92,6 +96,8 @@ class RunSession:
         self.elsewhere = elsewhere
         self.stop = stop
         self.report = LoadReport()
+        self.is_limited = planned.calls.max_cost is not None
+        self.spent: dict[str, float] = {}
         self.total = len(planned.plan.keys) * planned.run.samples
 
     async def execute(self) -> RunResult:
@@ -116,32 +122,42 @@ class RunSession:
                 await self._judge(journal)
             finally:
                 write_rewards(plan.folder, self.report.rewards)
-            judgments = journal.finish(keys_in_order(plan.keys))
+            judgments = journal.finish(plan.keys)
         rewards = self.report.rewards
         scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
         warnings, notes = tuple(self._warnings(judgments)), tuple(self._notes(judgments))
-        return RunResult(self._code(judgments), judgments, rewards, scores, warnings, notes)
+        code = self._code(judgments)
+        return RunResult(code, judgments, rewards, scores, warnings, notes, self.spent)
 
     async def _judge(self, journal: JudgmentJournal) -> None:
         planned, plan = self.planned, self.plan
-        done = journal.done(retry_failed=planned.run.retry_failed)
-        jobs = jobs_of(plan, planned.run.samples, done, self.report, strict=planned.data.strict)
-        here = spent_in(plan.folder, journal.judgments.values())
-        spent, payments = sum({**self.elsewhere, **here}.values()), Payments(plan.folder / PAYMENTS)
+        samples, retry_failed = planned.run.samples, planned.run.retry_failed
+        earlier = journal.judgments()
+        done = jobs_done(plan.keys, samples, earlier.columns, retry_failed=retry_failed)
+        jobs = jobs_of(plan, samples, done, self.report, strict=planned.data.strict)
+        if self.is_limited:
+            self.spent |= spent_in(plan.folder, earlier)
+        failed = earlier.at(~earlier.columns.ok()) if retry_failed else ()
+        refresh = {(j.key, j.sample): to_refresh(j) for j in failed}
+        spent = sum({**self.elsewhere, **self.spent}.values())
+        payments = Payments(plan.folder / PAYMENTS)
         engines = self.model.open_engines(spent, payments) if self.model else None
         with self.stop.heard_by(engines.stop if engines else None):
             try:
-                await self._judge_with(engines, journal, jobs, min(self.total, len(done)))
+                await self._judge_with(engines, journal, jobs, refresh, int(done.sum()))
             finally:
                 if engines:
                     await engines.close()
                 payments.close()
+                if self.is_limited:
+                    self.spent |= read_payments(plan.folder / PAYMENTS)
 
     async def _judge_with(
         self,
         engines: Engines | None,
         journal: JudgmentJournal,
         jobs: Iterator[JudgmentJob],
+        refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]],
         before: int,
     ) -> None:
         plan, width = self.plan, self.planned.calls.concurrency
@@ -157,10 +173,12 @@ class RunSession:
                     effective.update()
                 journal.add(judgment)
                 progress.add(judgment)
+                if self.is_limited:
+                    self.spent |= paid([judgment])
 
             async def judge_one(job: JudgmentJob) -> Judgment:
-                earlier = journal.judgments.get((job.key, job.sample))
-                return await self._judge_one(job, engines, to_refresh(earlier))
+                asked_again = refresh.get((job.key, job.sample), frozenset())
+                return await self._judge_one(job, engines, asked_again)
 
             async with telling(progress, engines.waits if engines else None):
                 await judge_all(jobs, judge_one, width=width, record=record, stop=self.stop)
@@ -181,18 +199,18 @@ class RunSession:
                 plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
             )
 
-    def _failed(self, judgments: list[Judgment]) -> bool:
+    def _failed(self, judgments: RunJudgments) -> bool:
         """Tell whether more judgments failed than ``--max-failures`` allows."""
-        failed = sum(judgment.status is not Status.OK for judgment in judgments)
+        failed = int((~judgments.columns.ok()).sum())
         allowed: float | int = self.planned.run.max_failures
         return failed > (allowed * self.total if isinstance(allowed, float) else allowed)
 
-    def _code(self, judgments: list[Judgment]) -> int:
+    def _code(self, judgments: RunJudgments) -> int:
         if self.stop.reason is not None:
             return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
         return FAILURES if self._failed(judgments) else OK
 
-    def _notes(self, judgments: list[Judgment]) -> Iterator[str]:
+    def _notes(self, judgments: RunJudgments) -> Iterator[str]:
         """Say where the run is, and why it is not whole."""
         yield f"the run is in {self.plan.folder}"
         if self.stop.reason is not None:
@@ -201,22 +219,23 @@ class RunSession:
                 "goes on from there"
             )
         elif self._failed(judgments):
-            failed = sum(judgment.status is not Status.OK for judgment in judgments)
+            failed = int((~judgments.columns.ok()).sum())
             yield (
                 f"{failed} of {self.total} judgments failed, more than --max-failures "
                 f"{self.planned.run.max_failures}: --retry-failed asks for them again"
             )
 
-    def _warnings(self, judgments: list[Judgment]) -> Iterator[str]:
+    def _warnings(self, judgments: RunJudgments) -> Iterator[str]:
         """Say what could not be read, file by file, and why judgments failed, once per status."""
         named = dict.fromkeys(f"{i.source}: {i.reason}" for i in self.report.unreadable)
         yield from named
         yield from guesses(self.plan.manifest.windows)
         for key in self.report.repeated:
             yield f"{key} comes twice in the data: the first one counts"
+        failed = [*judgments.at(~judgments.columns.ok())]
         for status in Status:
-            why = [j.detail for j in judgments if j.status is status and j.detail not in named]
-            if why and status is not Status.OK:
+            why = [j.detail for j in failed if j.status is status and j.detail not in named]
+            if why:
                 yield f"{len(why)} {status}, the first because: {why[0]}"
 
 

@@ -20,7 +20,7 @@ def test_a_record_is_a_file_of_its_own(tmp_path: Path) -> None:
     record = {"rubric": ["a \ud800 surrogate"], "votes": [True, None]}
     with JudgmentJournal(tmp_path) as journal:
         journal.add(judgment(record=record))
-        journal.finish({mug_run().key: 0})
+        journal.finish([mug_run().key])
     (file,) = (tmp_path / RECORDS).iterdir()
     assert file.name == "shop,scripted,shop.1,0,0.json"
     assert json.loads(file.read_text(encoding="utf-8")) == record

@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.eval.data.index.keys import KeyColumns, KeyColumnsBuilder, column_of, joined
+from trajudge.eval.data.index.keys import (
+    KeyColumns,
+    KeyColumnsBuilder,
+    KeyLike,
+    column_of,
+    joined,
+)
 from trajudge.eval.data.index.lines import CallFields, JudgmentFields
 from trajudge.eval.rungs import furthest_rung
 from trajudge.eval.stats.interval import Bools, Floats, Ints
@@ -34,7 +41,8 @@ class CallColumns:
 
     ``judgment`` is the row of the call's judgment, ``stage`` indexes ``stages``. ``cost`` is nan
     where the price is not known; ``seconds`` are those of all sessions; ``usage`` are tokens by
-    field, (len(USAGE_FIELDS), C).
+    field, (len(USAGE_FIELDS), C). ``place`` is a number by which the ledger's lines are found
+    (``eval.data.index.seconds``).
     """
 
     stages: tuple[str, ...]
@@ -43,6 +51,7 @@ class CallColumns:
     cost: Floats
     seconds: Floats
     usage: Ints
+    place: Ints
 
     def of(self, rows: Ints, total: int) -> CallColumns:
         """Keep the calls of some of ``total`` judgments, which ``rows`` puts into a new order."""
@@ -60,6 +69,7 @@ class CallColumns:
             self.cost[chosen],
             self.seconds[chosen],
             self.usage[:, chosen],
+            self.place[chosen],
         )
 
     def __len__(self) -> int:
@@ -142,12 +152,13 @@ class JudgmentColumnsBuilder:
         self._offset, self._length = array("q"), array("q")
         self._of_judgment, self._stage = array("q"), array("i")
         self._cost, self._seconds = array("d"), array("d")
-        self._usage = array("q")
+        self._usage, self._place = array("q"), array("q")
 
     def add(self, judgment: Judgment | JudgmentFields, offset: int = 0, length: int = 0) -> None:
         """Append a judgment, whose line of ``length`` bytes stands at ``offset``."""
         for call in judgment.calls:
             self._add_call(call)
+            self._place.append(place_of_call(judgment.key, judgment.sample, call.request))
         self._keys.add(judgment.key)
         self._judge.append(self._judges.setdefault(judgment.judge, len(self._judges)))
         self._sample.append(judgment.sample)
@@ -175,6 +186,10 @@ class JudgmentColumnsBuilder:
         u = call.usage
         self._usage.extend((u.input, u.cache_read, u.cache_write, u.output, u.reasoning, u.image))
 
+    def copy(self) -> JudgmentColumns:
+        """Return the columns so far."""
+        return deepcopy(self).build()
+
     def build(self) -> JudgmentColumns:
         """Return the columns; nothing is added afterwards."""
         calls = CallColumns(
@@ -184,6 +199,7 @@ class JudgmentColumnsBuilder:
             cost=column_of(self._cost),
             seconds=column_of(self._seconds),
             usage=column_of(self._usage).reshape(-1, len(USAGE_FIELDS)).T,
+            place=column_of(self._place),
         )
         return JudgmentColumns(
             self._keys.build(),
@@ -199,6 +215,9 @@ class JudgmentColumnsBuilder:
             length=column_of(self._length),
             calls=calls,
         )
+
+    def __len__(self) -> int:
+        return len(self._status)
 
 
 def behind_each_other(parts: Sequence[JudgmentColumns]) -> JudgmentColumns:
@@ -223,6 +242,7 @@ def behind_each_other(parts: Sequence[JudgmentColumns]) -> JudgmentColumns:
         of_calls("cost"),
         of_calls("seconds"),
         of_calls("usage"),
+        of_calls("place"),
     )
     return replace(
         parts[0],
@@ -238,6 +258,12 @@ _PLAIN = (
     *("sample", "status", "rung", "verdicts"),
     *("score", "second_asked", "offset", "length"),
 )
+
+
+def place_of_call(key: KeyLike, sample: int, request: str) -> int:
+    """Return the number of a judgment's calls to one request, good in this process: of 64 bits, so
+    that two of a million calls share one in one run of ten million."""
+    return hash((key.benchmark, key.agent, key.task_id, key.attempt, sample, request))
 
 
 def places_of(rows: Ints | Bools) -> Ints:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import weakref
-from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -21,9 +20,8 @@ from trajudge.eval.data.index.columns import (
     behind_each_other,
     places_of,
 )
-from trajudge.eval.data.index.keys import column_of
 from trajudge.eval.data.index.lines import bad_line, decode_fields, unreadable, whole_lines
-from trajudge.eval.data.index.seconds import call_seconds, place_of_call
+from trajudge.eval.data.index.seconds import with_seconds
 from trajudge.eval.stats.interval import Bools, Ints
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
@@ -73,6 +71,23 @@ class RunJudgments(Sequence[Judgment]):
         chosen = places_of(rows)
         return RunJudgments(self._files, self.columns.at(chosen), self._file[chosen])
 
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines as they stand in the files, newlines included."""
+        columns = self.columns
+        for row in range(len(self)):
+            file = self._files[int(self._file[row])]
+            yield file.line(int(columns.offset[row]), int(columns.length[row]))
+
+    def in_file(self, path: Path) -> RunJudgments:
+        """Find them in a file that holds exactly their lines, in their order."""
+        length = self.columns.length
+        columns = replace(self.columns, offset=np.cumsum(length) - length)
+        return RunJudgments([OpenedFile(path)], columns, np.zeros(len(self), dtype=np.int64))
+
+    def timed(self, ledger: Path) -> RunJudgments:
+        """Give their calls the seconds of all sessions."""
+        return RunJudgments(self._files, with_seconds(self.columns, ledger), self._file)
+
     def renamed(self, names: Mapping[str, str]) -> RunJudgments:
         """Give judges other names."""
         judges = tuple(names.get(judge, judge) for judge in self.columns.judges)
@@ -119,12 +134,15 @@ class OpenedFile:
             raise unreadable(path, error) from error
         weakref.finalize(self, os.close, self._descriptor)
 
+    def line(self, offset: int, length: int) -> bytes:
+        """Read ``length`` bytes at ``offset``."""
+        return os.pread(self._descriptor, length, offset)
+
     def judgment(self, offset: int, length: int) -> Judgment:
         """Decode the line of ``length`` bytes at ``offset``. Raises UserError for one that was
         changed."""
-        line = os.pread(self._descriptor, length, offset)
         try:
-            return Judgment.model_validate_json(line)
+            return Judgment.model_validate_json(self.line(offset, length))
         except ValidationError as error:
             raise UserError(f"{self.path}: was changed while it was read: read it again") from error
 
@@ -133,21 +151,20 @@ def read_run_judgments(path: Path, ledger: Path) -> RunJudgments:
     """Read a run's judgments in file order, ``ledger`` for the seconds of their calls. A last line
     without its newline was torn by a kill and is left out; a bad line elsewhere raises
     UserError."""
-    file = OpenedFile(path)
-    builder, places = JudgmentColumnsBuilder(), array("q")
+    file, builder = OpenedFile(path), JudgmentColumnsBuilder()
     with collection_paused():
-        for line in whole_lines(path):
-            try:
-                judgment = decode_fields(line.content)
-            except ValidationError as error:
-                raise bad_line(path, line.number, error) from error
-            builder.add(judgment, line.offset, len(line.content))
-            key, sample = judgment.key, judgment.sample
-            places.extend(place_of_call(key, sample, call.request) for call in judgment.calls)
-        columns = builder.build()
-        seconds = call_seconds(ledger, column_of(places), columns.calls.judgment)
-    timed = replace(columns, calls=replace(columns.calls, seconds=seconds))
-    return RunJudgments([file], timed, np.zeros(len(columns), dtype=np.int64))
+        read_into(builder, path)
+        columns = with_seconds(builder.build(), ledger)
+    return RunJudgments([file], columns, np.zeros(len(columns), dtype=np.int64))
+
+
+def read_into(builder: JudgmentColumnsBuilder, path: Path) -> None:
+    """Read all lines of a file into columns. Raises UserError as ``read_run_judgments``."""
+    for line in whole_lines(path):
+        try:
+            builder.add(decode_fields(line.content), line.offset, len(line.content))
+        except ValidationError as error:
+            raise bad_line(path, line.number, error) from error
 
 
 def columns_of(judgments: Iterable[Judgment]) -> JudgmentColumns:

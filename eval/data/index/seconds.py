@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
-from trajudge.eval.data.index.keys import KeyLike, column_of
+from trajudge.eval.data.index.columns import JudgmentColumns, place_of_call
+from trajudge.eval.data.index.keys import column_of
 from trajudge.eval.data.index.lines import KeyFields, whole_lines
 from trajudge.eval.stats.interval import Floats, Ints
 from trajudge.trajectories.util.errors import UserError
@@ -26,19 +28,17 @@ class LedgerFields(msgspec.Struct, gc=False):
 _DECODER = msgspec.json.Decoder(LedgerFields)
 
 
-def place_of_call(key: KeyLike, sample: int, request: str) -> int:
-    """Return the number of a judgment's calls to one request, good in this process: of 64 bits, so
-    that two of a million calls share one in one run of ten million."""
-    return hash((key.benchmark, key.agent, key.task_id, key.attempt, sample, request))
+def with_seconds(judgments: JudgmentColumns, ledger: Path) -> JudgmentColumns:
+    """Add what the calls took in all sessions: of a request that a judgment made twice, which was
+    answered once, the first has it all. 0 without a ledger.
 
-
-def call_seconds(ledger: Path, places: Ints, judgment: Ints) -> Floats:
-    """Return what calls took in all sessions, (C,): of a request that a judgment made twice, which
-    was answered once, the first has it all. 0 without a ledger.
-
-    ``places`` (C,) are the calls' by ``place_of_call``, ``judgment`` (C,) the rows that they belong
-    to. A line that a kill tore is left out; raises UserError for a bad one elsewhere.
+    A line that a kill tore is left out; raises UserError for a bad one elsewhere.
     """
+    seconds = _seconds(ledger, judgments.calls.place, judgments.calls.judgment)
+    return replace(judgments, calls=replace(judgments.calls, seconds=seconds))
+
+
+def _seconds(ledger: Path, places: Ints, judgment: Ints) -> Floats:
     if not ledger.is_file():
         return np.zeros(len(places))
     noted, seconds = array("q"), array("d")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.eval.cases import call, said
-from trajudge.eval.data.call_log import CALLS, ledger_lines, paid, with_seconds
+from trajudge.eval.data.call_log import CALLS, ledger_lines, paid
+from trajudge.eval.data.index.judgments import read_run_judgments
+from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.compute import score
 from trajudge.judges.model import Judgment
@@ -24,18 +26,23 @@ def seconds(judgment: Judgment) -> list[float]:
     return [call.seconds for call in judgment.calls]
 
 
+def read(folder: Path) -> Judgment:
+    (folder / JUDGMENTS).write_bytes(judgment_line(judged(0.0)))
+    (judgment,) = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
+    return judgment
+
+
 def test_seconds_of_all_sessions_are_added_up(tmp_path: Path) -> None:
     first, second = judged(2.0), judged(0.5)
     (tmp_path / CALLS).write_bytes(b"".join([*ledger_lines(first), *ledger_lines(second)]))
-    [timed] = with_seconds([judged(0.0)], tmp_path)
-    assert seconds(timed) == [2.5, 0.0, 2.0]
+    assert seconds(read(tmp_path)) == [2.5, 0.0, 2.0]
 
 
 def test_a_torn_line_and_a_missing_ledger_are_no_harm(tmp_path: Path) -> None:
-    assert seconds(with_seconds([judged(0.0)], tmp_path)[0]) == [0.0, 0.0, 0.0]
+    assert seconds(read(tmp_path)) == [0.0, 0.0, 0.0]
     lines = b"".join(ledger_lines(judged(2.0)))
     (tmp_path / CALLS).write_bytes(lines + lines[:40])
-    assert seconds(with_seconds([judged(0.0)], tmp_path)[0]) == [2.0, 0.0, 1.0]
+    assert seconds(read(tmp_path)) == [2.0, 0.0, 1.0]
 
 
 def test_results_tell_nothing_of_the_execution() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.eval.data.call_log import CALLS
-from trajudge.eval.data.journal import JudgmentJournal, keys_in_order
-from trajudge.eval.data.run_folder import JUDGMENTS
+from trajudge.eval.data.journal import JudgmentJournal
+from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
@@ -37,7 +37,7 @@ def written(folder: Path, numbers: list[int], seconds: float = 0.0) -> bytes:
     with JudgmentJournal(folder) as journal:
         for number in numbers:
             journal.add(judgment(number, seconds=seconds))
-        journal.finish(keys_in_order(KEYS))
+        journal.finish(KEYS)
     return (folder / JUDGMENTS).read_bytes()
 
 
@@ -63,22 +63,32 @@ def test_a_line_torn_by_a_kill_is_made_again(tmp_path: Path, torn: int) -> None:
     with (tmp_path / JUDGMENTS).open("ab") as file:
         file.write((b'{"key":' + b"x" * 70_000)[:torn])
     with JudgmentJournal(tmp_path) as journal:
-        assert len(journal.done(retry_failed=False)) == 3
+        assert len(journal.judgments()) == 3
         journal.add(judgment(3))
     assert (tmp_path / JUDGMENTS).read_bytes().startswith(whole)
     with JudgmentJournal(tmp_path) as journal:
-        assert len(journal.judgments) == 4
+        assert len(journal.judgments()) == 4
 
 
-def test_failed_judgments_are_made_again_only_if_asked(tmp_path: Path) -> None:
+def test_the_last_judgment_of_a_trajectory_and_sample_counts(tmp_path: Path) -> None:
     with JudgmentJournal(tmp_path) as journal:
-        journal.add(judgment(0))
         journal.add(judgment(1, status=Status.UNPARSABLE))
-        assert journal.done(retry_failed=False) == {(KEYS[0], 0), (KEYS[1], 0)}
-        assert journal.done(retry_failed=True) == {(KEYS[0], 0)}
-        journal.add(judgment(1))
-        assert journal.done(retry_failed=True) == {(KEYS[0], 0), (KEYS[1], 0)}
-        assert len(journal.finish(keys_in_order(KEYS))) == 2
+        journal.add(judgment(0))
+        journal.add(judgment(1, seconds=1.5))
+        assert [j.status for j in journal.judgments()] == [Status.OK, Status.OK]
+        finished = journal.finish(KEYS)
+    assert [j.key for j in finished] == KEYS[:2]
+    assert finished[1].calls[0].seconds == 1.5
+    assert list(map(judgment_line, finished)) == (tmp_path / JUDGMENTS).read_bytes().splitlines(
+        True
+    )
+
+
+def test_a_judgment_of_a_trajectory_that_is_gone_is_named(tmp_path: Path) -> None:
+    with JudgmentJournal(tmp_path) as journal:
+        journal.add(judgment(5))
+        with pytest.raises(UserError, match=r"b/a/5, which the data no longer has"):
+            journal.finish(KEYS[:2])
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
