@@ -65,7 +65,7 @@ def jobs_of(
     trajectory that cannot be read if ``strict``.
     """
     left = np.ones((len(plan.keys), samples), dtype=bool) if done is None else ~done
-    some: list[bool] = left.any(axis=1).tolist()
+    some = np.asarray(left.any(axis=1)).tolist()
     wanted = {
         key: place
         for place, key in enumerate(plan.keys)
