@@ -96,6 +96,6 @@ def prompt_of(files: dict[str, str]) -> Prompt:
         auto_reload=False,
         trim_blocks=True,
         keep_trailing_newline=False,
-        finalize=lambda value: neutralise(str(value), tags),
+        finalize=lambda value: str(value) if type(value) is int else neutralise(str(value), tags),
     )
     return Prompt(read_card(files["card.yaml"]), digest.hexdigest(), tags, rules, environment)

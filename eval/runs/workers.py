@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -22,7 +23,8 @@ R = TypeVar("R")
 
 MOMENT = 0.005  # seconds
 AHEAD = 0.5  # of the calls at once: jobs beside them whose prompts and replies are being handled
-MOST_AHEAD = 16  # jobs drawn at once beyond those that are waited for
+COLLECT_EVERY = 10_000  # objects more than there were, where Python's default is 700
+MOST_DRAWN = 32  # jobs at once: the first are sent before the last are drawn
 
 
 def workers_for(concurrency: int) -> int:
@@ -83,7 +85,7 @@ async def judge_all(
     ``stop`` has a reason no job is begun; what was under way is still recorded. Raises the first
     error of a job or of the iterator that is not itself a reason to stop.
     """
-    queue = _Queue(jobs, ahead=min(width // 4, MOST_AHEAD))
+    queue = _Queue(jobs, ahead=width // 4)
 
     async def work() -> None:
         while stop.reason is None:
@@ -96,11 +98,32 @@ async def judge_all(
                 stop.reason = reason
 
     try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(width):
-                group.create_task(work())
+        with rare_collections():
+            async with asyncio.TaskGroup() as group:
+                for _ in range(width):
+                    group.create_task(work())
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Look for cyclic garbage seldom while the block runs, and not among what was there before.
+
+    What a judgment leaves is freed by reference counts; to search all modules and trajectories for
+    cycles every few hundred objects takes a quarter of a judgment's time.
+    """
+    before = gc.get_threshold()
+    if not 0 < before[0] < COLLECT_EVERY:  # another run's block, or the user's own choice
+        yield
+        return
+    gc.freeze()
+    gc.set_threshold(COLLECT_EVERY, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 class _Queue(Generic[J]):
@@ -122,7 +145,7 @@ class _Queue(Generic[J]):
         try:
             async with self._turn:
                 if not self._drawn:
-                    most = max(self._waiting, self._ahead)
+                    most = min(max(self._waiting, self._ahead), MOST_DRAWN)
                     self._drawn.extend(await asyncio.to_thread(self._some, most))
                 return self._drawn.popleft() if self._drawn else None
         finally:

@@ -36,12 +36,17 @@ _NAMES = {
 }
 
 
+_ALL_NAMES = frozenset(name for names in _NAMES.values() for name in names)
+
+
 def rate_headers(headers: Mapping[str, str]) -> RateHeaders | None:
     """Parse the limits in the headers of either protocol (names in lower case); None if none.
 
     Values that are not numbers count as not reported, and so does a limit of 0 with what is left of
     it: some servers write 0 for a limit that they do not have.
     """
+    if _ALL_NAMES.isdisjoint(headers):  # as from most servers of one's own
+        return None
     limits = {field: _first_number(headers, names) for field, names in _NAMES.items()}
     for limit in ("requests", "tokens"):
         if limits[limit] == 0:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -10,10 +11,12 @@ import pytest
 
 from trajudge.eval.runs.jobs import JudgmentJob
 from trajudge.eval.runs.workers import (
+    COLLECT_EVERY,
     Interrupted,
     StopSignal,
     graceful_interrupt,
     judge_all,
+    rare_collections,
     workers_for,
 )
 from trajudge.judges.engine.budget import BudgetSpent
@@ -71,6 +74,23 @@ async def test_calls_stay_at_their_limit_while_replies_are_handled() -> None:
     width = workers_for(4)
     await judge_all(jobs(500), judge, width=width, record=recorded.append, stop=StopSignal())
     assert len(recorded) == 500
+
+
+async def test_collections_are_rare_while_judging_and_as_before_afterwards() -> None:
+    usual, during = gc.get_threshold(), set[int]()
+
+    async def judge(job: JudgmentJob) -> Judgment:
+        during.add(gc.get_threshold()[0])
+        assert gc.get_freeze_count()
+        with rare_collections():  # of another run in the same process
+            pass
+        assert gc.get_freeze_count()
+        return judged(job)
+
+    await judge_all(jobs(9), judge, width=3, record=lambda j: None, stop=StopSignal())
+    assert during == {COLLECT_EVERY}
+    assert gc.get_threshold() == usual
+    assert not gc.get_freeze_count()
 
 
 async def test_trajectories_are_drawn_as_they_are_needed() -> None:

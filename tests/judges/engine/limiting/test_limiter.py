@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
+import numpy as np
 import pytest
 
 from tests.judges.engine.parts import (
@@ -11,13 +13,19 @@ from tests.judges.engine.parts import (
     Scripted,
     Slots,
     ask_all,
+    echo,
     engine,
     now,
+    request,
     run,
+    text_of,
 )
+from trajudge.eval.runs.workers import workers_for
 from trajudge.judges.adapters.base import RateHeaders
+from trajudge.judges.adapters.errors import Overloaded, RateLimited, Unreachable
 from trajudge.judges.engine import Limiter
 from trajudge.judges.engine.limiting.limiter import Permit
+from trajudge.judges.model import Reply, Request
 
 JUDGMENTS, LATENCY = 1300, 0.2
 
@@ -33,6 +41,47 @@ def test_without_limits_the_concurrency_is_used_up() -> None:
     server = Scripted(latency=LATENCY)
     assert run(timed(server)) == pytest.approx(JUDGMENTS * LATENCY / 64, rel=0.05)
     assert server.most_in_flight == 64
+
+
+class Troubled(Scripted):
+    """Refuses 5 % with Retry-After 0.3 s, fails at 1 %, drops 0.5 %."""
+
+    def __init__(self, seed: int) -> None:
+        self.answers = Counter[str]()
+        super().__init__(self.answer, LATENCY)
+        self.rng = np.random.default_rng(seed)
+
+    def answer(self, request: Request, nth: int) -> Reply:
+        self.answers[text_of(request)] += 1
+        return echo(request, nth)
+
+    def admit(self, request: Request) -> None:
+        draw = self.rng.random()
+        if draw < 0.05:
+            raise RateLimited("too many requests", 0.3)
+        if draw < 0.06:
+            raise Overloaded("500")
+        if draw < 0.065:
+            raise Unreachable("dropped")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_trouble_takes_a_fifth_more_time_at_most_and_loses_nothing(seed: int) -> None:
+    server = Troubled(seed)
+
+    async def main() -> float:
+        calls = engine(server, limiter=Limiter(concurrency=64))
+        workers, start = asyncio.Semaphore(workers_for(64)), now()
+
+        async def ask(number: int) -> None:
+            async with workers:
+                await calls.ask(request(str(number)))
+
+        await asyncio.gather(*map(ask, range(JUDGMENTS)))
+        return now() - start
+
+    assert run(main()) <= 1.2 * JUDGMENTS * LATENCY / 64
+    assert server.answers == Counter(map(str, range(JUDGMENTS)))
 
 
 def test_a_limit_a_minute_that_is_told_is_kept() -> None:
