@@ -27,7 +27,7 @@ from trajudge.trajectories.util.errors import UserError
 
 APPLICATION = 0x74726A63  # "trjc", in the file's header: whose file this is
 VERSION = 1
-GATHER = 0.02  # seconds that a reply waits for others at most, while others are under way
+GATHER = 0.05  # seconds that a reply waits for others at most, while others are under way
 
 # The table grows at its end; only the small index is written in random order.
 SCHEMA = """
