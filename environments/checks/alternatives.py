@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any, NamedTuple
 
 from trajudge.environments.model.axes import open_state
@@ -24,8 +26,9 @@ from trajudge.environments.model.state import AppState, Value
 Place = tuple[str, Mapping[str, str]]  # a page and its arguments
 
 ROWS = 1200  # of a table that are changed, evenly spread
-TRIED = 40  # alternatives that are looked at
+TRIED = 40  # alternatives of a column that are looked at
 OF_A_SORT = 2
+OF_A_ROW = 2
 MOST = 10
 _WORD = re.compile(r"\w+")
 
@@ -52,14 +55,12 @@ def alternatives(
     site = Site(app, state, interface)
     shown = [site.get(*place) for place in seen]
     sorts: dict[tuple[bool, ...], list[Cell]] = {}
-    for cell in _spread(list(_differing(app, scenario, bound, state, queries)), TRIED):
-        state.db.execute("SAVEPOINT alternative")
-        state.change(cell.table, cell.key, **{cell.column: cell.value})
-        sort = tuple(
-            is_different(site, place, page) for place, page in zip(seen, shown, strict=True)
-        )
-        state.db.execute("ROLLBACK TO alternative")
-        state.db.execute("RELEASE alternative")
+    differing = list(_differing(app, scenario, bound, state, queries))
+    for cell in (one for cells in differing for one in _spread(cells, TRIED)):
+        with _changed(state, cell):
+            sort = tuple(
+                is_different(site, place, page) for place, page in zip(seen, shown, strict=True)
+            )
         if any(sort):
             sorts.setdefault(sort, []).append(cell)
     state.close()
@@ -89,8 +90,10 @@ def _queries(scenario: Scenario) -> list[str]:
 
 def _differing(
     app: App, scenario: Scenario, bound: Bound, state: AppState, queries: Sequence[str]
-) -> Iterator[Cell]:
-    """Yield cells with values for which the task comes to something else, two a row."""
+) -> Iterator[list[Cell]]:
+    """Yield cells with values for which the task comes to something else: of each column that has
+    any, two a row. Each column counts alone, else one that every row has (a topic) would leave no
+    room for one that few rows have (what those of the topic cost)."""
     named = {word for sql in queries for word in _WORD.findall(sql)}
     right = _outcome(scenario, bound, state)
     for table in app.tables:
@@ -99,10 +102,16 @@ def _differing(
         columns = [name for name in table.names if name in named and name != table.key]
         values = {name: _values(state, table.name, name) for name in columns}
         keys = [row[0] for row in state.cells([table.name])[table.name]]
-        for key in _spread(keys, ROWS):
-            cells = (Cell(table.name, key, name, v) for name in columns for v in values[name])
-            found = (cell for cell in cells if _comes_to(scenario, bound, state, cell) != right)
-            yield from (cell for _, cell in zip(range(2), found, strict=False))
+        for name in columns:
+            found: list[Cell] = []
+            for key in _spread(keys, ROWS):
+                cells = (Cell(table.name, key, name, value) for value in values[name])
+                others = (
+                    cell for cell in cells if _comes_to(scenario, bound, state, cell) != right
+                )
+                found += islice(others, OF_A_ROW)
+            if found:
+                yield found
 
 
 def _values(state: AppState, table: str, column: str) -> list[Value]:
@@ -122,10 +131,17 @@ def _rank(value: Value) -> tuple[bool, Any]:
 
 
 def _comes_to(scenario: Scenario, bound: Bound, state: AppState, cell: Cell) -> object:
+    with _changed(state, cell):
+        return _outcome(scenario, bound, state)
+
+
+@contextmanager
+def _changed(state: AppState, cell: Cell) -> Iterator[None]:
+    """Have the cell's value in the state for a while."""
     state.db.execute("SAVEPOINT alternative")
     try:
         state.change(cell.table, cell.key, **{cell.column: cell.value})
-        return _outcome(scenario, bound, state)
+        yield
     finally:
         state.db.execute("ROLLBACK TO alternative")
         state.db.execute("RELEASE alternative")

@@ -7,9 +7,12 @@ import pytest
 from benchmarks.recorded_lengths import successful_runs
 from tests.environments.cases import agent, job, sound
 from trajudge.environments.agents.script import Behaviour
+from trajudge.environments.apps import load_app
+from trajudge.environments.checks.integrity import check
 from trajudge.environments.checks.shortest import shortest
 from trajudge.environments.kit.reading import texts
-from trajudge.environments.model.case import read_cases
+from trajudge.environments.model.case import Case, read_cases
+from trajudge.environments.model.config import Config
 from trajudge.environments.model.page import Word
 from trajudge.environments.recording.offline import OfflineSession
 from trajudge.environments.recording.recorder import recorded_offline
@@ -102,3 +105,25 @@ def test_no_recorded_run_of_the_sample_is_shorter() -> None:
     runs = list(successful_runs(sample_path(), cases))
     assert len(runs) > 20
     assert all(run.steps >= (run.case.fewest or 0) for run in runs)
+
+
+@pytest.mark.parametrize("profile", [0, 1])
+def test_every_report_whose_cost_is_added_up_is_opened(profile: int) -> None:
+    """A cost stands on the report's own page: two actions once were enough for the search, since
+    the topics of all reports left no room for the costs of two."""
+    app = load_app("almanac")
+    config = Config(
+        app="almanac", scenario="study-costs", instance=profile, profile=profile, ui=profile
+    )
+    case = check(app, config)
+    assert isinstance(case, Case)
+    run = open_run(config, b"k")
+    studies = run.bound["studies"]
+    assert isinstance(studies, dict)
+    wanted = (studies["topic"], f"{studies['year']}-%")
+    asked = "SELECT count(*) FROM report WHERE topic = ? AND published LIKE ?"
+    (added_up,) = run.state.db.execute(asked, wanted).fetchone()
+    run.state.close()
+    found = shortest(case)
+    opened = 1 + added_up  # the list and each of them
+    assert opened + 1 <= found.actions <= case.shortest
