@@ -57,12 +57,17 @@ class PopupFault(PlannedFault):
 
 
 class StatusFault(PlannedFault):
-    """An error status with an empty body. ``retry_after`` (seconds) is sent as ``Retry-After``."""
+    """An error status. ``retry_after`` (seconds) is sent as ``Retry-After``.
+
+    ``body``: a short ``page`` that names the status, as servers send, or ``empty``, for which
+    browsers show an error page of their own (and Playwright's ``goto`` raises).
+    """
 
     kind: Literal["status"]
     status: Literal[408, 429, 500, 502, 503, 504]
     retry_after: Annotated[int, Field(ge=0, le=86400)] | None = None
     stage: Stage = "before"
+    body: Literal["page", "empty"] = "page"
 
     @property
     def recovery(self) -> Recovery:

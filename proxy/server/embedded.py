@@ -80,8 +80,10 @@ class EmbeddedProxy:
         client = ClientConnection(reader, writer)
         try:
             await self._requests(client)
-        except (*FAILURES, asyncio.CancelledError):
-            client.reset()  # it left, or broke off: nobody is there to be told
+        except FAILURES:
+            pass  # one side left: the other sees its message end early
+        except asyncio.CancelledError:
+            client.reset()
         finally:
             self._connections.discard(task)
             with suppress(OSError, RuntimeError):

@@ -33,6 +33,10 @@ _OFFLINE = """<!doctype html>
 <body><h1>You are offline</h1><p>{url} cannot be reached because there is no connection.</p>
 <p>{advice}</p></body></html>
 """
+_STATUS = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>
+<body><h1>{title}</h1></body></html>
+"""
 _DRIP_STEP = 0.1  # seconds between two pieces
 
 
@@ -72,7 +76,7 @@ async def answer_instead(
     elif isinstance(fault, StatusFault):
         after = fault.retry_after
         headers = (("Retry-After", str(after)),) if after is not None else ()
-        await _send(exchange, fault.status, headers, b"")
+        await _send_status(exchange, fault, headers)
         _fired(exchange, load, fault, stage=stage, status=fault.status)
     elif isinstance(fault, SessionFault):
         expired = fault.cookies if fault.cookies is not None else _cookies(exchange)
@@ -84,6 +88,15 @@ async def answer_instead(
         await _send(exchange, 503, (_HTML,), _offline_page(exchange.url, fault))
         _fired(exchange, load, fault, stage=stage, status=503)
     _mask_others(exchange, load, fault)
+
+
+async def _send_status(exchange: ProxyExchange, fault: StatusFault, headers: HeaderFields) -> None:
+    page = b""
+    if fault.body == "page":
+        title = f"{fault.status} {reason_of(fault.status)}"
+        page = _STATUS.format(title=title).encode()
+        headers = (_HTML, *headers)
+    await _send(exchange, fault.status, headers, page)
 
 
 async def _send(exchange: ProxyExchange, status: int, headers: HeaderFields, body: bytes) -> None:

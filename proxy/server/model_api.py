@@ -110,7 +110,7 @@ async def call_model(api: ModelApi, pool: OriginPool, request: ApiRequest, task:
             where = f"{api.origin.host}:{api.origin.port}"
             await client.sentence(502, f"the model API at {where} does not answer: {call.error}")
         else:
-            client.reset()
+            client.open = False  # it ends where the API's answer ended, without its proper end
     finally:
         end = time.perf_counter()
         if request.head.method == "POST":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
+import hashlib
 import json
 import socket
 import struct
@@ -143,6 +145,24 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             time.sleep(0.3)
         self.wfile.write(b"0\r\n\r\n")
+
+    def _socket(self) -> None:
+        """Echo one short WebSocket message."""
+        key = self.headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        self.send_response(101)
+        self.send_header("Upgrade", "websocket")
+        self.send_header("Connection", "Upgrade")
+        accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
+        self.send_header("Sec-WebSocket-Accept", accept)
+        self.end_headers()
+        self.wfile.flush()
+        size = self.rfile.read(2)[1] & 0x7F
+        mask, data = self.rfile.read(4), self.rfile.read(size)
+        text = bytes(byte ^ mask[index % 4] for index, byte in enumerate(data))
+        self.wfile.write(bytes([0x81, size]) + text)
+        self.wfile.flush()
+        self.rfile.read(2)  # the browser's closing
+        self.close_connection = True
 
     def _closes(self) -> None:
         """Keep the connection alive in word, and reset it in deed after the answer."""

@@ -107,7 +107,7 @@ def test_the_command_shows_what_a_plan_does(
     assert main(["proxy", "plan", "--faults", str(file), "--task", "shop.1"]) == 0
     shown = capsys.readouterr().out
     assert "Faults of task 'shop.1' (seed 3)" in shown
-    assert "status 503, retry_after 2, stage before" in shown
+    assert "status 503, retry_after 2, stage before, body page" in shown
     rows = {line.split()[0]: line for line in shown.splitlines()[2:]}
     assert rows["login"].split()[-1] == "4"
     assert rows["slow"].endswith("drawn at each")

@@ -1,0 +1,85 @@
+"""Usage as the providers' own types hold it, and the split of time."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai.types.responses.response_usage import ResponseUsage
+
+from trajudge.judges.adapters.protocols.chat import read_usage
+from trajudge.proxy.efficiency import usage
+from trajudge.proxy.efficiency.latency import Span, split
+from trajudge.proxy.efficiency.streams import EventStream
+
+CHAT = {
+    "prompt_tokens": 100,
+    "completion_tokens": 20,
+    "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 10},
+    "completion_tokens_details": {"reasoning_tokens": 8},
+}
+
+
+def test_the_module_imports_nothing() -> None:
+    tree = ast.parse(Path(usage.__file__).read_text(encoding="utf-8"))
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def test_chat_usage_is_what_the_adapters_read() -> None:
+    ours = usage.parse_usage(CHAT)
+    theirs = read_usage(CHAT).model_dump()
+    assert ours == {name: theirs[name] for name in usage.USAGE_FIELDS}
+
+
+def test_usage_of_the_responses_api() -> None:
+    written = ResponseUsage.model_validate(
+        {
+            "input_tokens": 50,
+            "output_tokens": 9,
+            "total_tokens": 59,
+            "input_tokens_details": {"cached_tokens": 30, "cache_write_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": 4},
+        }
+    )
+    ours = usage.parse_usage(written.model_dump())
+    assert ours == {"input": 20, "cache_read": 30, "cache_write": None, "output": 9, "reasoning": 4}
+
+
+@pytest.mark.parametrize(
+    "answer", [None, [], {}, {"usage": None}, {"usage": {}}, {"usage": {"prompt_tokens": "many"}}]
+)
+def test_what_is_not_stated_is_none(answer: Any) -> None:
+    assert usage.usage_of(answer) is None
+    assert (usage.parse_usage({"prompt_tokens": 3}) or {})["output"] is None
+
+
+def test_events_break_anywhere() -> None:
+    text = b': hello\ndata: {"a": 1}\n\nevent: x\r\ndata: {"b":\r\ndata: 2}\r\n\r\ndata: [DONE]\n\n'
+    for size in range(1, len(text)):
+        stream, events = EventStream(), list[object]()
+        for start in range(0, len(text), size):
+            events += stream.feed(text[start : start + size])
+        assert events == [
+            {"a": 1},
+            {"b": 2},
+        ] or events == [{"a": 1}, {"b": 2}, ["DONE"]]
+
+
+def test_a_moment_counts_once() -> None:
+    spans = [
+        Span("proxy", 0, 10),
+        Span("site", 1, 4),
+        Span("site", 2, 5),
+        Span("injected", 4.5, 7),
+        Span("model", 6, 8),
+        Span("model", 20, 30),
+    ]
+    assert split(spans, 0, 12) == {
+        "model": 2.0,
+        "injected": 1.5,
+        "site": 3.5,
+        "proxy": 3.0,
+        "agent": 2.0,
+    }

@@ -1,0 +1,295 @@
+"""What counts as a page load, and what faults look like, in a real Chromium on loopback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.proxy.site import Site, ThreadedProxy, events_of, open_site, settings_of
+from trajudge.proxy.server.embedded import EmbeddedProxy
+from trajudge.proxy.server.sites import open_sites
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+NEVER = {"kind": "status", "status": 503, "policy": "at(99)"}
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Path) -> Iterator[Browser]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def shared_site() -> Iterator[Site]:
+    with open_site() as running:
+        yield running
+
+
+@pytest.fixture
+def site(shared_site: Site) -> Site:
+    shared_site.seen.clear()
+    return shared_site
+
+
+@contextmanager
+def browsing(
+    browser: Browser, out: Path, *faults: dict[str, Any], **settings: Any
+) -> Iterator[tuple[Page, EmbeddedProxy]]:
+    """A page whose context goes through a proxy with these faults; the events are whole after."""
+    with ThreadedProxy(settings_of(*faults, out=out, **settings)) as proxy:
+        context = browser.new_context(
+            proxy={"server": proxy.url}, viewport={"width": 1280, "height": 720}
+        )
+        try:
+            yield context.new_page(), proxy
+        finally:
+            context.close()
+
+
+def loads(out: Path) -> list[str]:
+    """The pages that were counted, by the end of their address, in order."""
+    return [page["url"].rpartition("/")[2] for page in events_of(out, "page")]
+
+
+def settled(page: Page) -> None:
+    """Wait until the page's own requests (fetch, HEAD, XHR) are through."""
+    page.evaluate("window.ready.then(() => null)")
+
+
+def test_a_busy_page_is_one_load(browser: Browser, site: Site, tmp_path: Path) -> None:
+    popup = {"kind": "popup", "policy": "at(3)"}
+    shown = []
+    with browsing(browser, tmp_path, popup) as (page, _):
+        for path in ("/a", "/b", "/c", "/d", "/e"):
+            page.goto(site.origin + path)
+            settled(page)
+            shown.append(page.get_by_role("dialog").count())
+        page.wait_for_load_state("networkidle")  # what is prefetched comes late
+    assert shown == [0, 0, 1, 0, 0]
+    assert loads(tmp_path) == ["a", "b", "c", "d", "e"]
+    asked = {(method, path) for method, path, _, _ in site.seen}
+    assert {("GET", "/frame"), ("GET", "/fragment"), ("HEAD", "/a"), ("GET", "/next")} <= asked
+    purposes = {path: h.get("sec-purpose", "") for _, path, h, _ in site.seen}
+    assert "prefetch" in purposes["/next"]
+
+
+def test_back_and_cached_pages_load_again_and_pushed_states_do_not(
+    browser: Browser, site: Site, tmp_path: Path
+) -> None:
+    with browsing(browser, tmp_path, NEVER) as (page, _):
+        page.goto(site.origin + "/a")
+        page.goto(site.origin + "/b")
+        page.go_back()
+        page.go_forward()
+        page.goto(site.origin + "/a")  # its Cache-Control says 600 seconds
+        page.reload()
+        page.evaluate("history.pushState({}, '', '/pushed'); history.back()")
+        page.evaluate("location.hash = 'here'")
+        settled(page)
+    assert loads(tmp_path) == ["a", "b", "a", "b", "a", "a"]
+
+
+def test_links_windows_forms_and_redirects(browser: Browser, site: Site, tmp_path: Path) -> None:
+    form = "<form method=post action=/save><input name=q value=1></form>"
+    with browsing(browser, tmp_path, NEVER) as (page, _):
+        page.goto(site.origin + "/a")
+        with page.expect_navigation():
+            page.click("#b")
+        with page.expect_popup() as opened:
+            page.evaluate("window.open('/c'); null")
+        opened.value.wait_for_load_state()
+        page.goto(site.origin + "/moved")
+        page.evaluate(f"document.body.innerHTML = '{form}'")
+        with page.expect_navigation():
+            page.evaluate("document.forms[0].submit()")
+        assert page.url.endswith("/saved")
+    ks = [
+        (page["k"], page["method"], page["url"].rpartition("/")[2])
+        for page in events_of(tmp_path, "page")
+    ]
+    assert ks == [
+        (1, "GET", "a"),
+        (2, "GET", "b"),
+        (3, "GET", "c"),
+        (4, "GET", "moved"),
+        (4, "GET", "b?from=moved"),
+        (5, "POST", "save"),
+        (5, "GET", "saved"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variant", "accessibility", "path"),
+    [
+        ("modal", "full", "/strict"),
+        ("modal", "none", "/meta"),
+        ("banner", "full", "/meta"),
+        ("banner", "none", "/strict"),
+    ],
+)
+def test_a_popup_is_seen_and_closed(
+    browser: Browser, site: Site, tmp_path: Path, path: str, accessibility: str, variant: str
+) -> None:
+    popup = {"kind": "popup", "accessibility": accessibility, "variant": variant, "policy": "at(1)"}
+    with browsing(browser, tmp_path, popup) as (page, _):
+        page.goto(site.origin + path)
+        close = page.locator(".close")
+        box, text = close.bounding_box(), page.get_by_text("Get our weekly offers")
+        words = text.bounding_box()
+        for seen in (box, words):
+            assert seen and seen["x"] >= 0 and seen["y"] >= 0
+            assert seen["x"] + seen["width"] <= 1280 and seen["y"] + seen["height"] <= 720
+        tree = page.locator("body").aria_snapshot()
+        assert ('button "No, thanks"' in tree) == (accessibility == "full")
+        assert ('dialog "Get our weekly offers"' in tree) == (accessibility == "full")
+        with page.expect_response(lambda response: "/__trajudge/popup/" in response.url):
+            close.click()
+        assert text.count() == 0
+    (fired,), (closed,) = events_of(tmp_path, "fault"), events_of(tmp_path, "popup_closed")
+    assert fired["overlay"] == closed["overlay"]
+    assert not any("__trajudge" in path for path in site.paths())
+
+
+def test_a_delayed_and_a_hidden_popup(browser: Browser, site: Site, tmp_path: Path) -> None:
+    popups: list[dict[str, Any]] = [
+        {"id": "late", "kind": "popup", "variant": "delayed", "seconds": 0.3, "policy": "at(1)"},
+        {"id": "below", "kind": "popup", "variant": "offscreen", "policy": "at(2)"},
+    ]
+    with browsing(browser, tmp_path, *popups) as (page, _):
+        page.goto(site.origin + "/strict")
+        dialog = page.get_by_role("dialog")
+        assert not dialog.is_visible()
+        dialog.wait_for(state="visible", timeout=5000)
+        page.goto(site.origin + "/strict")
+        box = page.locator(".close").bounding_box()
+        assert box and box["y"] > 720
+
+
+def test_a_reset_is_seen_once_though_the_browser_asks_again(
+    browser: Browser, site: Site, tmp_path: Path
+) -> None:
+    from playwright.sync_api import Error
+
+    with browsing(browser, tmp_path, {"kind": "reset", "policy": "at(2)"}) as (page, _):
+        page.goto(site.origin + "/a")
+        settled(page)
+        with pytest.raises(Error, match=r"ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE"):
+            page.goto(site.origin + "/b")
+        page.wait_for_timeout(600)
+        page.goto(site.origin + "/b")
+    (end,) = events_of(tmp_path, "task_end")
+    assert (end["page_loads"], end["exposure"][0]["fired"]) == (3, [2])
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "text"),
+    [
+        ({"kind": "offline"}, 503, "You are offline"),
+        ({"kind": "session", "location": "/login"}, 200, ""),
+        ({"kind": "assets", "assets": ["style"]}, 200, "/b"),
+        ({"kind": "drip", "seconds": 0.3}, 200, "/b"),
+    ],
+)
+def test_other_faults_in_the_browser(
+    browser: Browser, site: Site, tmp_path: Path, fault: dict[str, Any], status: int, text: str
+) -> None:
+    with browsing(browser, tmp_path, {**fault, "policy": "at(1)"}) as (page, _):
+        answer = page.goto(site.origin + "/b")
+        assert answer and answer.status == status
+        assert text in page.content()
+        if fault["kind"] == "assets":
+            colour = "getComputedStyle(document.querySelector('h1')).color"
+            assert page.evaluate(colour) == "rgb(0, 0, 0)"
+    (end,) = events_of(tmp_path, "task_end")
+    assert end["exposure"][0]["fired"] == [1]
+
+
+def test_a_page_cut_short_fails_as_one_from_a_broken_server(
+    browser: Browser, site: Site, tmp_path: Path
+) -> None:
+    failures = []
+    with browsing(browser, tmp_path, {"kind": "truncate", "policy": "at(1)"}) as (page, _):
+        for path in ("/b", "/cut"):  # the site itself cuts the second one off
+            with page.expect_event("requestfailed") as failed:
+                page.goto(site.origin + path, wait_until="commit")
+            failures.append(failed.value.failure)
+    assert failures[0] == "net::ERR_CONTENT_LENGTH_MISMATCH"
+    (event,) = events_of(tmp_path, "fault")
+    assert event["kept"] == event["size"] // 2
+
+
+def test_loads_of_an_untrustworthy_host_are_marked_as_guessed(
+    browser: Browser, site: Site, tmp_path: Path
+) -> None:
+    """Chromium sends Sec-Fetch-Dest to trustworthy addresses alone: a frame looks like a page."""
+    sites = open_sites((f"shop.test=http://127.0.0.1:{site.port}",))
+    with ThreadedProxy(replace(settings_of(NEVER, out=tmp_path), sites=sites)) as proxy:
+        context = browser.new_context(proxy={"server": proxy.url})
+        context.new_page().goto("http://shop.test/b")
+        context.close()
+    pages = events_of(tmp_path, "page")
+    assert {page["certain"] for page in pages} == {False}
+    (end,) = events_of(tmp_path, "task_end")
+    assert end["uncertain_page_loads"] == len(pages) >= 2
+
+
+def test_websockets_pass_and_do_not_count(browser: Browser, site: Site, tmp_path: Path) -> None:
+    talk = """new Promise((done, fail) => {
+        const socket = new WebSocket(location.origin.replace('http', 'ws') + '/socket');
+        socket.onopen = () => socket.send('hello'); socket.onerror = () => fail('broken');
+        socket.onmessage = event => done(event.data); })"""
+    with browsing(browser, tmp_path, NEVER) as (page, _):
+        page.goto(site.origin + "/b")
+        assert page.evaluate(talk) == "hello"
+    (end,) = events_of(tmp_path, "task_end")
+    assert (end["tunnels"], end["page_loads"]) == (1, 1)
+
+
+def test_rules_read_the_trace(browser: Browser, site: Site, tmp_path: Path) -> None:
+    from trajudge.rules.har.reading import read_recording
+
+    with browsing(browser, tmp_path, NEVER) as (page, _):
+        page.context.add_cookies([{"name": "secret", "value": "s3cret", "url": site.origin}])
+        page.goto(site.origin + "/a?q=1")
+        page.evaluate("fetch('/echo', {method: 'POST', body: new URLSearchParams({sku: '7'})})")
+        settled(page)
+    file = tmp_path / "traces/task.har"
+    recording = read_recording(file)
+    assert not recording.flaws
+    by_url = {entry.request.url.rpartition("/")[2]: entry for entry in recording.entries}
+    assert (by_url["a?q=1"].resource_type, by_url["a?q=1"].response.status) == ("document", 200)
+    assert by_url["echo"].request.method == "POST"
+    assert json.loads(bytes(by_url["echo"].request.post_data))["text"] == "sku=7"
+    assert by_url["i.png"].resource_type == "image"
+    assert "s3cret" not in file.read_text()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_plans_meet_exactly_their_page_loads(
+    browser: Browser, site: Site, tmp_path: Path, seed: int
+) -> None:
+    fault = {"kind": "status", "status": 503, "policy": "random(2, 6)"}
+    seen = []
+    with browsing(browser, tmp_path, fault, seed=seed) as (page, _):
+        for k, path in enumerate(("/a", "/b", None, "/c", "/b", None), 1):
+            answer = page.goto(site.origin + path) if path else page.go_back()
+            if answer is None or answer.status == 503:
+                seen.append(k)
+            else:
+                settled(page)
+    (end,) = events_of(tmp_path, "task_end")
+    exposure = end["exposure"][0]
+    assert exposure["planned"] == exposure["fired"]
+    assert (seen, end["page_loads"]) == (exposure["planned"], 6)
