@@ -46,6 +46,16 @@ def ask_server(url: str, model: str, key: str) -> int | None:
     return tokens or _of_properties(_get(f"{url.removesuffix('/v1')}/props", key))
 
 
+def served_models(url: str, key: str) -> list[str]:
+    """Return the names of the models that the server at ``url`` lists, none where it does not."""
+    try:
+        entries = _entries(_get(f"{url}/models", key))
+    except Unreachable:
+        return []
+    names = (entry.get("id") or entry.get("name") for entry in entries)
+    return [name for name in names if isinstance(name, str)]
+
+
 def _get(url: str, key: str) -> Any:
     """Fetch the JSON at ``url``; None for any other answer and for one that does not come in
     time."""
@@ -65,15 +75,17 @@ def _get(url: str, key: str) -> Any:
 
 
 def _entry(listed: Any, model: str) -> Mapping[str, Any]:
-    """Find the model's entry in a server's list, whichever of the usual shapes that has."""
-    entries = listed.get("data") or listed.get("models") if isinstance(listed, dict) else listed
-    if not isinstance(entries, list):
-        return {}
-    for entry in entries:
-        names = (entry.get("id"), entry.get("name")) if isinstance(entry, dict) else ()
-        if model in names:
-            return dict(entry)
+    """Find the model's entry in a server's list."""
+    for entry in _entries(listed):
+        if model in (entry.get("id"), entry.get("name")):
+            return entry
     return {}
+
+
+def _entries(listed: Any) -> list[Mapping[str, Any]]:
+    """Return the entries of a server's list, whichever of the usual shapes that has."""
+    entries = listed.get("data") or listed.get("models") if isinstance(listed, dict) else listed
+    return [e for e in entries if isinstance(e, dict)] if isinstance(entries, list) else []
 
 
 def _window_in(entry: Mapping[str, Any]) -> int | None:

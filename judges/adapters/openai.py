@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import orjson
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.context_windows import ContextWindow, ask_server
+from trajudge.judges.adapters.context_windows import ContextWindow, ask_server, served_models
 from trajudge.judges.adapters.protocols.chat import read_chat, turn
 from trajudge.judges.adapters.protocols.reasoning import chat_fields
 from trajudge.judges.adapters.provider import ProviderAdapter
@@ -39,6 +39,9 @@ class OpenAIAdapter(ProviderAdapter):
             return None
         tokens = ask_server(self._url, model, self._key)
         return ContextWindow(tokens=tokens, source="server") if tokens else None
+
+    def _served_models(self) -> list[str]:
+        return served_models(self._url, self._key)
 
     def _wanted(self, parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         wanted = dict(parameters)

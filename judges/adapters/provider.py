@@ -3,6 +3,7 @@ client, and that a parameter which a model refused is not sent again."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,12 +17,15 @@ from pydantic import JsonValue
 
 from trajudge.judges.adapters import sdk as sdks
 from trajudge.judges.adapters.base import AdapterResponse, clean_url, key_from
+from trajudge.judges.adapters.errors import CallFailed, UnknownModel
 from trajudge.judges.adapters.protocols.extras import merged, split
 from trajudge.judges.adapters.protocols.failures import failure
 from trajudge.judges.adapters.protocols.headers import rate_headers
 from trajudge.judges.model import Reply, Request
 from trajudge.judges.models.capabilities import Capability, capability
+from trajudge.judges.models.table import model_names
 from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
+from trajudge.trajectories.util.errors import did_you_mean
 
 
 class ProviderAdapter(ABC):
@@ -131,7 +135,7 @@ class ProviderAdapter(ABC):
             if not self._unsupported.learn(
                 request.model, answered.status, answered.error, optional
             ):
-                raise failure(
+                error = failure(
                     answered.status,
                     answered.error,
                     answered.headers,
@@ -139,11 +143,23 @@ class ProviderAdapter(ABC):
                     key_variable=self.key_variable,
                     model=request.model,
                 )
+                raise await self._suggesting(error, served)
         reply = self._read(answered.content)
         seconds = perf_counter() - started
         sent = parameters | asked.shown_headers
         reply = reply.model_copy(update={"seconds": seconds, "parameters": sent})
         return AdapterResponse(reply, rate_headers(answered.headers))
+
+    async def _suggesting(self, error: CallFailed, model: str) -> CallFailed:
+        """Name the closest model that the server serves, where it does not serve ``model``."""
+        if not isinstance(error, UnknownModel):
+            return error
+        close = did_you_mean(model, await asyncio.to_thread(self._served_models))
+        return UnknownModel(f"{error}{close}") if close else error
+
+    def _served_models(self) -> list[str]:
+        """Return the names of models that may be asked for."""
+        return model_names()
 
     def _takes_temperature(
         self, parameters: Mapping[str, JsonValue], told: Mapping[str, Any]

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from trajudge.judges.adapters import plugins
 from trajudge.judges.adapters.base import Adapter
 from trajudge.judges.models.capabilities import Capability
+from trajudge.judges.models.table import model_names
 from trajudge.trajectories.util.errors import UserError, did_you_mean
 
 _OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
@@ -54,9 +55,20 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
     if provider and name:
         return "litellm"
     raise UserError(
-        f"--model {model!r} names no known provider: write gpt-…, o3…, claude-… or provider/name, "
-        f"or add --base-url URL for a local server or --adapter {'|'.join(NAMES)}"
+        f"--model {model!r} names no known provider{_suggestion(model) or ':'} write "
+        f"gpt-…, o3…, claude-… or provider/name, or add --base-url URL for a local server or --adapter {'|'.join(NAMES)}"
     )
+
+
+def _suggestion(model: str) -> str:
+    """Suggest a known name; of several that differ by the service, one that needs no litellm."""
+
+    def is_ours(name: str) -> bool:
+        cloud = name.partition("/")[0] in CLOUDS and "/" in name
+        return cloud or name.startswith("claude-") or bool(_OPENAI.match(name))
+
+    known = sorted((n for n in model_names() if "/" in n or is_ours(n)), key=is_ours)
+    return did_you_mean(model, known)
 
 
 def is_loopback(url: str) -> bool:

@@ -18,6 +18,7 @@ from trajudge.judges.adapters.base import Adapter, TakesReasoning
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.calls.parameters import read_parameters
+from trajudge.judges.calls.readiness import wait_until_ready
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.calls.windows import find_window
 from trajudge.judges.engine import (
@@ -226,6 +227,8 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
         known=known,
         headers=asked.headers,
     )
+    if calls.wait and adapter.endpoint.startswith("http") and not calls.dry_run:
+        wait_until_ready(adapter.endpoint, calls.wait)
     if isinstance(adapter, TakesReasoning):
         adapter.told(asked.parameters, model)
     priced = own.price(named) or _listed(named, adapter)

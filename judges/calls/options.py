@@ -48,6 +48,11 @@ CALL_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "tpm": {"type": positive, "metavar": "N", "help": "tokens per minute at most"},
     "context": {"type": count, "metavar": "N", "help": "context window in tokens, if not known"},
     "timeout": {"type": positive, "metavar": "SECONDS", "help": "per call (default: 300)"},
+    "wait": {
+        "type": positive,
+        "metavar": "SECONDS",
+        "help": "for a server that is still loading its model, at most (default: not at all)",
+    },
     "max-cost": {"type": amount, "metavar": "DOLLARS", "help": "stop before costs exceed this"},
     "models": {
         "metavar": "FILE",

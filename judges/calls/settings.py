@@ -10,10 +10,11 @@ from trajudge.trajectories.model import Record
 class CallConfig(Record):
     """How models are called, and what that may cost.
 
-    ``timeout`` in seconds, ``max_cost`` in US dollars (None: no limit), ``rpm`` and ``tpm``
-    requests and tokens per minute, ``context`` the model's window in tokens where it is not known.
-    ``max_tokens`` None: by what the model can (``Capability.default_max_tokens``). ``extra_body``
-    and ``extra_headers`` are JSON objects, ``models`` is a file of the user's entries or JSON.
+    ``timeout`` in seconds, ``wait`` the seconds that a server may take to load its model,
+    ``max_cost`` in US dollars (None: no limit), ``rpm`` and ``tpm`` requests and tokens per minute,
+    ``context`` the model's window in tokens where it is not known. ``max_tokens`` None: by what the
+    model can (``Capability.default_max_tokens``). ``extra_body`` and ``extra_headers`` are JSON
+    objects, ``models`` is a file of the user's entries or JSON.
     """
 
     adapter: str | None = None
@@ -32,6 +33,7 @@ class CallConfig(Record):
     tpm: float | None = Field(default=None, gt=0)
     context: int | None = Field(default=None, ge=1)
     timeout: float = Field(default=300.0, gt=0)
+    wait: float | None = Field(default=None, gt=0)
     max_cost: float | None = Field(default=None, ge=0)
     prices: str | None = None
     cache: str | None = None

@@ -50,6 +50,11 @@ def edition() -> str:
     return f"{_table()['source']}, {_table()['date']}"
 
 
+def model_names() -> list[str]:
+    """Return all names in the table."""
+    return list(_table()["models"])
+
+
 def row_of_service(model: str) -> TableRow | None:
     """Find ``model`` as the service that its name stands for sells it: by the exact name, else
     without the date at its end. Prices and limits of that row hold."""

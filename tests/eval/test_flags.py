@@ -79,6 +79,7 @@ MEANINGS = {
     "--temperature": "T amount",
     "--thinking-budget": "N count",
     "--timeout": "SECONDS positive",
+    "--wait": "SECONDS positive",
     "--tpm": "N positive",
     "--workers": "N count",
     "--yes": "switch",

@@ -63,6 +63,10 @@ class AzureAdapter(OpenAIAdapter):
         # The SDK puts the deployment into the path of a body that it encodes; ours is encoded.
         return f"/deployments/{quote(str(body['model']), safe='')}{self.path}", body
 
+    def _served_models(self) -> list[str]:
+        """Return none: a resource lists its models, and not its deployments."""
+        return []
+
     def context_window(self, model: str) -> ContextWindow | None:
         """Return None: a resource lists its models without windows."""
         return None

@@ -5,6 +5,9 @@ import sys
 
 import pytest
 
+from tests.judges.adapters.requests import request
+from tests.llm_server import LlmServer, always
+from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.routing import make_adapter, route
 from trajudge.trajectories.util.errors import UserError
 
@@ -65,3 +68,26 @@ def test_no_sdk_is_imported_before_the_first_request(model: str) -> None:
         "assert not {'openai', 'anthropic', 'litellm'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("gtp-4o", "'gpt-4o'"),
+        ("cluade-sonnet-4-5", "'claude-sonnet-4-5'"),
+        ("gemini-2.5-pro", "'gemini/gemini-2.5-pro'"),
+    ],
+)
+def test_a_mistyped_model_gets_a_suggestion(typed: str, meant: str) -> None:
+    with pytest.raises(UserError, match=f"did you mean {meant}"):
+        route(typed)
+
+
+@pytest.mark.anyio
+async def test_a_model_that_is_not_served_gets_the_closest_that_is() -> None:
+    models = [{"id": "Qwen/Qwen3-8B-Instruct"}, {"id": "llama"}]
+    with LlmServer(models=models, script=always("404")) as server:
+        adapter, model = make_adapter("qwen3-8b-instruct", base_url=f"{server.url}/v1")
+        with pytest.raises(errors.UnknownModel, match=r"mean 'Qwen/Qwen3-8B-Instruct'\?"):
+            await adapter.send(request(model))
+        await adapter.close()
