@@ -56,7 +56,8 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
         return "litellm"
     raise UserError(
         f"--model {model!r} names no known provider{_suggestion(model) or ':'} write "
-        f"gpt-…, o3…, claude-… or provider/name, or add --base-url URL for a local server or --adapter {'|'.join(NAMES)}"
+        f"gpt-…, o3…, claude-… or provider/name, or add --base-url URL for a local server "
+        f"or --adapter {'|'.join(NAMES)}"
     )
 
 
