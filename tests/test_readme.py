@@ -90,6 +90,7 @@ def test_a_model_judges_as_written(command: str, monkeypatch: pytest.MonkeyPatch
             monkeypatch.setenv(f"{provider}_API_KEY", "a-key")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url + "/v1")
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        monkeypatch.setenv("OPENROUTER_API_BASE", server.url + "/v1")
         words = command.replace("http://127.0.0.1:8000", server.url) + " --limit 4"
         if "openrouter/" in command:
             if find_spec("litellm") is None:

@@ -14,6 +14,7 @@ from pydantic import Field, JsonValue
 
 from trajudge.eval.data.run_folder import JUDGMENTS, MANIFEST, read_manifest, write_manifest
 from trajudge.judges.adapters.context_windows import ContextWindow
+from trajudge.judges.models.prices import PriceSource
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
@@ -25,8 +26,9 @@ class RunManifest(Record):
     ``annotations`` are specifications, ``revision`` the data's where it is versioned. ``sent`` is
     what the calls turned out to be (``eval.data.effective``): endpoint, SDK, effective parameters.
     ``training_keys`` are hashes of the run's trajectories that the judge was trained on.
-    ``windows`` are those that prompts were cut to, by model. ``loader_digest`` is the SHA-256 of
-    the user's file that read the data, None for a loader of ours or of an installed package.
+    ``windows`` are those that prompts were cut to, by model; ``prices`` say where each is from.
+    ``loader_digest`` is the SHA-256 of the user's file that read the data, None for a loader of
+    ours or of an installed package.
     ``goals`` is the SHA-256 of the file of ``--goals``, None where the data had its own.
     ``judge_versions`` are the versions on the cards of the judge and of its members, by name.
     ``published``: the judge was run by others, who published its verdicts; nothing was asked here.
@@ -49,6 +51,7 @@ class RunManifest(Record):
     annotations: str | None = None
     selection: dict[str, JsonValue] = Field(default_factory=dict)
     windows: dict[str, ContextWindow] = added(default_factory=dict)
+    prices: dict[str, PriceSource] = added(default_factory=dict)
     protocol: str = "default"
     version: str
     sent: list[dict[str, JsonValue]] = added(default_factory=list)
@@ -62,7 +65,7 @@ class RunManifest(Record):
 # What may differ between two sessions of the same run: how it is scored, and by which release.
 # Windows are compared by themselves: what an earlier release did not record is no difference, and
 # no judge changes its version without its prompts.
-_FREE = {"protocol", "version", "card", "revision", "sent", "windows", "judge_versions"}
+_FREE = {"protocol", "version", "card", "revision", "sent", "windows", "prices", "judge_versions"}
 
 _WHY = {
     "prompt_hash": "the prompts have changed since, and one run never mixes two versions (what it "

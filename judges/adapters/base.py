@@ -15,12 +15,14 @@ from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.judges.adapters.context_windows import ContextWindow
+    from trajudge.judges.models.prices import Price
 
 __all__ = [
     "Adapter",
     "AdapterResponse",
     "RateHeaders",
     "ReportsContextWindow",
+    "ReportsPrice",
     "TakesReasoning",
     "clean_url",
     "key_from",
@@ -55,6 +57,16 @@ class ReportsContextWindow(Protocol):
 
     def context_window(self, model: str) -> ContextWindow | None:
         """Return the window, None where it is not reported. Raises Unreachable if nobody
+        answers."""
+        ...
+
+
+@runtime_checkable
+class ReportsPrice(Protocol):
+    """An adapter whose server may tell what a model costs."""
+
+    def reported_price(self, model: str) -> Price | None:
+        """Return the price, None where it is not reported. Raises Unreachable if nobody
         answers."""
         ...
 

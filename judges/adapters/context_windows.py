@@ -1,16 +1,17 @@
-"""Context windows of models, in tokens, as their servers report them in the list of models.
+"""What servers report of models: context windows in tokens, and prices.
 
 Fields read: ``max_model_len`` (vLLM, SGLang), ``loaded_context_length`` (LM Studio),
 ``context_length`` (OpenRouter, Together, Fireworks), ``context_window`` (Groq),
 ``max_context_length`` (Mistral, LM Studio), ``max_input_tokens``; llama.cpp's ``/props`` tells
-``n_ctx``. What a model was trained with (``n_ctx_train``) is not what its server holds.
+``n_ctx``. What a model was trained with (``n_ctx_train``) is not what its server holds. Prices are
+in OpenRouter's ``pricing``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from http.client import HTTPException
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, build_opener
 
@@ -18,6 +19,7 @@ import orjson
 
 from trajudge.judges.adapters.errors import Unreachable
 from trajudge.judges.adapters.sdk import no_answer, place_of
+from trajudge.judges.models.prices import Price
 from trajudge.trajectories.model import Record
 
 PATIENCE = 5.0  # seconds for each question
@@ -29,6 +31,14 @@ _FIELDS = (
 )
 
 
+_PRICES = {
+    "input": "prompt",
+    "output": "completion",
+    "cache_read": "input_cache_read",
+    "cache_write": "input_cache_write",
+}
+
+
 class ContextWindow(Record):
     """Tokens of prompt and reply together, and where the number is from: the ``table`` of known
     models, the user (``named``, or by a ``file`` of models), the model's ``server``, the
@@ -38,12 +48,20 @@ class ContextWindow(Record):
     source: Literal["table", "named", "file", "server", "litellm", "guess"]
 
 
-def ask_server(url: str, model: str, key: str) -> int | None:
-    """Ask the server whose OpenAI protocol is at ``url`` for the window of ``model``; None where it
-    does not report it. Raises Unreachable if nobody answers there."""
-    listed = _get(f"{url}/models", key)
-    tokens = _window_in(_entry(listed, model))
-    return tokens or _of_properties(_get(f"{url.removesuffix('/v1')}/props", key))
+class ServerFacts(NamedTuple):
+    """What a server reports of a model; None where it does not."""
+
+    window: ContextWindow | None = None
+    price: Price | None = None
+
+
+def ask_server(url: str, model: str, key: str) -> ServerFacts:
+    """Ask the server whose OpenAI protocol is at ``url`` what it knows of ``model``. Raises
+    Unreachable if nobody answers there."""
+    entry = _entry(_get(f"{url}/models", key), model)
+    tokens = _window_in(entry) or _of_properties(_get(f"{url.removesuffix('/v1')}/props", key))
+    window = ContextWindow(tokens=tokens, source="server") if tokens else None
+    return ServerFacts(window, _price_in(entry.get("pricing")))
 
 
 def served_models(url: str, key: str) -> list[str]:
@@ -99,6 +117,26 @@ def _of_properties(properties: Any) -> int | None:
     settings = properties.get("default_generation_settings")
     slot = settings.get("n_ctx") if isinstance(settings, dict) else None
     return _size(slot) or _size(properties.get("n_ctx"))
+
+
+def _price_in(pricing: object) -> Price | None:
+    """Read OpenRouter's prices: texts in dollars per token, negative where they vary. None for a
+    model that has no fixed price per token, or one per request."""
+    if not isinstance(pricing, dict) or _dollars(pricing.get("request")):
+        return None
+    prices = {name: _dollars(pricing.get(theirs)) for name, theirs in _PRICES.items()}
+    if prices["input"] is None or prices["output"] is None:
+        return None
+    return Price(**{name: price for name, price in prices.items() if price is not None})
+
+
+def _dollars(text: object) -> float | None:
+    """Convert dollars per token to dollars per million; None for anything else."""
+    try:
+        price = round(float(text) * 1e6, 9) if isinstance(text, str | float | int) else -1.0
+    except ValueError:
+        return None
+    return price if 0 <= price < float("inf") else None
 
 
 def _size(value: object) -> int | None:

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from trajudge.judges.adapters.base import AdapterResponse, clean_url
-from trajudge.judges.adapters.context_windows import ContextWindow, ask_server
+from trajudge.judges.adapters.context_windows import ContextWindow, ServerFacts, ask_server
 from trajudge.judges.adapters.errors import (
     AuthFailed,
     BadReply,
@@ -44,9 +44,11 @@ from trajudge.judges.adapters.protocols.reasoning import NAMES
 from trajudge.judges.adapters.sdk import no_answer, place_of
 from trajudge.judges.model import Picture, Reply, Request
 from trajudge.judges.models.capabilities import Capability, capability, is_known
+from trajudge.judges.models.prices import Price
 from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
 from trajudge.trajectories.util.errors import MissingExtra
 
+OPENROUTER = "https://openrouter.ai/api/v1"
 # In the words of many providers' own code: litellm gives some of them as a 500, not as a 401.
 _NO_KEY = re.compile(r"api[_ ]?key|credentials", re.IGNORECASE)
 _SENTENCES: dict[type[CallFailed], str] = {
@@ -107,17 +109,38 @@ class LiteLLMAdapter:
         return openai.OpenAIError
 
     def context_window(self, model: str) -> ContextWindow | None:
-        """Return the window: of the server that the user named, else of litellm's own table, where
-        ours has none."""
-        if self._url is not None:
-            key = str(self._server()["api_key"])
-            tokens = ask_server(self._url, model.partition("/")[2] or model, key)
-            return ContextWindow(tokens=tokens, source="server") if tokens else None
+        """Return the window: of the server that the user named or of OpenRouter, else of litellm's
+        own table, where ours has none."""
+        if self._listing is not None:
+            return self._facts(model).window
         if is_known(model):
             return None
         entry = self._sdk.model_cost.get(model) or {}
         tokens = entry.get("max_input_tokens") or entry.get("max_tokens")
         return ContextWindow(tokens=tokens, source="litellm") if isinstance(tokens, int) else None
+
+    def reported_price(self, model: str) -> Price | None:
+        """Return the price that the server lists, of one that the user named or of OpenRouter."""
+        return self._facts(model).price if self._listing else None
+
+    @property
+    def _listing(self) -> str | None:
+        """Return the URL of a list of models that may tell windows and prices."""
+        if self._url is None and self._provider == "openrouter":
+            return clean_url(os.environ.get("OPENROUTER_API_BASE") or OPENROUTER)
+        return self._url
+
+    def _facts(self, model: str) -> ServerFacts:
+        """Ask the server once. Raises Unreachable."""
+        if model not in self._asked:
+            key = os.environ.get(self._key_variable()) or "none"
+            name = model.partition("/")[2] or model
+            self._asked[model] = ask_server(str(self._listing), name, key)
+        return self._asked[model]
+
+    @cached_property
+    def _asked(self) -> dict[str, ServerFacts]:
+        return {}
 
     async def send(self, request: Request) -> AdapterResponse:
         messages = [turn(message, _data_url) for message in request.messages]

@@ -4,18 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.context_windows import ContextWindow, ask_server, served_models
+from trajudge.judges.adapters.context_windows import (
+    ContextWindow,
+    ServerFacts,
+    ask_server,
+    served_models,
+)
 from trajudge.judges.adapters.protocols.chat import read_chat, turn
 from trajudge.judges.adapters.protocols.reasoning import chat_fields
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.adapters.sdk import host_of
 from trajudge.judges.model import Picture, Reply, Request
+from trajudge.judges.models.prices import Price
 
 
 class OpenAIAdapter(ProviderAdapter):
@@ -35,10 +42,23 @@ class OpenAIAdapter(ProviderAdapter):
 
     def context_window(self, model: str) -> ContextWindow | None:
         """Return the window of any server but OpenAI's own, whose list of models has no windows."""
+        return self._facts(model).window
+
+    def reported_price(self, model: str) -> Price | None:
+        """Return the price that the server lists."""
+        return self._facts(model).price
+
+    def _facts(self, model: str) -> ServerFacts:
+        """Ask the server once. Raises Unreachable."""
         if self._url == self.own_url:
-            return None
-        tokens = ask_server(self._url, model, self._key)
-        return ContextWindow(tokens=tokens, source="server") if tokens else None
+            return ServerFacts()
+        if model not in self._asked:
+            self._asked[model] = ask_server(self._url, model, self._key)
+        return self._asked[model]
+
+    @cached_property
+    def _asked(self) -> dict[str, ServerFacts]:
+        return {}
 
     def _served_models(self) -> list[str]:
         return served_models(self._url, self._key)

@@ -18,6 +18,7 @@ from trajudge.judges.adapters.base import Adapter, TakesReasoning
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.calls.parameters import read_parameters
+from trajudge.judges.calls.prices import find_price
 from trajudge.judges.calls.readiness import wait_until_ready
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.calls.windows import find_window
@@ -37,7 +38,7 @@ from trajudge.judges.model import Picture, Request, Text, Usage
 from trajudge.judges.models.capabilities import Capability, capability
 from trajudge.judges.models.names import model_name
 from trajudge.judges.models.own import OwnModels
-from trajudge.judges.models.prices import KnownPrice, listed_price
+from trajudge.judges.models.prices import KnownPrice
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.pictures import ImageLimits
 from trajudge.trajectories.tokens import (
@@ -81,6 +82,9 @@ class ModelHandle:
             "endpoint": self.adapter.endpoint,
             "parameters": dict(self.parameters),
             "windows": {model: window.model_dump() for model, window in self.windows.items()},
+            "prices": {
+                model: handle.priced.source.model_dump() for model, handle in self.handles.items()
+            },
         }
 
     @property
@@ -231,18 +235,11 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
         wait_until_ready(adapter.endpoint, calls.wait)
     if isinstance(adapter, TakesReasoning):
         adapter.told(asked.parameters, model)
-    priced = own.price(named) or _listed(named, adapter)
-    window = find_window(
-        model, adapter, calls, cache_path(calls.cache).parent, of_file=entry.context
-    )
+    folder = cache_path(calls.cache).parent
+    window = find_window(model, adapter, calls, folder, of_file=entry.context)
+    priced = own.price(named) or find_price(named, adapter, folder)
     known = known.model_copy(update={"context": window.tokens})
     return ModelHandle(model, adapter, known, window, asked.parameters, priced, calls)
-
-
-def _listed(named: str, adapter: Adapter) -> KnownPrice:
-    """Return the table's price, none on another server than the maker's or the cloud's own: there
-    it has another."""
-    return KnownPrice() if adapter.endpoint.startswith("http") else listed_price(named)
 
 
 def cache_path(named: str | None) -> Path:

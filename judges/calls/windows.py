@@ -40,7 +40,7 @@ def find_window(
     )
     if not isinstance(adapter, ReportsContextWindow):
         return table
-    told, place = _read(folder), f"{adapter.endpoint} {model}"
+    told, place = read_told(folder, FILE), f"{adapter.endpoint} {model}"
     try:
         found = adapter.context_window(model)
     except Unreachable as failure:
@@ -51,7 +51,7 @@ def find_window(
             ) from failure
         return _window(told.get(place), table)
     if place not in told or told[place] != (found and found.model_dump()):
-        _write(folder, {**told, place: found and found.model_dump()})
+        write_told(folder, FILE, {**told, place: found and found.model_dump()})
     return found or table
 
 
@@ -59,19 +59,20 @@ def _window(told: object, table: ContextWindow) -> ContextWindow:
     return ContextWindow.model_validate(told) if isinstance(told, dict) else table
 
 
-def _read(folder: Path) -> dict[str, object]:
+def read_told(folder: Path, file: str) -> dict[str, object]:
+    """Read what servers told earlier, nothing where it cannot be read."""
     with suppress(OSError, ValueError):
-        content = orjson.loads((folder / FILE).read_bytes())
+        content = orjson.loads((folder / file).read_bytes())
         if isinstance(content, dict):
             return content
     return {}
 
 
-def _write(folder: Path, told: Mapping[str, object]) -> None:
+def write_told(folder: Path, file: str, told: Mapping[str, object]) -> None:
     """Keep what servers told, or nothing: a full or read-only disk is the cache's to tell."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(folder / FILE, orjson.dumps(told, option=orjson.OPT_INDENT_2))
+        write_bytes(folder / file, orjson.dumps(told, option=orjson.OPT_INDENT_2))
 
 
 def recorded_windows(manifest: Mapping[str, object]) -> dict[str, ContextWindow]:
