@@ -6,18 +6,22 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.llm_server import LlmServer, always
+from tests.samples import examples
 from tests.tables import mistakes
 from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.checks.shortest import shortest
 from trajudge.environments.generate import main
 from trajudge.environments.model.axes import instance, open_state
 from trajudge.environments.model.binding import bind
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.config import Config
+from trajudge.environments.stages import pipeline
 from trajudge.environments.verify import RunEvidence, expected
 
 
@@ -57,11 +61,13 @@ def test_no_case_holds_its_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled
 def test_the_same_options_give_the_same_bytes_in_every_process(tmp_path: Path) -> None:
     made = []
     for hash_seed in ("1", "2"):
         out = tmp_path / hash_seed / "cases.jsonl"
-        command = [sys.executable, "-m", "environments.generate", "--count", "7", "--noise"]
+        command = [sys.executable, "-m", "environments.generate", "--noise"]
+        command += ["--count", str(examples(7))]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         subprocess.run(
             [*command, "--save", str(out)], env=environment, check=True, capture_output=True
@@ -121,7 +127,8 @@ def test_a_mistake_is_one_sentence(
 
 
 @pytest.mark.slow
-def test_every_application_gives_cases(tmp_path: Path) -> None:
+def test_every_application_gives_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "shortest", partial(shortest, budget=1))  # not the matter here
     code, out = run(tmp_path, "--count", str(3 * len(APPS)))
     assert code == 0
     assert {Config.model_validate(case.config).app for case in read_cases(out)} == set(APPS)

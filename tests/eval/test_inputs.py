@@ -86,7 +86,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _environments(folder: Path) -> None:
     """A case, and a recorded run of it."""
-    case = sound("buy")
+    case = sound("unwish")
     write_cases(folder / "cases.jsonl", [case])
     key = TrajectoryKey(benchmark="shop", agent="a", task_id=case.id)
     run = Trajectory(key=key, raw_task_id=case.id, goal="g", telemetry={"n_steps": 4.0})

@@ -23,6 +23,7 @@ LIMIT = 32
 def shared(server: LlmServer, tmp_path: Path, name: str) -> Command:
     """The main command in a folder of its own, over a cache that all of them share."""
     command = Command(server, tmp_path / name)
+    command.words += ["--adapter", "http"]  # starts sooner than an SDK
     words = {"--samples": "1", "--concurrency": str(TOGETHER), "--cache": str(tmp_path / "cache")}
     for option, value in words.items():
         command.words[command.words.index(option) + 1] = value

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.environments.kit.pages import WORDS
+from tests.samples import FUZZING
 from trajudge.environments.kit.html import render
 from trajudge.environments.kit.layout import PageLayout
 from trajudge.environments.kit.theme import theme
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 VIEWPORTS = ((1024, 768), (390, 844))
+# Every theme at one of them; a search (``make fuzz``) tries both.
+THEMES = [
+    (index, viewport)
+    for index in range(12)
+    for turn, viewport in enumerate(VIEWPORTS)
+    if FUZZING or index % len(VIEWPORTS) == turn
+]
 XSS = "<img src=x onerror=\"document.title='broken into'\"><script>document.title='x'</script>"
 OPTIONS = ("First", "Second one", "Third of a rather long kind")
 CHOICES = tuple(parts.Option(name[0], name) for name in OPTIONS)
@@ -105,7 +113,8 @@ def tab(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Tab]:
     tab.close()
 
 
-@pytest.mark.parametrize("index", range(12))
+@pytest.mark.sampled
+@pytest.mark.parametrize(("index", "tab"), THEMES, indirect=["tab"])
 def test_every_control_is_found_by_name_and_can_be_clicked(tab: Tab, index: int) -> None:
     show(tab, index, COOKIES)
     found = [tab.get_by_role("link", name=name, exact=True) for name in (*PLACES, *THINGS)]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
-from tests.samples import examples
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import Reject, check
+from trajudge.environments.checks.shortest import shortest
 from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
@@ -21,6 +21,7 @@ from trajudge.environments.stages import (
     Produced,
     SuiteSpecification,
     Valid,
+    pipeline,
     plan,
     produce,
 )
@@ -142,13 +143,15 @@ def test_one_scenario_s_cases_do_not_depend_on_the_others() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled
 @pytest.mark.parametrize("level", [1, 2, 3])
-def test_only_cases_of_the_wanted_level_are_produced(level: int) -> None:
-    specification = WANTED.model_copy(update={"level": level, "count": examples(24)})
+def test_only_cases_of_the_wanted_level_are_produced(
+    level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "shortest", partial(shortest, budget=1))  # not the matter here
+    specification = WANTED.model_copy(update={"level": level, "count": 24})
     cases, _ = produce(specification, planned(specification))
     assert {case.level for case in cases} == {level}
-    assert len(cases) == examples(24)
+    assert len(cases) == 24
 
 
 def test_a_wording_of_the_model_is_used_and_checked_like_every_other() -> None:
