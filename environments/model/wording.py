@@ -7,7 +7,7 @@ from trajudge.environments.model.binding import filled
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.spec import AnswerKind, Bound, Scenario
 
-_FORMS: dict[AnswerKind, str] = {
+ANSWER_FORMS: dict[AnswerKind, str] = {
     "money": "the amount as text with its currency",
     "number": "the number",
     "text": "the name as text",
@@ -20,7 +20,7 @@ _FORMS: dict[AnswerKind, str] = {
 
 def with_answer_form(goal: str, scenario: Scenario) -> str:
     """Return the goal with how to declare what it asks for; unchanged where it asks for nothing."""
-    forms = [_FORMS[answer.kind] for answer in scenario.answers]
+    forms = [ANSWER_FORMS[answer.kind] for answer in scenario.answers]
     if not forms:
         return goal
     value = forms[0] if len(forms) == 1 else f"a list: {', '.join(forms)}"

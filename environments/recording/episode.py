@@ -111,8 +111,8 @@ def _played(
 def _act(
     session: OpenPage, run: ServedRun, agent: Agent, budget: int
 ) -> tuple[list[Step], list[ExecutedAction], str | None]:
-    """Observe and act in turn until the agent has spoken or its budget is spent; the last step
-    only observes."""
+    """Observe and act in turn until the agent has spoken, or submitted its answer on the page for
+    it, or its budget is spent; the last step only observes."""
     steps: list[Step] = []
     actions: list[ExecutedAction] = []
     view = session.observe()
@@ -129,7 +129,8 @@ def _act(
         error = session.act(text)
         actions.append(ExecutedAction(_place(view), text, before, run.state.version))
         view = session.observe(error)
-        if (answer := spoken(text)) is not None:
+        said = spoken(text)
+        if (answer := run.declared if said is None else said) is not None:
             return [*steps, Step(index=index + 1, observation=view.observation)], actions, answer
     return [*steps, Step(index=budget, observation=view.observation)], actions, None
 

@@ -19,13 +19,22 @@ from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import App, Bound, Scenario
 from trajudge.environments.model.state import AppState, Dump
 from trajudge.environments.model.wording import worded
+from trajudge.environments.serving.answer_page import ANSWER
 from trajudge.environments.serving.noise import noise
 from trajudge.environments.verify import ExecutedAction, RunEvidence
 
 ISSUED = 4000  # forms whose nonces are remembered; an older page's form counts as stale
 
 EventKind = Literal[
-    "document", "operation", "question", "refused", "dismissed", "missing", "tamper", "fault"
+    "document",
+    "operation",
+    "question",
+    "refused",
+    "dismissed",
+    "missing",
+    "tamper",
+    "fault",
+    "answer",
 ]
 
 
@@ -50,7 +59,8 @@ class IssuedForm(NamedTuple):
 class ServedRun:
     """A run. ``origin`` is its own, so that runs share neither storage nor pages. ``before`` is
     the state it began with, ``events`` what the server saw, in order,
-    ``shown`` the address of the page that was asked for last."""
+    ``shown`` the address of the page that was asked for last, ``declared`` the last message that
+    was submitted on the page for it."""
 
     id: str
     config: Config
@@ -65,6 +75,7 @@ class ServedRun:
     events: list[ServerEvent] = field(default_factory=list)
     documents: int = 0
     shown: str = "/"
+    declared: str | None = None
     dismissed: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
     _issued: dict[str, IssuedForm] = field(default_factory=dict)
@@ -86,6 +97,11 @@ class ServedRun:
     @property
     def start_url(self) -> str:
         return f"{self.origin}/{self.site.ui.start}"
+
+    @property
+    def answer_url(self) -> str:
+        """Return the address of the page on which an answer is submitted."""
+        return f"{self.origin}/{ANSWER}"
 
     def code(self, table: str, key: str) -> str:
         """Return the operation code of a row as it is now. Raises KeyError for a row that is not

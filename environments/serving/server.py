@@ -25,6 +25,7 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.model.page import Chart, Form, Overlay, Page
 from trajudge.environments.model.site import CONFIRMED, Redirect, refused
 from trajudge.environments.model.spec import Rejected
+from trajudge.environments.serving.answer_page import ANSWER, RECEIVED, answer_page, declared
 from trajudge.environments.serving.noise import overlays, stumble
 from trajudge.environments.serving.run import IssuedForm, ServedRun, open_run
 
@@ -109,6 +110,9 @@ def _read(run: ServedRun, name: str, args: dict[str, str]) -> web.Response:
         return web.Response(status=303, headers={**HEADERS, "Location": run.shown})
     if name.startswith("chart/"):
         return _picture(run, run.chart(name.removeprefix("chart/").removesuffix(".png")))
+    if name == ANSWER:
+        run.note("document", "GET", f"/{ANSWER}")
+        return _document(run, name, {}, answer_page(run.scenario))
     return _document(run, name, args)
 
 
@@ -116,7 +120,7 @@ def _document(
     run: ServedRun, name: str, args: dict[str, str], page: Page | None = None
 ) -> web.Response:
     """Return a page; ``page`` stands in for the one of that name (it goes with an operation)."""
-    known = run.site.knows(name)
+    known = name == ANSWER or run.site.knows(name)
     run.documents += 1
     noise: tuple[Overlay, ...] = ()
     if page is None:
@@ -148,10 +152,18 @@ def _operate(
     if fault:
         return _tampered(run, request, fault)
     sent = {name: value for name, value in form.items() if name != NONCE}
+    if operation == ANSWER:
+        return _declare(run, request, sent)
+    return _perform(run, request, issued, sent)
+
+
+def _perform(
+    run: ServedRun, request: web.Request, issued: IssuedForm, sent: Mapping[str, str]
+) -> web.Response:
     if message := stumble(run.noise, run.documents, run.dismissed):
         run.note("refused", "POST", request.path, "inline error")
         return _again(run, issued, Rejected(message))
-    outcome = run.site.post(operation, sent)
+    outcome = run.site.post(issued.form.operation, sent)
     if isinstance(outcome, Rejected):
         run.note("refused", "POST", request.path, outcome.message)
         return _again(run, issued, outcome)
@@ -161,6 +173,16 @@ def _operate(
         return web.Response(status=303, headers={**HEADERS, "Location": location})
     run.note("question", "POST", request.path)
     return _document(run, issued.page, dict(issued.args), outcome)
+
+
+def _declare(run: ServedRun, request: web.Request, sent: Mapping[str, str]) -> web.Response:
+    message = declared(run.scenario, sent)
+    if isinstance(message, Rejected):
+        run.note("refused", "POST", request.path, message.message)
+        return _document(run, ANSWER, {}, refused(answer_page(run.scenario), message))
+    run.note("answer", "POST", request.path)
+    run.declared = message
+    return _document(run, ANSWER, {}, RECEIVED)
 
 
 def _again(run: ServedRun, issued: IssuedForm, refusal: Rejected) -> web.Response:
