@@ -15,6 +15,7 @@ from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.judges.calls.handle import ModelHandle
+from trajudge.judges.calls.known_facts import known_facts
 from trajudge.judges.calls.windows import guesses
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Call, Usage
@@ -54,6 +55,13 @@ async def dry_run(runs: Sequence[PlannedRun]) -> int:
     rows = [(planned, await _price_all(planned, asked)) for planned in runs]
     for planned, found in rows:
         sys.stdout.write(described(planned.plan.judge_id, found, model=planned.config.model) + "\n")
+    asked_models = {
+        name: handle
+        for planned in runs
+        if planned.model
+        for name, handle in planned.model.handles.items()
+    }
+    sys.stderr.write("".join(f"{known_facts(handle)}\n" for handle in asked_models.values()))
     windows = {
         model: one for planned in runs for model, one in planned.plan.manifest.windows.items()
     }

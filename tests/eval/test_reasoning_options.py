@@ -10,6 +10,7 @@ import pytest
 from tests.eval.judge_command import model
 from tests.llm_server import LlmServer
 from trajudge.eval.data.run_folder import read_manifest
+from trajudge.eval.judge import main
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 FEW = ("--limit", "2")
@@ -79,3 +80,17 @@ def test_a_mistake_is_one_sentence(
         assert model(server, *FEW, *words, name="m") == 2
         assert server.stats.requests == 0
     assert shown in capsys.readouterr().err
+
+
+def test_a_dry_run_says_what_is_known_of_each_model_and_by_whom(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("--dry-run", "--judge", "simplified", *FEW)
+    assert main(["--model", "gpt-5.4", *words]) == 0
+    shown = capsys.readouterr().err
+    assert "gpt-5.4: window 1,050,000 tokens (by the table), replies up to 1,024, $2.5 in" in shown
+    assert "more above 272,000 tokens (table: gpt-5.4 in litellm" in shown
+    with LlmServer() as server:
+        assert model(server, "--dry-run", *FEW, name="mine") == 0
+    shown = capsys.readouterr().err
+    assert "mine: window 32,768 tokens (a guess), replies up to 1,024, price unknown" in shown
