@@ -68,6 +68,7 @@ def test_no_page_scrolls_sideways(site: Path, chromium: Path) -> None:
         browser.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_the_judge_of_the_guide_runs_and_is_tested_as_it_says() -> None:
     blocks = PYTHON.findall((ROOT / "docs" / "guides" / "judge.md").read_text(encoding="utf-8"))
@@ -131,6 +132,7 @@ def test_what_the_guides_bring_runs_together(how: str, request: pytest.FixtureRe
     assert judgment.calls[0].text.startswith("m was asked")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_the_python_of_the_quickstart_runs() -> None:
     text = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")

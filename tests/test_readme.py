@@ -81,6 +81,7 @@ def test_there_are_commands_to_check() -> None:
     assert len(COMMANDS) >= 30
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 @pytest.mark.parametrize("command", MODELS)
 def test_a_model_judges_as_written(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +116,7 @@ def runs(own_folder: None) -> None:  # noqa: F811
         assert judge(["--judge", name, "--data", "sample", "--out", f"runs/{name}"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("runs")
 def test_runs_are_scored_and_a_judge_is_chosen_as_written() -> None:
     scoring = [c for c in COMMANDS if c.startswith(("trajudge score runs", "trajudge select"))]
@@ -150,6 +152,7 @@ def test_a_hard_subset_is_selected_as_written(capsys: pytest.CaptureFixture[str]
     assert "of 60 tasks" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_cases_are_generated_and_exported_as_written() -> None:
     assert run(written("trajudge env generate") + " --count 3") == 0  # 50 take half a minute
@@ -165,6 +168,7 @@ def test_the_principles_are_measured_as_written(capsys: pytest.CaptureFixture[st
     assert "PRISM" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.usefixtures("own_folder")
 def test_the_published_files_are_read_as_written(real_data: Path) -> None:
@@ -180,6 +184,7 @@ def test_the_published_files_are_read_as_written(real_data: Path) -> None:
         assert run(command.replace("DIR", str(folder / "judgments"))) == 0, command
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.usefixtures("own_folder")
 def test_verified_rules_are_tried_as_written(
@@ -214,6 +219,7 @@ def test_every_command_is_spelled_as_the_parser_has_it(
     assert code in (0, 1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     python = [block for language, block in BLOCKS if language == "python"]

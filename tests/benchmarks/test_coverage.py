@@ -59,6 +59,7 @@ def test_differences_between_judges_cover() -> None:
     assert min(shares) >= 0.91 - 4 * (0.91 * 0.09 / REPLICATES) ** 0.5
 
 
+@pytest.mark.slow
 def test_kendalls_tau_covers_where_percentiles_do_not() -> None:
     rng = np.random.default_rng(6)
     found = [

@@ -10,6 +10,7 @@ from tests.llm_server import LlmServer
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.slow
 async def test_the_whole_path_judges_every_trajectory() -> None:
     async with LlmServer() as server:
         words = ["--base-url", f"{server.url}/v1"]

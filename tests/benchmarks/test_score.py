@@ -9,6 +9,7 @@ import pytest
 from benchmarks.score import check, make_files, ours, peer, reconstruction
 
 
+@pytest.mark.slow
 def test_the_peers_and_both_ways_of_ours_count_the_same(tmp_path: Path) -> None:
     labels = make_files(tmp_path, judges=2, trajectories=32, size=30_000)
     cells = peer(tmp_path, labels)

@@ -66,12 +66,14 @@ def test_the_full_hierarchy_covers_ninety_five_percent() -> None:
     assert full.width == pytest.approx(0.084, abs=0.002)
 
 
+@pytest.mark.slow
 def test_scenario_clusters_cover_as_well_without_resampling() -> None:
     found = run(FIGURE_1B, lambda outcomes, _: cluster_t_interval(tree_of(outcomes)), 400)
     assert found.coverage == pytest.approx(0.95, abs=0.025)
     assert found.width == pytest.approx(0.084, abs=0.002)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("levels", "published", "by_the_text"),
     [
@@ -95,6 +97,7 @@ def test_table_3s_widths_are_those_of_the_crossed_resampler(
     assert run(TABLE_3, nested(levels), 30).width == pytest.approx(by_the_text, rel=0.04)
 
 
+@pytest.mark.slow
 def test_table_3s_heterogeneous_rows() -> None:
     """Full hierarchy: 100 %, width .065; rollouts alone: 60 % (± 12 points at 100), .013."""
     full = run(TABLE_3_HETEROGENEOUS, crossed(Levels()), 30)

@@ -30,6 +30,7 @@ def run(tmp_path: Path, *options: str) -> tuple[int, Path]:
     return main([*options, "--save", str(out)]), out
 
 
+@pytest.mark.slow
 def test_cases_are_written_with_a_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -46,6 +47,7 @@ def test_cases_are_written_with_a_summary(
     assert f"9 cases of {tried:,} configurations tried" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_no_case_holds_its_answer(tmp_path: Path) -> None:
     _, out = run(tmp_path, "--scenario", "price", "--app", "shop", "--count", "10")
     shop, lines = load_app("shop"), out.read_text().splitlines()
@@ -77,6 +79,7 @@ def test_the_same_options_give_the_same_bytes_in_every_process(tmp_path: Path) -
     assert len(made[0]) == 3  # cases, their tasks, what was counted
 
 
+@pytest.mark.slow
 def test_a_vector_that_nothing_has_names_the_nearest_there_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,6 +150,7 @@ REPLY = {
 }
 
 
+@pytest.mark.slow
 def test_a_model_words_goals_over_http_and_never_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -107,6 +107,7 @@ def test_every_judge_of_the_list(
     assert [name for name in (*names, "rule-based") if name not in shown] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", ["openai", "anthropic"])
 def test_the_verifier_over_both_protocols(adapter: str) -> None:
     with LlmServer(text=reply, record=200) as server:
@@ -146,6 +147,7 @@ def share_their_beginning(requests: Iterable[Incoming]) -> None:
         assert len({parts[0]["text"] for parts in begun}) < len(begun)
 
 
+@pytest.mark.slow
 def test_every_judge_over_the_other_protocol(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -31,6 +31,7 @@ def undisturbed(tmp_path: Path) -> Path:
     return tmp_path / "undisturbed"
 
 
+@pytest.mark.slow
 def test_is_one_sentence_at_every_write_and_loses_nothing(
     undisturbed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,6 +67,7 @@ class TestMistakes:
         everything = shown.err + shown.out + Path("run/judgments.jsonl").read_text()
         assert "sk-secret-value" not in everything
 
+    @pytest.mark.slow
     def test_a_folder_of_another_run(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run("--judge", "heuristic") == 0
         before = Path("run/judgments.jsonl").read_bytes()
@@ -96,6 +97,7 @@ def damaged(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_corrupt_file_among_good_ones_is_named_and_the_run_goes_on(
     damaged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +108,7 @@ def test_a_corrupt_file_among_good_ones_is_named_and_the_run_goes_on(
     assert "trajectories.jsonl:3" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_trajectory_without_its_screenshot_is_skipped_not_guessed(damaged: Path) -> None:
     with LlmServer() as server:
         words = ["--model", "gpt-4o", "--base-url", server.url, "--representation", "screenshot"]

@@ -118,6 +118,7 @@ def test_a_mistake_is_one_sentence(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_scores_of_a_judge_from_its_texts(
     real_data: Path, capsys: pytest.CaptureFixture[str]

@@ -78,6 +78,7 @@ def test_a_manifest_from_before_stays_the_same_run() -> None:
         assert server.stats.requests == 3
 
 
+@pytest.mark.slow
 def test_a_pause_says_until_when_and_why(capsys: pytest.CaptureFixture[str]) -> None:
     def answered(incoming: Incoming) -> str | Outgoing:
         if incoming.ordinal == 2:
@@ -108,6 +109,7 @@ def test_no_key_gets_into_the_log(
     assert KEY not in log
 
 
+@pytest.mark.slow
 def test_a_smaller_window_and_retries_are_told() -> None:
     with LlmServer(slots=2, latency=0.05, script=at({3: "500"})) as server:
         assert model(server, "--limit", "30", "--concurrency", "16") == 0

@@ -24,6 +24,7 @@ axes = scores.plot()
 """
 
 
+@pytest.mark.slow
 def test_the_ten_lines_work_in_a_running_loop(server: LlmServer) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     assert len([line for line in CELLS.splitlines() if line]) <= 10

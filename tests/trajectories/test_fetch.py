@@ -160,6 +160,7 @@ def test_an_unknown_revision_is_named(hub: Hub, tmp_path: Path) -> None:
         fetch.fetched(copy=copy_of(hub, tmp_path, "nope"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_hub_in_trouble_is_asked_again(hub: Hub, tmp_path: Path, status: int) -> None:
     hub.trouble["annotations.csv"] = [(status, {"Retry-After": "0"})] * 2
@@ -170,6 +171,7 @@ def test_a_hub_in_trouble_is_asked_again(hub: Hub, tmp_path: Path, status: int) 
     assert not copy.missing
 
 
+@pytest.mark.slow
 def test_the_hub_says_how_long_to_wait(hub: Hub, tmp_path: Path) -> None:
     hub.trouble["annotations.csv"] = [(429, {"Retry-After": "2"})]
     start = monotonic()
@@ -183,6 +185,7 @@ def test_a_hub_that_stays_in_trouble_is_given_up_with_its_answer(hub: Hub, tmp_p
         fetch.rows(copy_of(hub, tmp_path))
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_about_a_file_before_it_is_fetched(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
         assert len(list(fetch.fetched(copy=copy_of(hub, tmp_path)))) == 20
@@ -235,6 +238,7 @@ def test_a_hub_that_fails_for_every_file_ends_the_run(tmp_path: Path) -> None:
             list(fetch.fetched(copy=copy_of(hub, tmp_path)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "token", "sentence"),
     [
@@ -268,6 +272,7 @@ def test_the_command_names_what_it_could_not_fetch(
     assert main(words) == 0
 
 
+@pytest.mark.slow
 def test_a_body_that_breaks_off_is_resumed(hub: Hub, tmp_path: Path) -> None:
     hub.cut[json_path(0)] = 1
     found = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
@@ -295,6 +300,7 @@ def test_a_file_that_the_hub_lacks_is_named_counted_and_not_asked_for_again(
     assert len(hub.requests) == asked
 
 
+@pytest.mark.slow
 def test_only_a_few_are_fetched_ahead_of_the_reader(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
         found = fetch.fetched(copy=copy_of(hub, tmp_path))
@@ -362,6 +368,7 @@ def command(
     )
 
 
+@pytest.mark.slow
 def test_the_command_fetches_and_says_what_it_did(hub: Hub, tmp_path: Path) -> None:
     del hub.files[json_path(2)]
     done = command(hub, tmp_path, "--benchmark", "webarena", "--agent", like.AGENT)
@@ -399,6 +406,7 @@ def test_a_copy_on_the_machine_is_found(
     assert fetch.local_copy() == tmp_path
 
 
+@pytest.mark.slow
 def test_importing_the_command_imports_no_hub_client() -> None:
     module = "trajudge.trajectories.hub.agentrewardbench"
     code = f"import sys, {module}; sys.exit('huggingface_hub' in sys.modules)"
@@ -411,6 +419,7 @@ def test_a_folder_that_cannot_be_written_is_the_users_mistake(hub: Hub, tmp_path
         fetch.rows(copy_of(hub, tmp_path / "file" / "x"))
 
 
+@pytest.mark.slow
 def test_the_kind_alone_is_the_benchmark_fetched_as_it_is_read(hub: Hub, tmp_path: Path) -> None:
     code = (
         "from trajudge.trajectories.loaders import open_source as o; "
@@ -424,6 +433,7 @@ def test_the_kind_alone_is_the_benchmark_fetched_as_it_is_read(hub: Hub, tmp_pat
     assert "fetching: 3/3, 13 files" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_fetch_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
         env = {**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(tmp_path)}

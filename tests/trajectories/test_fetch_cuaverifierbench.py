@@ -66,6 +66,7 @@ def test_a_copy_is_what_was_published_and_works_offline(
     assert "0 files fetched (0.0 MB), 5 were here already" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_text_alone_is_read_by_its_columns(publish: Published, tmp_path: Path) -> None:
     """As large as the published text: 2 MB of logs of 260 runs, beside 20 MB of pictures."""
     rng = np.random.default_rng(0)
@@ -101,6 +102,7 @@ def test_text_alone_is_read_by_its_columns(publish: Published, tmp_path: Path) -
     assert pq.read_table(text).num_rows == 260
 
 
+@pytest.mark.slow
 def test_the_screenshots_may_come_later(publish: Published, tmp_path: Path) -> None:
     made = release(tmp_path / "made")
     publish(made)

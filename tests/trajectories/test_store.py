@@ -116,6 +116,7 @@ trajectories = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(st.lists(trajectories, max_size=3), st.sampled_from(["", "gz", "zst"]))
 def test_what_is_written_is_read_back_equal_and_fits_the_schema(
@@ -282,6 +283,7 @@ def test_a_link_in_place_of_an_image_is_not_followed(tmp_path: Path) -> None:
     assert "no image" in (found.final.screenshot.problem or "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compress", ["gz", "zst"])
 def test_a_bomb_is_refused_and_memory_stays_bounded(compress: str, tmp_path: Path) -> None:
     path = tmp_path / f"trajectories.jsonl.{compress}"
@@ -351,6 +353,7 @@ def test_detection_by_name_in_a_folder_and_by_content_of_a_file(tmp_path: Path) 
     assert not trajudge.detect(tmp_path / "images")
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150))
 @given(
     st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)), max_size=5),

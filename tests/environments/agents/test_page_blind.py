@@ -30,6 +30,7 @@ def test_the_set_is_of_every_agent_and_every_scenario(runs: list[page_blind.Numb
     assert len(runs) >= 1500
 
 
+@pytest.mark.slow
 def test_a_forest_on_four_numbers_does_little_better_than_chance(
     runs: list[page_blind.Numbers],
 ) -> None:
@@ -38,6 +39,7 @@ def test_a_forest_on_four_numbers_does_little_better_than_chance(
     assert high - low < 0.08
 
 
+@pytest.mark.slow
 def test_a_forest_tells_runs_by_their_length_where_it_tells_success(
     runs: list[page_blind.Numbers],
 ) -> None:
@@ -48,6 +50,7 @@ def test_a_forest_tells_runs_by_their_length_where_it_tells_success(
     assert roc_auc_score([run.success for run in changed], scores) > 0.99
 
 
+@pytest.mark.slow
 def test_the_agents_still_do_what_was_recorded(runs: list[page_blind.Numbers]) -> None:
     cases: dict[str, Case] = {}
     for run in runs[:: len(runs) // 40]:

@@ -101,6 +101,7 @@ def test_every_wording_is_used(name: str) -> None:
     assert app.words.keys() <= used | {word.key for word in _navigation(app)}
 
 
+@pytest.mark.slow
 @every_app
 def test_profiles_differ_in_size_and_content_and_repeat(name: str) -> None:
     app, states = load_app(name), []

@@ -37,6 +37,7 @@ def guesses(scenario: Scenario, bound: Bound, state: AppState, goal: str) -> lis
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", APPS)
 def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:
     app = load_app(name)

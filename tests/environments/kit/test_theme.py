@@ -117,6 +117,7 @@ for index in range(12):
 """
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_in_every_process() -> None:
     told = {
         subprocess.run(

@@ -60,6 +60,7 @@ def fingerprints() -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_in_every_process() -> None:
     printed = [
         subprocess.run(

@@ -71,6 +71,7 @@ def test_a_report_that_cannot_be_read_names_file_and_field(tmp_path: Path) -> No
         read_report(path)
 
 
+@pytest.mark.slow
 def test_the_own_applications_satisfy_all_five(tmp_path: Path) -> None:
     assert main(["--save", str(tmp_path / "own.json"), "--checked", "10"]) == OK
 

@@ -37,6 +37,7 @@ def runs() -> dict[str, Trajectory]:
     return {run.raw_task_id: run for run in read if run.key.agent == ORACLE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.config.app)
 def test_a_case_has_the_difficulty_that_it_was_recorded_with(case: Case) -> None:
     found = check(load_app(case.config.app), case.config)

@@ -154,6 +154,7 @@ def test_only_cases_of_the_wanted_level_are_produced(
     assert len(cases) == 24
 
 
+@pytest.mark.slow
 def test_a_wording_of_the_model_is_used_and_checked_like_every_other() -> None:
     specification = WANTED.model_copy(update={"scenario": "price"})
     found = GenerationPlan((("shop", "price"),), {("shop", "price"): (FURTHER,)})
@@ -183,6 +184,7 @@ def test_noise_is_added_where_it_is_wanted_and_changes_nothing_else() -> None:
     assert loud.model_copy(update={"config": silenced}) == case
 
 
+@pytest.mark.slow
 def test_what_the_browser_finds_broken_is_rejected_and_replaced() -> None:
     seen: list[str] = []
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from benchmarks.last_messages import judged, rates
 from tests.environments.verify.last_messages import (
     UNSEEN,
@@ -47,6 +49,7 @@ def open_share(messages: Iterable[LastMessage]) -> float:
     return verdicts.count(None) / len(verdicts)
 
 
+@pytest.mark.slow
 def test_no_written_message_is_read_against_its_label() -> None:
     messages = [message for message in written_messages() if message.part != UNSEEN]
     assert definite_errors(messages) == []
@@ -62,6 +65,7 @@ def test_the_unseen_part_is_read_no_worse_than_was_measured() -> None:
     assert counts["open"] <= 50
 
 
+@pytest.mark.slow
 def test_no_message_of_a_real_run_is_read_against_its_label(real_data: Path) -> None:
     assert definite_errors(real_messages(real_data)) == []
     assert open_share(real_messages(real_data)) <= 0.1

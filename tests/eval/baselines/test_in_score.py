@@ -27,6 +27,7 @@ def sample_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_baselines_stand_beside_the_judge_on_one_screen(
     sample_run: Path, width: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -38,6 +39,7 @@ def test_baselines_stand_beside_the_judge_on_one_screen(
     assert DOES_NOT_READ in on_one_line(text)
 
 
+@pytest.mark.slow
 def test_results_hold_the_baselines_and_the_comparison(
     sample_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,6 +73,7 @@ def test_without_trajectories_a_note_says_so_and_an_explicit_wish_is_refused(
     assert "--data KIND:PATH" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_published_judgments_hold_the_runs_that_the_baselines_judge(
     real_data: Path, capsys: pytest.CaptureFixture[str]

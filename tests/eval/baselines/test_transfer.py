@@ -88,6 +88,7 @@ def test_one_benchmark_is_too_few() -> None:
         transferred(RUNS[:8], [], LABELS)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_five_benchmarks_from_one_command_with_the_same_bytes(
     real_data: Path, capsys: pytest.CaptureFixture[str]

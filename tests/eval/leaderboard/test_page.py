@@ -102,6 +102,7 @@ def test_many_judges_fit_on_the_first_screen(
     assert "board/index.html" in lines[-1]
 
 
+@pytest.mark.slow
 def test_the_bundled_sample_has_a_board_of_its_own(
     own_folder: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

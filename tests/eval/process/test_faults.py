@@ -60,6 +60,7 @@ def test_a_judge_that_was_not_asked_has_no_row() -> None:
     assert fault_scores([said(1, True)], {key(1): truth(1, 2)}) == []
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_table_comes_out_to_three_decimals(
     real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

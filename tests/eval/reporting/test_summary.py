@@ -55,6 +55,7 @@ def test_the_sample_takes_one_screen(width: int, capsys: pytest.CaptureFixture[s
     assert len(capsys.readouterr().out.splitlines()) > 60
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_a_judge_that_fails_everything_says_so_first(
     width: int, capsys: pytest.CaptureFixture[str]
@@ -119,6 +120,7 @@ def test_failed_judgments_come_first_among_the_warnings() -> None:
     assert warnings[0] == "warning: 1 failed judgments of judge counted as not accepted"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("TRAJUDGE_REAL_DATA"), reason="TRAJUDGE_REAL_DATA")
 @narrow
 def test_the_published_judgments_take_one_screen(
@@ -131,6 +133,7 @@ def test_the_published_judgments_take_one_screen(
     assert any("WorkArena++" in line for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_a_table_that_is_asked_for_is_printed_as_ever(
     capsys: pytest.CaptureFixture[str],

@@ -105,6 +105,7 @@ async def test_trajectories_are_drawn_as_they_are_needed() -> None:
     assert len(drawn) <= 8
 
 
+@pytest.mark.slow
 async def test_the_first_is_not_kept_waiting_for_large_files_behind_it() -> None:
     drawn, begun = list[int](), list[int]()
 

@@ -105,6 +105,7 @@ def test_too_few_accepted_is_not_a_failure_of_the_judge() -> None:
     assert found.findings[0].more_labels == 14 - 5
 
 
+@pytest.mark.slow
 def test_every_benchmark_has_to_carry_it_where_that_is_asked() -> None:
     success, accepted = stacked((180, 12, 0))
     # The second benchmark holds all the false positives beside few successes.

@@ -154,6 +154,7 @@ async def test_a_dropped_connection_is_not_taken_for_silence(name: str) -> None:
         await send(name, server, timeout=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AIOHTTP)
 async def test_waiting_for_a_connection_is_not_the_servers_silence(name: str) -> None:
     with LlmServer(latency=0.4) as server:

@@ -103,6 +103,7 @@ def test_under_trouble_nothing_is_lost_or_answered_twice(path: Path) -> None:
     assert len(answered) == len(set(answered)) == 1300
 
 
+@pytest.mark.slow
 def test_a_wrong_key_ends_the_run_before_the_server_is_hammered() -> None:
     async def main(server: Scripted) -> None:
         judging = engine(server, limiter=Limiter(concurrency=8))
@@ -157,6 +158,7 @@ def test_a_wait_of_hours_ends_the_run_with_a_sentence() -> None:
     run(main())
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_run(path: Path) -> None:
     async def main() -> None:
         server = Scripted(latency=0.01)

@@ -203,6 +203,7 @@ def test_any_text_gives_a_verdict_or_a_parse_failure(text: str) -> None:
             assert str(failure)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "garbage",
@@ -340,6 +341,7 @@ def test_whatever_the_text_a_grade_is_on_the_scale_or_a_failure(text: str) -> No
             assert 1 <= parse_grade_line(reply, "score", 1, 5).value <= 5
 
 
+@pytest.mark.slow
 def test_a_megabyte_of_marks_is_read_at_once() -> None:
     with pytest.raises(ParseFailure):
         parse_grade_line("score: " * 150_000, "score", 1, 5)

@@ -60,6 +60,7 @@ def test_an_open_item_is_open_in_any_order(ordered: bool) -> None:
     assert swapped is (Outcome.FAIL if ordered else Outcome.UNKNOWN)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_many_hostile_texts_cost_no_more_than_a_few() -> None:
     """Each of 400 comparisons would take the pattern's whole time limit: 100 s in all."""

@@ -109,6 +109,7 @@ def test_no_text_in_a_task_upsets_the_detectors(texts: list[str], url: str, inte
     list(weaknesses([spec]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["|" * 10**6, "[" * 10**6, "[a]" * 10**6, "\\" * 10**6, "1" * 10**6]
 )

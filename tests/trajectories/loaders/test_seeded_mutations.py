@@ -112,6 +112,7 @@ MADE: dict[str, Callable[[Path], Path]] = {
 _ALONE = {"cuaverifierbench", "trajudge"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(MADE))
 def test_made_folders(kind: str, tmp_path: Path) -> None:
     base, rng = MADE[kind](tmp_path / "base"), np.random.default_rng(0)

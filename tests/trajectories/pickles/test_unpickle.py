@@ -44,6 +44,7 @@ PLAIN = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(PLAIN, st.sampled_from([3, 4, 5]))
 def test_plain_data_comes_back_as_it_was(value: object, protocol: int) -> None:
     assert loads(pickle.dumps(value, protocol)) == value

@@ -41,6 +41,7 @@ def test_everything_else_passes_through() -> None:
         user_errors(raises)(SystemExit(3))
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_gone_is_no_traceback() -> None:
     command = [sys.executable, "-m", "trajudge.eval.cli", "judges", "list"]
     with subprocess.Popen(

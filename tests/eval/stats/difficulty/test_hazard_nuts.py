@@ -96,6 +96,7 @@ def test_impossible_numbers_of_draws(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert all(word in said for word in wrong), said
 
 
+@pytest.mark.slow
 def test_without_numpyro_the_extra_is_named(tmp_path: Path) -> None:
     """In a process of its own, where the import of numpyro fails."""
     source = write_attempts(tmp_path / "attempts.csv", tasks=12)

@@ -20,6 +20,7 @@ RATE = RNG.beta(2, 1, 60)
 HIT = (RNG.random(len(TASK)) < RATE[TASK]).astype(float)
 
 
+@pytest.mark.slow
 def test_the_variance_is_statsmodels_cluster_robust_one() -> None:
     api = pytest.importorskip("statsmodels.api", reason=NEEDED)
     fit = api.OLS(HIT, np.ones(len(HIT))).fit(

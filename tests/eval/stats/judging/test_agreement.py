@@ -88,6 +88,7 @@ def test_nothing_labelled_and_bad_tables() -> None:
         cohen_kappa([[1, 2]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
 @given(
     labels=hnp.arrays(
@@ -136,6 +137,7 @@ def drawn(rng: np.random.Generator, tasks: int, accuracy: float) -> tuple[Ints, 
     return np.where(seen, truth, rng.choice(4, (2, n), p=margin)), task
 
 
+@pytest.mark.slow
 def test_the_intervals_over_tasks_cover() -> None:
     rng, accuracy = np.random.default_rng(3), 0.75
     raw = accuracy**2 + (1 - accuracy**2) * 0.3

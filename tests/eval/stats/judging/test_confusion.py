@@ -38,6 +38,7 @@ def reference(name: str, truth: list[bool], said: list[bool]) -> float:
     return float(values[name]())
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
 def test_every_defined_metric_is_scikit_learns(pairs: list[tuple[bool, bool]]) -> None:
     truth, said = [t for t, _ in pairs], [s for _, s in pairs]

@@ -45,6 +45,7 @@ def test_tuned_power_has_the_least_width() -> None:
     assert tuned.effective_labels > len(y)
 
 
+@pytest.mark.slow
 def test_coverage_where_the_judges_own_rate_fails() -> None:
     """400 worlds of 40 labelled and 400 judged tasks: 95 ± 3 %; the judge alone below 10 %."""
     rng = np.random.default_rng(3)
@@ -62,6 +63,7 @@ def test_coverage_where_the_judges_own_rate_fails() -> None:
     assert widths[0] < 0.85 * widths[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.05, 0.3])
 def test_coverage_where_few_labels_show_no_error(rate: float) -> None:
     """400 worlds of 20 labelled tasks and a judge that errs twice in a hundred: ≥ 93 %."""
@@ -82,6 +84,7 @@ def test_coverage_where_few_labels_show_no_error(rate: float) -> None:
     assert covered / 400 >= 0.93
 
 
+@pytest.mark.slow
 def test_tasks_that_are_labelled_in_part_count_once() -> None:
     """400 worlds of 30 tasks of ten runs that end alike, two of each labelled: 95 ± 3 %. As if the
     others were of other tasks, the interval would be too narrow."""

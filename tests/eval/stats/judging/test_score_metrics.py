@@ -37,6 +37,7 @@ def calibration_error_by_loop(scores: Floats, truth: Floats) -> float:
     return error / len(scores)
 
 
+@pytest.mark.slow
 @given(ITEMS)
 def test_they_are_scikit_learns(items: list[tuple[float, bool]]) -> None:
     scores = np.array([score for score, _ in items])

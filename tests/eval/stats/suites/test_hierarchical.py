@@ -96,6 +96,7 @@ def test_the_quick_and_the_general_form_agree(levels: Levels) -> None:
     assert_same_law(quick.draw(rng, 20_000), slow)
 
 
+@pytest.mark.slow
 def test_pooled_weighting_is_the_flat_mean_of_what_was_drawn() -> None:
     data, rng = outcomes(5, ragged=True), np.random.default_rng(6)
     slow = np.array([hierarchical_loop(data, rng, Levels(), pooled=True) for _ in range(800)])

@@ -41,6 +41,7 @@ def test_pairs_differ_on_one_axis_only(cells: list[tuple[int, int, int, int, int
         assert np.isnan(found.mad)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.booleans(), min_size=3, max_size=3), st.lists(st.booleans(), min_size=2, max_size=3)
 )

@@ -37,6 +37,7 @@ async def timed(server: Scripted, concurrency: int = 64) -> float:
     return now() - start
 
 
+@pytest.mark.slow
 def test_without_limits_the_concurrency_is_used_up() -> None:
     server = Scripted(latency=LATENCY)
     assert run(timed(server)) == pytest.approx(JUDGMENTS * LATENCY / 64, rel=0.05)

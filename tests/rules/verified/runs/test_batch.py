@@ -231,6 +231,7 @@ class _Hostile(VerifiedEvaluator):
         return super().evaluate(task, *args, **kwargs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_hostile_run_costs_its_time_limit_and_never_the_batch(
     tmp_path: Path, workers: int

@@ -88,6 +88,7 @@ def test_a_member_that_is_not_read(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_member_that_expands_beyond_its_word_is_cut_there(tmp_path: Path) -> None:
     for method, packed in (
         (8, zlib.compress(bytes(2**27), 9)[2:-4]),
