@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -90,6 +92,23 @@ def jobs_of(
             report.rewards[key] = item.official_reward
         for sample in np.flatnonzero(left[place]).tolist():
             yield JudgmentJob(key, item, sample)
+
+
+def first_samples_ahead(jobs: Iterator[JudgmentJob], ahead: int) -> Iterator[JudgmentJob]:
+    """Yield the first sample of a trajectory ``ahead`` trajectories before its others.
+
+    When they ask with the same prompt, the provider has it in its cache: a read costs a fraction of
+    the first time, and samples that are asked together would each pay for the first time.
+    """
+    waiting: deque[list[JudgmentJob]] = deque()
+    for _, samples in groupby(jobs, key=lambda job: job.key):
+        first, *others = samples
+        yield first
+        waiting.append(others)
+        if len(waiting) > ahead:
+            yield from waiting.popleft()
+    for others in waiting:
+        yield from others
 
 
 def skipped(judge_id: str, key: TrajectoryKey, sample: int, item: Unreadable) -> Judgment:

@@ -16,7 +16,14 @@ from trajudge.eval.data.manifest import open_folder
 from trajudge.eval.data.run_folder import REWARDS, read_rewards, write_labels, write_rewards
 from trajudge.eval.data.run_log import run_log
 from trajudge.eval.runs.grid import PlannedRun
-from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of, skipped
+from trajudge.eval.runs.jobs import (
+    JudgmentJob,
+    LoadReport,
+    first_samples_ahead,
+    jobs_done,
+    jobs_of,
+    skipped,
+)
 from trajudge.eval.runs.outputs import write_results
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.workers import (
@@ -41,6 +48,8 @@ if TYPE_CHECKING:
     from trajudge.judges.engine import Engines
 
 log = logging.getLogger(__name__)
+
+MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
 
 
 class RunResult(NamedTuple):
@@ -135,13 +144,17 @@ class RunSession:
         earlier = journal.judgments()
         done = jobs_done(plan.keys, samples, earlier.columns, retry_failed=retry_failed)
         jobs = jobs_of(plan, samples, done, self.report, strict=planned.data.strict)
+        if self.model and samples > 1:
+            jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))
         if self.is_limited:
             self.spent |= spent_in(plan.folder, earlier)
         failed = earlier.at(~earlier.columns.ok()) if retry_failed else ()
         refresh = {(j.key, j.sample): to_refresh(j) for j in failed}
         spent = sum({**self.elsewhere, **self.spent}.values())
         payments = Payments(plan.folder / PAYMENTS)
-        engines = self.model.open_engines(spent, payments) if self.model else None
+        engines = None
+        if self.model:
+            engines = self.model.open_engines(spent, payments, prompts_repeat=samples > 1)
         with self.stop.heard_by(engines.stop if engines else None):
             try:
                 await self._judge_with(engines, journal, jobs, refresh, int(done.sum()))

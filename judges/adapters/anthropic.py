@@ -33,6 +33,7 @@ class AnthropicAdapter(ProviderAdapter):
     key_variable = "ANTHROPIC_API_KEY"
     path = "/v1/messages"
     required = frozenset({"max_tokens"})
+    prompts_repeat = False
 
     @staticmethod
     def _root(url: str) -> str:
@@ -56,7 +57,7 @@ class AnthropicAdapter(ProviderAdapter):
 
     def _prompt(self, request: Request) -> dict[str, Any]:
         """Return the messages and the system prompt apart, its last block marked if it is long
-        enough to be cached."""
+        enough to be cached, and so is the last of all where whole prompts repeat."""
         system = [
             self._part(part)
             for message in request.messages
@@ -68,6 +69,9 @@ class AnthropicAdapter(ProviderAdapter):
         if system and tokens >= self._known.cache_minimum:
             system[-1]["cache_control"] = {"type": "ephemeral"}
         turns = [self._turn(message) for message in request.messages if message.role != "system"]
+        if self.prompts_repeat and turns:
+            # The provider passes over the mark of a prompt that is too short.
+            turns[-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
         return {"messages": turns, "system": system} if system else {"messages": turns}
 
     def _turn(self, message: Message) -> dict[str, Any]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Adapter",
     "AdapterResponse",
+    "MarksPrompts",
     "RateHeaders",
     "ReportsContextWindow",
     "ReportsPrice",
@@ -69,6 +70,14 @@ class ReportsPrice(Protocol):
         """Return the price, None where it is not reported. Raises Unreachable if nobody
         answers."""
         ...
+
+
+@runtime_checkable
+class MarksPrompts(Protocol):
+    """An adapter whose provider caches what a prompt begins with only as far as it is marked; to be
+    told whether whole prompts repeat, for to mark what is asked once costs more than it saves."""
+
+    prompts_repeat: bool
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.base import Adapter, TakesReasoning
+from trajudge.judges.adapters.base import Adapter, MarksPrompts, TakesReasoning
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.calls.parameters import read_parameters
@@ -177,15 +177,23 @@ class ModelHandle:
             + sum(image_tokens(p.width, p.height, self.pricing) for p in pictures)
         )
         limit = request.parameters.get("max_tokens")
-        return Usage(input=tokens, output=limit if isinstance(limit, int) else self.known.output)
+        output = limit if isinstance(limit, int) else self.known.output
+        if isinstance(self.adapter, MarksPrompts):  # to write the cache costs more than to read
+            return Usage(cache_write=tokens, output=output)
+        return Usage(input=tokens, output=output)
 
     def open_cache(self) -> Cache:
         return Cache(cache_path(self.calls.cache))
 
-    def open_engines(self, spent: float, payments: Payments | None = None) -> Engines:
-        """Open the engines of one session; ``spent`` dollars went to earlier ones, and ``payments``
-        takes down what this one pays."""
+    def open_engines(
+        self, spent: float, payments: Payments | None = None, *, prompts_repeat: bool = False
+    ) -> Engines:
+        """Open the engines of one session; ``spent`` dollars went to earlier ones, ``payments``
+        takes down what this one pays, and ``prompts_repeat`` where each is asked several times."""
         calls = self.calls
+        for handle in self.handles.values():
+            if isinstance(handle.adapter, MarksPrompts):
+                handle.adapter.prompts_repeat = prompts_repeat
         budget = Budget(self.price, calls.max_cost, spent, payments)
         for model in self.handles:
             budget.require_price(model)
