@@ -9,6 +9,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -61,6 +62,7 @@ class ImageBase64Cache:
         return orjson.Fragment(encoded)
 
 
+@cache
 def http_library(sdk: ModuleType) -> ModuleType:
     """Import the HTTP library that this version of the SDK is built on: httpx, or its successor."""
     classes = sdk.DefaultAioHttpClient.__mro__
@@ -92,11 +94,11 @@ async def post(
         )
     except sdk.APIStatusError as error:
         error_body = read_error(error.response.content)
-        return HttpResult(error.status_code, {}, error_body, dict(error.response.headers))
+        return HttpResult(error.status_code, {}, error_body, dict(error.response.headers.items()))
     except sdk.APIConnectionError as error:
         raise no_answer(error, where) from None
-    # A plain dict: every look into httpx's headers goes through all of them again.
-    headers = dict(response.headers)
+    # A plain dict, of the items: every look into httpx's headers goes through all of them again.
+    headers = dict(response.headers.items())
     return HttpResult(200, json_object(response.content, where), ErrorBody(), headers)
 
 
