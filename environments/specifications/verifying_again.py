@@ -12,13 +12,20 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.model.state import AppState
 from trajudge.environments.serving.run import open_run
 from trajudge.environments.verify import ExecutedAction, VerificationResult, verify
+from trajudge.trajectories.util.errors import UserError
 
 
 def verified_again(
     facts: Mapping[str, Any], goal: str, message: str | None, actions: Sequence[str]
 ) -> VerificationResult:
     """Verify a run from its facts. Of its labels, success and side effect hold; the trace, which
-    the others need, is not in the facts."""
+    the others need, is not in the facts. Raises UserError for a recording without keys."""
+    if "code_key" not in facts:
+        key = facts["key"]
+        raise UserError(
+            f"{key['task_id']} by {key['agent']}: the recording has no key of its operation codes, "
+            "so it cannot be labelled again: record it again"
+        )
     run = open_run(Config.model_validate(facts["config"]), b"", goal=goal)
     run.key = bytes.fromhex(facts["code_key"])
     try:

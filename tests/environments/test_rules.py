@@ -20,6 +20,7 @@ from trajudge.environments.specifications.comparing import (
     recorded_runs,
 )
 from trajudge.environments.specifications.report import screen
+from trajudge.trajectories.util.errors import UserError
 
 _KINDS_OF_A_CHANGE = ["network", "last request", "state", "answer+network", "all three"]
 
@@ -38,6 +39,13 @@ def test_a_recorded_run_is_labelled_again_from_its_facts(folder: Path) -> None:
     assert (again.success, again.side_effect) == (run.success, run.side_effect)
     assert again.facts["changes"] == run.facts["changes"] != []
     assert again.facts["predicates"] == run.facts["predicates"]
+
+
+def test_a_recording_without_keys_cannot_be_labelled_again(folder: Path) -> None:
+    (run,) = recorded_runs([folder], by_configuration(read_cases(folder / "cases.jsonl")))
+    without = {name: fact for name, fact in run.facts.items() if name != "code_key"}
+    with pytest.raises(UserError, match="record it again"):
+        labelled_again(run._replace(facts=without))
 
 
 def _said(folder: Path, cases: Path, capsys: pytest.CaptureFixture[str]) -> str:

@@ -9,7 +9,8 @@ of a task with another truth.
 The development part was looked at while the reader was written. The held-out, the fresh and the
 final part were each labelled in advance, evaluated once and looked at only then. Both parts
 ``others`` are by a writer who never saw the reader or another part: the first was looked at after
-the reader was evaluated on it, the second (``UNSEEN``) never, it is only counted.
+the reader was evaluated on it, the second (``UNSEEN``) never, it is only counted. ``others_3`` has
+further styles; it was labelled before its writer read the reader.
 """
 
 from __future__ import annotations

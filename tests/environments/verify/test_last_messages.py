@@ -60,7 +60,7 @@ def test_the_unseen_part_is_read_no_worse_than_was_measured() -> None:
     """No goal: what was measured, as a ceiling. It fails without naming a message."""
     measured = rates([message for message in written_messages() if message.part == UNSEEN])
     counts = {name: count for name, (count, _) in measured.items()}
-    assert counts["false rejects"] <= 10
+    assert counts["false rejects"] <= 8
     assert counts["false accepts"] <= 11
     assert counts["open"] <= 50
 
