@@ -13,11 +13,12 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from secrets import token_urlsafe
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from aiohttp import web
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 START_PATIENCE = 60.0  # seconds
 CLOSE_PATIENCE = 5.0
+_PROFILE = "trajudge-chromium-"
+_LOCK = "trajudge.lock"
 _PIPE_BYTES = 2**20  # what Linux grants everyone: a large tree then comes in few pieces
 _READS, _WRITES = 3, 4  # Chromium's ends of the pipe
 _ABOVE = 10  # our ends must not stand where Chromium's will
@@ -112,7 +115,9 @@ class ChromiumProcess:
 
     def __init__(self) -> None:
         self.protocol = Protocol(self._send, self._relay)
-        self._profile = tempfile.mkdtemp(prefix="trajudge-chromium-")
+        _remove_abandoned()
+        self._profile = tempfile.mkdtemp(prefix=_PROFILE)
+        self._held = _hold(Path(self._profile))
         self._log = Path(self._profile) / "chromium.log"
         self._to_guest: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._browser: Chromium | None = None
@@ -167,6 +172,7 @@ class ChromiumProcess:
         if self._guests:
             await self._guests.cleanup()
         shutil.rmtree(self._profile, ignore_errors=True)
+        self._held.close()
 
     async def _spawn(self, command: Sequence[str]) -> None:
         loop = asyncio.get_running_loop()
@@ -236,6 +242,23 @@ class ChromiumProcess:
             lines = self._log.read_text("utf-8", "replace").split("\n")
             return next((line.strip() for line in reversed(lines) if line.strip()), "")[:300]
         return ""
+
+
+def _hold(profile: Path) -> IO[bytes]:
+    """Return the open file whose lock says that this process still uses the folder."""
+    held = (profile / _LOCK).open("wb")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return held
+
+
+def _remove_abandoned() -> None:
+    """Remove the folders of processes that were killed: nobody holds their locks."""
+    for lock in Path(tempfile.gettempdir()).glob(f"{_PROFILE}*/{_LOCK}"):
+        with contextlib.suppress(OSError):  # held, or another user's
+            if time.time() - lock.stat().st_mtime > START_PATIENCE:
+                with lock.open("rb") as held:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def _spawned(command: Sequence[str], log: Path, reads: int, writes: int) -> int:

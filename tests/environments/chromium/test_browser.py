@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -57,3 +59,20 @@ def test_a_browser_ends_with_its_block(chromium: Path, site: Site) -> None:
         assert browser.version
         running = session.tab.context.browser
     assert running and not running.is_connected()
+
+
+def test_the_folder_of_a_process_that_was_killed_is_removed(
+    chromium: Path, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in ("abandoned", "used"):
+        (tmp_path / f"trajudge-chromium-{name}").mkdir()
+        lock = tmp_path / f"trajudge-chromium-{name}" / "trajudge.lock"
+        lock.touch()
+        os.utime(lock, (0, 0))
+    with lock.open("rb") as used:
+        fcntl.flock(used, fcntl.LOCK_EX)
+        with launch(site.server_port) as browser:
+            assert browser.version
+            assert len(list(tmp_path.glob("trajudge-chromium-*"))) == 2  # ours, and the used one
+    assert [folder.name for folder in tmp_path.iterdir()] == ["trajudge-chromium-used"]
