@@ -84,7 +84,7 @@ async def test_streams_come_piece_by_piece(site: Site) -> None:
         start = loop.time()
         async with http.stream("GET", site.origin + "/slow", headers=page_headers()) as response:
             times = [loop.time() - start async for _ in response.aiter_raw()]
-    assert times[0] < 0.25 < times[-1]
+    assert times[-1] - times[0] > 0.2
 
 
 async def test_kept_connections_survive_an_origin_that_closes_them(site: Site) -> None:

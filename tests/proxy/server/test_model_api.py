@@ -101,7 +101,7 @@ async def test_streams_are_passed_on_and_read(tmp_path: Path) -> None:
             usage = chunk.usage or usage
         total = time.perf_counter() - start
         final = await _claude_streamed(proxy)
-    assert text == "".join(WORDS) and first < total / 2
+    assert text == "".join(WORDS) and total - first > 0.1  # the server pauses for longer
     ours, theirs = events_of(tmp_path, "model")
     assert usage and usage.completion_tokens == ours["usage"]["output"] == 21
     assert ours["usage"] == {
