@@ -1,4 +1,5 @@
-"""``make fuzz SEED=7 MINUTES=10``: run the property tests again and again with new seeds.
+"""``make fuzz SEED=7 MINUTES=10``: run the property tests again and again with new seeds, and the
+tests that otherwise try a part (``sampled``) with all of it.
 
 What a search finds is kept in ``.fuzz/`` and tried first by the next one; put it into the test as
 an ``@example``, so that every run tries it. Exit code 1 if a test failed.
