@@ -15,8 +15,10 @@ from pydantic import ValidationError
 
 from trajudge.annotations.model import Annotation
 from trajudge.trajectories.added import absent_fields
+from trajudge.trajectories.model import compacted
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.python_json import BOM
 from trajudge.trajectories.util.safe_files import UnsafeFile, open_regular, read_regular
 from trajudge.trajectories.util.validation import first_error
@@ -60,16 +62,19 @@ def load(path: Path | None = None) -> list[Annotation]:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a path to it") from error
     _check_header(path, lines.readline().removeprefix(BOM))
-    return list(_annotations(path, lines))
+    with collection_paused():
+        return list(_annotations(path, lines))
 
 
 def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Annotation]:
     for number, line in enumerate(lines, start=2):
         try:
-            yield Annotation.model_validate_json(line)
+            annotation = compacted(Annotation.model_validate_json(line))
         except ValidationError as error:
             why = first_error(error, "the line")
             raise UserError(f"{path}, line {number}: {why}") from error
+        compacted(annotation.key)
+        yield annotation
 
 
 def _check_header(path: Path, line: bytes) -> None:

@@ -49,20 +49,13 @@ def _may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
 
 def _execute(runs: Sequence[PlannedRun], *, full: bool) -> int:
     """Do the runs one after the other, then show one screen for all; the worst exit code."""
-    from trajudge.eval.runs.outputs import missing_policy, show  # noqa: PLC0415
-    from trajudge.eval.runs.session import run_until_interrupted  # noqa: PLC0415
+    from trajudge.eval.runs.outputs import show  # noqa: PLC0415
+    from trajudge.eval.runs.session import run_until_interrupted, scores_of_all  # noqa: PLC0415
     from trajudge.eval.runs.workers import run_interruptible  # noqa: PLC0415
-    from trajudge.eval.scoring.compute import score  # noqa: PLC0415
 
     started = time.monotonic()
     results = run_interruptible(run_until_interrupted(runs))
-    *others, last = [result.judgments for result in results]
-    done = last.behind(others)
-    rewards = {key: reward for result in results for key, reward in result.rewards.items()}
-    labels = {key: label for planned in runs for key, label in planned.plan.labels.items()}
-    missing = missing_policy(runs[0].run.protocol)
-    training = {judge: keys for planned in runs for judge, keys in planned.plan.training.items()}
-    scores = score(done, labels, rewards=rewards, missing=missing, training=training)
+    scores = scores_of_all(runs, results)
     warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
     notes = [note for result in results for note in result.notes]
     show(scores, time.monotonic() - started, warnings, notes, full=full)

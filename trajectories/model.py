@@ -7,7 +7,7 @@ observation, the reasoning and the action that followed it; the last step has no
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
@@ -21,10 +21,22 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_TOLD: dict[frozenset[str], set[str]] = {}
+R = TypeVar("R", bound=Record)
+
+
+def compacted(record: R) -> R:
+    """Share with equal kinds of records which fields were given: pydantic keeps a set of their
+    names beside each, which takes more than most keys. It copies the set before it changes it."""
+    told = record.__pydantic_fields_set__
+    object.__setattr__(record, "__pydantic_fields_set__", _TOLD.setdefault(frozenset(told), told))
+    return record
+
+
 def canonical_task_id(benchmark: str, task_id: str) -> str:
     """Return the task id without the segment that marks a re-hosted variant of the same task."""
     variant = _VARIANT_SEGMENTS.get(benchmark)
-    if variant is None:
+    if variant is None or variant not in task_id:
         return task_id
     return ".".join(part for part in task_id.split(".") if part != variant)
 

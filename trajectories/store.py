@@ -16,6 +16,7 @@ from math import isnan
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
+import msgspec
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
@@ -142,6 +143,8 @@ def _read(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
             continue
         key = None
         try:
+            if (named := _key_of(line.data)) and not want(named):
+                continue
             record = _parse(line.data)
             _check_format(record, source, first=line.number == 1)
             key = TrajectoryKey.model_validate(record.get("key"))
@@ -151,6 +154,34 @@ def _read(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
             yield Unreadable(source, first_error(error, "key"), key)
         except (ValueError, RecursionError) as error:
             yield Unreadable(source, f"not a trajectory: {error}", key)
+
+
+class _Key(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    benchmark: str
+    agent: str
+    task_id: str
+    attempt: int = 0
+
+
+class _Head(msgspec.Struct, gc=False):
+    """What tells whether a line is wanted; the rest is passed over, and not kept."""
+
+    format: int
+    key: _Key
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+
+
+def _key_of(line: bytes) -> TrajectoryKey | None:
+    """Read the key of a line of ours; None where only reading the line as a whole settles it."""
+    try:
+        head = _HEAD.decode(line)
+        if head.format != FORMAT:
+            return None
+        return TrajectoryKey(**msgspec.structs.asdict(head.key))
+    except ValueError:
+        return None
 
 
 def _parse(line: bytes) -> dict[str, Any]:

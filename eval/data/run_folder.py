@@ -23,9 +23,10 @@ from trajudge.annotations import store
 from trajudge.annotations.model import Annotation, Labels, primary_labels
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.added import absent_fields
-from trajudge.trajectories.model import Record, TrajectoryKey
+from trajudge.trajectories.model import Record, TrajectoryKey, compacted
 from trajudge.trajectories.util.atomic import replacing, write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.surrogates import without_surrogates
 from trajudge.trajectories.util.validation import first_error
 
@@ -116,7 +117,9 @@ def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -
 
 def read_rewards(folder: Path) -> dict[TrajectoryKey, float | None]:
     """Read the official reward of every trajectory of the run."""
-    return {line.key: line.official_reward for line in _records(folder / REWARDS, Reward)}
+    with collection_paused():
+        lines = _each_record(folder / REWARDS, Reward)
+        return {compacted(line.key): line.official_reward for line in lines}
 
 
 def write_labels(folder: Path, labels: Iterable[Annotation]) -> None:
@@ -158,16 +161,19 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _records(path: Path, record: type[R]) -> list[R]:
-    records = []
+    with collection_paused():
+        return [*_each_record(path, record)]
+
+
+def _each_record(path: Path, record: type[R]) -> Iterator[R]:
     for number, line in enumerate(_bytes(path).splitlines(keepends=True), start=1):
         if not line.endswith(b"\n"):
-            break
+            return
         try:
-            records.append(record.model_validate_json(line))
+            yield record.model_validate_json(line)
         except ValidationError as error:
             why = first_error(error, "the line")
             raise UserError(f"{path}, line {number}: {why}") from error
-    return records
 
 
 def _bytes(path: Path) -> bytes:

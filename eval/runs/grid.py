@@ -22,6 +22,7 @@ from trajudge.judges.registry import find_judge
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.sources.register import check_redistribution
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.gc_pause import collection_paused
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
@@ -54,10 +55,11 @@ def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[Pla
     def find() -> DataSource:
         return source or find_source(data.data, data.annotations, data.goals)
 
-    runs = [
-        _planned(request, _for_one(request, judge, model), find, len(wanted) > 1)
-        for judge, model in wanted
-    ]
+    with collection_paused():
+        runs = [
+            _planned(request, _for_one(request, judge, model), find, len(wanted) > 1)
+            for judge, model in wanted
+        ]
     folders = [planned.plan.folder for planned in runs]
     for folder in folders:
         if folders.count(folder) > 1:

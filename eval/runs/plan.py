@@ -20,7 +20,7 @@ from trajudge.judges.model import Judge
 from trajudge.judges.registry import find_judge, make_judge, needs_of
 from trajudge.judges.training_set import key_hash, training_hashes
 from trajudge.trajectories.added import stable_dump
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.model import TrajectoryKey, compacted
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.util.errors import UserError
 
@@ -117,7 +117,7 @@ def _keys(
     found: list[TrajectoryKey] = []
 
     def note(key: TrajectoryKey) -> bool:
-        found.append(key)
+        found.append(compacted(key))
         return False
 
     for _ in source.read(note):

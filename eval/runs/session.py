@@ -24,7 +24,7 @@ from trajudge.eval.runs.jobs import (
     jobs_of,
     skipped,
 )
-from trajudge.eval.runs.outputs import write_results
+from trajudge.eval.runs.outputs import missing_policy, write_results
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.workers import (
     Interrupted,
@@ -33,6 +33,7 @@ from trajudge.eval.runs.workers import (
     judge_all,
     workers_for,
 )
+from trajudge.eval.scoring.compute import score
 from trajudge.judges.calls.windows import guesses
 from trajudge.judges.client import NoModel
 from trajudge.judges.engine import Payments
@@ -44,7 +45,7 @@ from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 
 if TYPE_CHECKING:
-    from trajudge.eval.scoring.compute import ScoreReport
+    from trajudge.eval.scoring.records import ScoreReport
     from trajudge.judges.engine import Engines
 
 log = logging.getLogger(__name__)
@@ -89,6 +90,18 @@ async def run_until_interrupted(runs: Sequence[PlannedRun]) -> list[RunResult]:
         return await run_all(runs, stop)
 
 
+def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> ScoreReport:
+    """Score the runs beside each other; those of a single run are known already."""
+    if len(results) == 1:
+        return results[0].scores.model_copy(update={"label_policy": ""})
+    *others, last = [result.judgments for result in results]
+    rewards = {key: reward for result in results for key, reward in result.rewards.items()}
+    labels = {key: label for planned in runs for key, label in planned.plan.labels.items()}
+    missing = missing_policy(runs[0].run.protocol)
+    training = {judge: keys for planned in runs for judge, keys in planned.plan.training.items()}
+    return score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
+
+
 class RunSession:
     """Judges what the run's folder does not hold yet, then scores all of it.
 
@@ -124,15 +137,17 @@ class RunSession:
         sent = merged(earlier_sent(plan.folder))
         open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
         write_labels(plan.folder, plan.annotations)
-        if (plan.folder / REWARDS).is_file():
-            self.report.rewards.update(read_rewards(plan.folder))
+        rewards = self.report.rewards
+        if has_rewards := (plan.folder / REWARDS).is_file():
+            rewards.update(read_rewards(plan.folder))
+        before = dict(rewards)
         with JudgmentJournal(plan.folder) as journal:
             try:
                 await self._judge(journal)
             finally:
-                write_rewards(plan.folder, self.report.rewards)
+                if rewards != before or not has_rewards:
+                    write_rewards(plan.folder, rewards)
             judgments = journal.finish(plan.keys)
-        rewards = self.report.rewards
         scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
         warnings, notes = tuple(self._warnings(judgments)), tuple(self._notes(judgments))
         code = self._code(judgments)

@@ -441,3 +441,26 @@ def test_an_image_that_is_no_image_but_endless_is_left_out(tmp_path: Path) -> No
     (found,) = readable(tmp_path / "out")
     assert found.final.screenshot == model.ImageRef(problem="it was lost before")
     assert "larger than 64 MiB" in str(found.metadata["warnings"])
+
+
+def test_a_line_that_is_not_wanted_is_told_by_its_key_and_a_damaged_one_is_still_named(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "trajectories.jsonl"
+    key = {"benchmark": "b", "agent": "a", "task_id": "1", "attempt": 0}
+    lines = [
+        {"format": 1, "key": key, "steps": "no steps"},
+        {"format": 1, "key": {**key, "attempt": -1}},
+        {"format": 1, "key": {**key, "other": 1}},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"format": 1,\n')
+    asked: list[str] = []
+
+    def unwanted(key: model.TrajectoryKey) -> bool:
+        asked.append(str(key))
+        return False
+
+    found = list(store.read(path, unwanted))
+    assert asked == ["b/a/1"]
+    bad = [one.source for one in found if isinstance(one, model.Unreadable)]
+    assert bad == [f"{path}:{number}" for number in (2, 3, 4)]

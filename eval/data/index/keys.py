@@ -90,7 +90,9 @@ class KeyColumnsBuilder:
         benchmarks, agents, tasks = self._names
         first, second, third, last = self._codes
         benchmark, agent = key.benchmark, key.agent
-        task = canonical_task_id(benchmark, key.task_id)
+        task = key.task_id
+        if not isinstance(key, TrajectoryKey):
+            task = canonical_task_id(benchmark, task)
         first.append(benchmarks.setdefault(benchmark, len(benchmarks)))
         second.append(agents.setdefault(agent, len(agents)))
         third.append(tasks.setdefault(task, len(tasks)))

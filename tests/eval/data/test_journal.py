@@ -95,3 +95,11 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     (tmp_path / JUDGMENTS).write_bytes(b'{"no": "judgment"}\n')
     with pytest.raises(UserError, match=r"judgments\.jsonl, line 1"):
         JudgmentJournal(tmp_path)
+
+
+def test_a_finished_file_is_left_as_it_is(tmp_path: Path) -> None:
+    whole = written(tmp_path, [2, 0, 1])
+    before = (tmp_path / JUDGMENTS).stat()
+    assert written(tmp_path, []) == whole
+    after = (tmp_path / JUDGMENTS).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)

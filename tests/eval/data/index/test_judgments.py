@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from tests.eval.cases import call, failed, key, said
 from trajudge.eval.data.call_log import CALLS, ledger_lines
 from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.eval.data.index.judgments import RunJudgments, read_run_judgments
+from trajudge.eval.data.index.judgments import OpenedFile, RunJudgments, read_run_judgments
 from trajudge.eval.data.index.lines import decode_fields
 from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, read_judgments
+from trajudge.eval.scoring.compute import score
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.util.errors import UserError
 
@@ -132,3 +133,12 @@ def test_the_quick_decoder_takes_nothing_that_validation_refuses(
         assert type(getattr(fields, name)) is type(getattr(wanted, name))
     assert fields.key.attempt == wanted.key.attempt
     assert key(1) == wanted.key or wanted.key.attempt
+
+
+def test_scoring_makes_no_record_of_a_judgment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = score(list(read(folder)), {}, rewards={})
+    judgments = read(folder)
+    monkeypatch.delattr(OpenedFile, "judgment")
+    assert score(judgments, {}, rewards={}) == wanted
