@@ -112,7 +112,7 @@ async def test_streams_are_passed_on_and_read(tmp_path: Path) -> None:
         "reasoning": 5,
     }
     assert (ours["stream"], ours["model"], ours["error"]) == (True, "gpt-4o-2024-08-06", None)
-    assert ours["ttft_ms"] < 1000 * first + 1 < ours["duration_ms"]
+    assert ours["ttft_ms"] <= 1000 * first and ours["ttft_ms"] + 100 < ours["duration_ms"]
     assert theirs["usage"] == {
         "input": final.usage.input_tokens,
         "cache_read": final.usage.cache_read_input_tokens,
