@@ -184,6 +184,23 @@ def test_failed_judgments_are_a_warning(runs: list[tj.Trajectory]) -> None:
     assert all(judgment.status is not tj.Status.OK for judgment in found)
 
 
+def test_what_a_service_takes_beside_the_prompt_is_a_mapping(
+    runs: list[tj.Trajectory], server: LlmServer
+) -> None:
+    tj.judge(
+        runs[:1],
+        "simplified",
+        "my-model",
+        base_url=url(server),
+        extra_body={"top_k": 20},
+        extra_headers={"x-team": "judges"},
+        models={"my-model": {"context": 100_000, "price": {"input": 1.0, "output": 2.0}}},
+        max_cost=5,
+    )
+    sent = server.seen[-1]
+    assert (sent.payload["top_k"], sent.headers["x-team"]) == (20, "judges")
+
+
 def test_a_panel_may_hold_a_function(runs: list[tj.Trajectory], server: LlmServer) -> None:
     jury = tj.panel("heuristic", asking, lenient, rule="majority")
     found = tj.judge(runs, jury, MODEL, base_url=url(server), prices="prices.toml", max_cost=5)

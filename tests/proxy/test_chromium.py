@@ -164,14 +164,14 @@ def test_a_popup_is_seen_and_closed(
 
 def test_a_delayed_and_a_hidden_popup(browser: Browser, site: Site, tmp_path: Path) -> None:
     popups: list[dict[str, Any]] = [
-        {"id": "late", "kind": "popup", "variant": "delayed", "seconds": 0.3, "policy": "at(1)"},
+        {"id": "late", "kind": "popup", "variant": "delayed", "seconds": 2, "policy": "at(1)"},
         {"id": "below", "kind": "popup", "variant": "offscreen", "policy": "at(2)"},
     ]
     with browsing(browser, tmp_path, *popups) as (page, _):
         page.goto(site.origin + "/strict")
         dialog = page.get_by_role("dialog")
         assert not dialog.is_visible()
-        dialog.wait_for(state="visible", timeout=5000)
+        dialog.wait_for(state="visible", timeout=15000)
         page.goto(site.origin + "/strict")
         box = page.locator(".close").bounding_box()
         assert box and box["y"] > 720

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -48,7 +49,8 @@ class JudgeSettings(TypedDict, total=False):
 
     ``options`` are the judge's own, ``export`` a folder for the judgments in AgentRewardBench's
     published layout (``export_restricted``: of data whose licence forbids it, too), ``yes`` agrees
-    to a predicted cost without a limit.
+    to a predicted cost without a limit. ``models`` are entries of the user's own, as a file or as
+    what such a file holds.
     """
 
     options: Mapping[str, JsonValue]
@@ -77,6 +79,12 @@ class JudgeSettings(TypedDict, total=False):
     tpm: float
     context: int
     timeout: float
+    reasoning_effort: str
+    thinking_budget: int
+    extra_body: Mapping[str, JsonValue]
+    extra_headers: Mapping[str, str]
+    wait: float
+    models: str | Path | Mapping[str, JsonValue]
     prices: str | Path
     cache: str | Path
     samples: int
@@ -190,9 +198,10 @@ def _given(
     for name in ("benchmark", "agent", "task"):
         if isinstance(found.get(name), str):
             found[name] = (found[name],)
-    for name in ("script", "prices", "cache"):
+    for name in ("script", "prices", "cache", "models", "extra_body", "extra_headers"):
         if name in found:
-            found[name] = str(found[name])
+            content = found[name]
+            found[name] = json.dumps(content) if isinstance(content, Mapping) else str(content)
     if "export" in found:
         found["export"] = ("agentrewardbench", Path(found["export"]))
     return found

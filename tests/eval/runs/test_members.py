@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -149,7 +150,13 @@ def test_mistakes_are_said(
 
 
 def test_samples_report_their_flip_rate(capsys: pytest.CaptureFixture[str]) -> None:
-    with LlmServer(text=lambda incoming: GOOD if incoming.ordinal % 3 else BAD) as server:
+    asked: Counter[str] = Counter()
+
+    def second_differs(incoming: Incoming) -> str:
+        asked[incoming.prompt] += 1
+        return BAD if asked[incoming.prompt] == 2 else GOOD
+
+    with LlmServer(text=second_differs) as server:
         assert run(server, "--model", "m-a", "--samples", "3", "--concurrency", "1") == 0
     flipped, repeated = flip_rate(JudgmentColumns.of(judgments()))
     assert (flipped, repeated) == (4, 4)
