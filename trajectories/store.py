@@ -156,7 +156,9 @@ def _read(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
             yield Unreadable(source, f"not a trajectory: {error}", key)
 
 
-class _Key(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class KeyFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A TrajectoryKey as it stands in a file; the task's id may lack its canonical form."""
+
     benchmark: str
     agent: str
     task_id: str
@@ -167,7 +169,7 @@ class _Head(msgspec.Struct, gc=False):
     """What tells whether a line is wanted; the rest is passed over, and not kept."""
 
     format: int
-    key: _Key
+    key: KeyFields
 
 
 _HEAD = msgspec.json.Decoder(_Head)

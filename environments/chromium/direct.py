@@ -9,7 +9,8 @@ errors say what stood in the way. The events that a page sees are the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from trajudge.environments.chromium.protocol import ProtocolError, ProtocolSession
@@ -24,30 +25,34 @@ Point = tuple[float, float]
 async def click(cdp: ProtocolSession, element: str) -> bool:
     """Click the element, a remote object's id, with the left button; False: it was not tried.
     Raises ProtocolError."""
-    try:
-        async with asyncio.timeout(PATIENCE):
-            if (point := await _target(cdp, element)) is None:
-                return False
-            if not await _call(cdp, element, GUARD, *point):
-                return False
-            await _press(cdp, point)
-            cdp.tell("Runtime.callFunctionOn", _asked(element, UNGUARD))
-    except TimeoutError as error:
-        raise ProtocolError(f"Timeout {1000 * PATIENCE:.0f}ms exceeded.") from error
+    async with _in_time():
+        if (point := await _target(cdp, element)) is None:
+            return False
+        if not await _call(cdp, element, GUARD, *point):
+            return False
+        await _press(cdp, point)
+        cdp.tell("Runtime.callFunctionOn", _asked(element, UNGUARD))
     return True
 
 
 async def fill(cdp: ProtocolSession, element: str, text: str) -> bool:
     """Replace the text of the element, a remote object's id; False: it was not tried.
     Raises ProtocolError."""
+    async with _in_time():
+        if not text or not await _call(cdp, element, SELECT_TEXT, text):
+            return False
+        await cdp.send("Input.insertText", {"text": text})
+    return True
+
+
+@asynccontextmanager
+async def _in_time() -> AsyncIterator[None]:
+    """Raise ProtocolError, in Playwright's words, where the block takes longer than PATIENCE."""
     try:
         async with asyncio.timeout(PATIENCE):
-            if not text or not await _call(cdp, element, SELECT_TEXT, text):
-                return False
-            await cdp.send("Input.insertText", {"text": text})
+            yield
     except TimeoutError as error:
         raise ProtocolError(f"Timeout {1000 * PATIENCE:.0f}ms exceeded.") from error
-    return True
 
 
 async def _target(cdp: ProtocolSession, element: str) -> Point | None:

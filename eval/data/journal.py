@@ -16,8 +16,8 @@ import numpy as np
 
 from trajudge.eval.data.call_log import CALLS, ledger_lines
 from trajudge.eval.data.index.columns import JudgmentColumns, JudgmentColumnsBuilder
-from trajudge.eval.data.index.judgments import OpenedFile, RunJudgments, read_into
-from trajudge.eval.data.index.keys import KeyColumns, distinct, joined
+from trajudge.eval.data.index.judgments import RunJudgments, read_into
+from trajudge.eval.data.index.keys import KeyColumns, distinct, places_among
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     judgment_line,
@@ -60,10 +60,8 @@ class JudgmentJournal:
     def judgments(self) -> RunJudgments:
         """Return the judgments so far, the last of each trajectory and sample, in the order of
         their lines."""
-        file = OpenedFile(self._folder / JUDGMENTS)
         columns = self._builder.copy()
-        last = _last_of_each(columns)
-        return RunJudgments([file], columns, np.zeros(len(columns), dtype=np.int64)).at(last)
+        return RunJudgments.of_file(self._folder / JUDGMENTS, columns).at(_last_of_each(columns))
 
     def add(self, judgment: Judgment) -> None:
         """Write one judgment; it has left this process when this returns. Raises UserError on a
@@ -104,10 +102,7 @@ def _last_of_each(columns: JudgmentColumns) -> Ints:
 def _order(columns: JudgmentColumns, keys: Sequence[TrajectoryKey], folder: Path) -> Ints:
     """Return the rows in the order of ``keys``, then by sample. Raises UserError for a judgment of
     another trajectory."""
-    known, place = distinct(joined([KeyColumns.of(keys), columns.keys]))
-    number = np.full(len(known), -1, dtype=np.int64)
-    number[place[: len(keys)]] = np.arange(len(keys))
-    mine = number[place[len(keys) :]]
+    mine = places_among(columns.keys, KeyColumns.of(keys))
     if (mine < 0).any():
         other = columns.keys.key(int(np.argmin(mine)))
         raise UserError(

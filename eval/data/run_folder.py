@@ -21,6 +21,7 @@ from pydantic_core import PydanticSerializationError
 
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation, Labels, primary_labels
+from trajudge.eval.data.index.lines import bad_line, unreadable, whole_lines
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.added import absent_fields
 from trajudge.trajectories.model import Record, TrajectoryKey, compacted
@@ -28,7 +29,6 @@ from trajudge.trajectories.util.atomic import replacing, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.surrogates import without_surrogates
-from trajudge.trajectories.util.validation import first_error
 
 MANIFEST = "manifest.json"
 JUDGMENTS = "judgments.jsonl"
@@ -166,23 +166,18 @@ def _records(path: Path, record: type[R]) -> list[R]:
 
 
 def _each_record(path: Path, record: type[R]) -> Iterator[R]:
-    for number, line in enumerate(_bytes(path).splitlines(keepends=True), start=1):
-        if not line.endswith(b"\n"):
-            return
+    for line in whole_lines(path):
         try:
-            yield record.model_validate_json(line)
+            yield record.model_validate_json(line.content)
         except ValidationError as error:
-            why = first_error(error, "the line")
-            raise UserError(f"{path}, line {number}: {why}") from error
+            raise bad_line(path, line.number, error) from error
 
 
 def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UserError(
-            f"{path}: cannot be read ({error.strerror}); give the folder of a run"
-        ) from error
+        raise unreadable(path, error) from error
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> None:

@@ -17,7 +17,7 @@ from trajudge.annotations import (
 )
 from trajudge.eval.data.call_log import CALLS
 from trajudge.eval.data.index.judgments import RunJudgments, read_run_judgments
-from trajudge.eval.data.index.keys import KeyColumns, distinct, joined, marked
+from trajudge.eval.data.index.keys import KeyColumns, places_among
 from trajudge.eval.data.manifest import recorded_versions
 from trajudge.eval.data.published import judgments_folder, read_published
 from trajudge.eval.data.published_index import JudgmentIndex
@@ -149,9 +149,7 @@ def _labelled(judgments: Sequence[Judgment], labels: Labels) -> Sequence[Judgmen
     """Keep the judgments of trajectories that have a label."""
     if not isinstance(judgments, RunJudgments):
         return [j for j in judgments if j.key in labels]
-    keys, place = distinct(joined([judgments.columns.keys, KeyColumns.of(labels)]))
-    known = marked(len(keys), place[len(judgments) :])
-    return judgments.at(known[place[: len(judgments)]])
+    return judgments.at(places_among(judgments.columns.keys, KeyColumns.of(labels)) >= 0)
 
 
 def _judges(judgments: Sequence[Judgment]) -> set[str]:

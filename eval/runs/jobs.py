@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.eval.data.index.keys import KeyColumns, distinct, joined
+from trajudge.eval.data.index.keys import KeyColumns, places_among
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.stats.interval import Bools
 from trajudge.judges.model import Judgment, Status
@@ -45,10 +45,7 @@ def jobs_done(
     retry_failed: bool,
 ) -> Bools:
     """Tell which of the samples of ``keys`` need not be judged again, (K, samples)."""
-    known, place = distinct(joined([KeyColumns.of(keys), judgments.keys]))
-    number = np.full(len(known), -1, dtype=np.int64)
-    number[place[: len(keys)]] = np.arange(len(keys))
-    row = number[place[len(keys) :]]
+    row = places_among(judgments.keys, KeyColumns.of(keys))
     counted = (row >= 0) & (judgments.sample < samples)
     if retry_failed:
         counted &= judgments.ok()

@@ -17,7 +17,7 @@ from trajudge.eval.comparison.judges import compare
 from trajudge.eval.data.index.columns import JudgmentColumns
 from trajudge.eval.data.index.judgments import columns_of
 from trajudge.eval.data.index.keys import KeyColumns, marked
-from trajudge.eval.data.index.labels import label_columns_of, reward_columns_of
+from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.scoring.coverage import coverage_of, unsure
 from trajudge.eval.scoring.estimated_rates import estimated_rates
 from trajudge.eval.scoring.groups import TrajectoryGroup, groups
@@ -78,8 +78,8 @@ def score(
     bootstrap = bootstrap or Bootstrap()
     left_out = training or {}
     with collection_paused():
-        columns, known = columns_of(judgments), reward_columns_of(rewards)
-        reference = ReferenceLabels.of(columns.keys, label_columns_of(labels), known)
+        columns, known = columns_of(judgments), RewardColumns.of(rewards)
+        reference = ReferenceLabels.of(columns.keys, LabelColumns.of(labels), known)
         in_run = marked(len(reference), reference.places(known.keys))
         judges = [
             _judged(name, judged, reference, in_run, left_out.get(name, ()))

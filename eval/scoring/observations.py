@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trajudge.annotations.model import Labels
-from trajudge.eval.data.index.columns import STATUSES, VERDICTS, JudgmentColumns
+from trajudge.eval.data.index.columns import STATUS_CODE, STATUSES, VERDICTS, JudgmentColumns
 from trajudge.eval.data.index.judgments import columns_of
 from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.scoring.protocol import MISSING
@@ -24,7 +24,6 @@ from trajudge.trajectories.model import TrajectoryKey
 
 # There was a reply, without the verdict: AgentRewardBench counts the missing tag as 0.
 _REPLY_WITHOUT_VERDICT = {Status.OK, Status.UNPARSABLE, Status.TRUNCATED}
-_CODE = {status: code for code, status in enumerate(STATUSES)}
 _REPLIED = np.array([status in _REPLY_WITHOUT_VERDICT for status in STATUSES])
 _ARRAYS = ("index", "labels", "predictions", "answered", "scores")
 
@@ -126,7 +125,7 @@ class Predictions:
 
     def answered(self, label: Label) -> Bools:
         """Tell which judgments ended well and gave this label, (N,)."""
-        return np.asarray((self.status == _CODE[Status.OK]) & (self.values[label] != UNKNOWN))
+        return np.asarray((self.status == STATUS_CODE[Status.OK]) & (self.values[label] != UNKNOWN))
 
     def observe(self, label: Label, missing: Missing) -> Observations:
         """Set the predictions beside the expert's labels; unsure ones are left out."""
@@ -135,7 +134,7 @@ class Predictions:
         values, status = self.values[label][known], self.status[known]
         answered = self.answered(label)[known]
         failed = np.where(_REPLIED[status] | (missing != "agentrewardbench"), 0, MISSING)
-        ok = status == _CODE[Status.OK]
+        ok = status == STATUS_CODE[Status.OK]
         return Observations(
             reference=self.reference,
             index=self.index[known],

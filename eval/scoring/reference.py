@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.eval.data.index.columns import UNKNOWN, VERDICTS
-from trajudge.eval.data.index.keys import KeyColumns, distinct, joined, marked
+from trajudge.eval.data.index.keys import KeyColumns, distinct, joined, marked, places_among
 from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.scoring.records import LABELS, Label
 from trajudge.eval.stats.interval import Bools, Floats, Ints
@@ -81,10 +81,7 @@ class ReferenceLabels:
 
     def places(self, keys: KeyColumns) -> Ints:
         """Find the trajectories of ``keys`` (N,); -1 for one that is not here."""
-        _, place = distinct(joined([self.keys, keys]))
-        here = np.full(int(place.max(initial=-1)) + 1, -1, dtype=np.int64)
-        here[place[: len(self.keys)]] = np.arange(len(self.keys))
-        return np.asarray(here[place[len(self.keys) :]])
+        return places_among(keys, self.keys)
 
 
 def _groups(keys: KeyColumns) -> tuple[tuple[str, ...], Ints, Ints]:

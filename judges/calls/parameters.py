@@ -52,7 +52,7 @@ def read_parameters(
     headers = _headers(parameters.pop(HEADERS, {}))
     if headers:
         parameters[HEADERS] = without_secrets(headers)
-    _check_body(parameters.get(BODY))
+    _check_body(_mapping("--extra-body", parameters.get(BODY, {})))
     return CallParameters(parameters, headers)
 
 
@@ -64,6 +64,11 @@ def _object(option: str, text: str | None) -> dict[str, JsonValue]:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         value = None
+    return _mapping(option, value)
+
+
+def _mapping(option: str, value: JsonValue) -> dict[str, JsonValue]:
+    """Check that it is an object. Raises UserError."""
     if not isinstance(value, dict):
         raise UserError(f'{option}: must be a JSON object such as {{"name": "value"}}')
     return value
@@ -71,16 +76,13 @@ def _object(option: str, text: str | None) -> dict[str, JsonValue]:
 
 def _headers(value: JsonValue) -> dict[str, str]:
     """Check names and values of headers; a refused value is not shown, it may be a secret."""
-    if not isinstance(value, dict):
-        raise UserError('--extra-headers: must be a JSON object such as {"name": "value"}')
-    for name, text in value.items():
+    headers = _mapping("--extra-headers", value)
+    for name, text in headers.items():
         if not isinstance(text, str) or not text.isprintable() or not name.isprintable():
             raise UserError(f"--extra-headers: the value of {name!r} must be text on one line")
-    return {name: str(text) for name, text in value.items()}
+    return {name: str(text) for name, text in headers.items()}
 
 
-def _check_body(value: JsonValue) -> None:
-    if value is not None and not isinstance(value, dict):
-        raise UserError('--extra-body: must be a JSON object such as {"name": "value"}')
-    if named := _OURS & (value or {}).keys():
+def _check_body(body: Mapping[str, JsonValue]) -> None:
+    if named := _OURS & body.keys():
         raise UserError(f"--extra-body: {min(named)!r} is the judge's own: leave it out")

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from trajudge.proxy.http.messages import MAX_HEAD, ResponseHead, read_response
+from trajudge.proxy.http.bodies import Framing
+from trajudge.proxy.http.messages import MAX_HEAD, ResponseHead, keeps_alive, read_response
 
 _MAX_IDLE = 32  # connections per origin
 _CONNECT_PATIENCE = 20.0  # seconds
@@ -85,11 +86,12 @@ class OriginPool:
             reader, writer = await opening
         return OriginConnection(origin, reader, writer)
 
-    def release(self, connection: OriginConnection) -> None:
-        """Keep a connection whose response was read to its end."""
+    def release(self, connection: OriginConnection, answer: ResponseHead, framing: Framing) -> None:
+        """Keep a connection whose response was read to its end, if the origin does, too."""
         idle = self._idle[connection.origin]
         connection.served += 1
-        if connection.usable and len(idle) < _MAX_IDLE:
+        kept = keeps_alive(answer.version, answer.headers) and framing.kind != "close"
+        if kept and connection.usable and len(idle) < _MAX_IDLE:
             idle.append(connection)
         else:
             connection.close()

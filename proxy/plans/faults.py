@@ -32,9 +32,14 @@ class PlannedFault(PlainRecord):
 
     # Whether the fault takes the place of the origin's answer: of two such, one can fire.
     replaces: ClassVar[bool] = True
+    recovers: ClassVar[Recovery] = "reload"
 
     id: Name
     policy: FaultPolicy
+
+    @property
+    def recovery(self) -> Recovery:
+        return self.recovers
 
 
 class PopupFault(PlannedFault):
@@ -45,15 +50,12 @@ class PopupFault(PlannedFault):
     """
 
     replaces: ClassVar[bool] = False
+    recovers: ClassVar[Recovery] = "dismiss"
 
     kind: Literal["popup"]
     variant: Literal["modal", "banner", "delayed", "offscreen"] = "modal"
     accessibility: Literal["full", "none"] = "full"
     seconds: Seconds = 1.0
-
-    @property
-    def recovery(self) -> Recovery:
-        return "dismiss"
 
 
 class StatusFault(PlannedFault):
@@ -69,23 +71,16 @@ class StatusFault(PlannedFault):
     stage: Stage = "before"
     body: Literal["page", "empty"] = "page"
 
-    @property
-    def recovery(self) -> Recovery:
-        return "reload"
-
 
 class DelayFault(PlannedFault):
     """A wait of ``seconds`` before the request goes to the origin, or before its answer comes."""
 
     replaces: ClassVar[bool] = False
+    recovers: ClassVar[Recovery] = "wait"
 
     kind: Literal["delay"]
     seconds: Seconds
     stage: Stage = "before"
-
-    @property
-    def recovery(self) -> Recovery:
-        return "wait"
 
 
 class ResetFault(PlannedFault):
@@ -94,10 +89,6 @@ class ResetFault(PlannedFault):
     kind: Literal["reset"]
     stage: Stage = "before"
 
-    @property
-    def recovery(self) -> Recovery:
-        return "reload"
-
 
 class TruncateFault(PlannedFault):
     """An answer that ends after a ``share`` of its body, with its full length announced."""
@@ -105,37 +96,28 @@ class TruncateFault(PlannedFault):
     kind: Literal["truncate"]
     share: Annotated[float, Field(ge=0, lt=1)] = 0.5
 
-    @property
-    def recovery(self) -> Recovery:
-        return "reload"
-
 
 class DripFault(PlannedFault):
     """A body that comes in small pieces over ``seconds``."""
 
     replaces: ClassVar[bool] = False
+    recovers: ClassVar[Recovery] = "wait"
 
     kind: Literal["drip"]
     seconds: Seconds
-
-    @property
-    def recovery(self) -> Recovery:
-        return "wait"
 
 
 class SessionFault(PlannedFault):
     """An expired session: a redirect to ``location`` that removes ``cookies`` (all that the request
     carries, if None)."""
 
+    recovers: ClassVar[Recovery] = "none"
+
     kind: Literal["session"]
     location: Annotated[str, Field(pattern=r"^/[!-~]*$")] = "/"
     cookies: tuple[Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")], ...] | None = (
         None
     )
-
-    @property
-    def recovery(self) -> Recovery:
-        return "none"
 
 
 class AssetFault(PlannedFault):
@@ -146,10 +128,6 @@ class AssetFault(PlannedFault):
     kind: Literal["assets"]
     assets: Annotated[tuple[AssetKind, ...], Field(min_length=1)] = ("style", "script", "image")
     status: Annotated[int, Field(ge=400, le=599)] = 503
-
-    @property
-    def recovery(self) -> Recovery:
-        return "reload"
 
 
 class OfflineFault(PlannedFault):

@@ -19,7 +19,6 @@ from trajudge.proxy.http.messages import (
     ResponseHead,
     end_to_end,
     field,
-    keeps_alive,
     replaced,
     request_bytes,
     without,
@@ -123,7 +122,6 @@ async def _answer(
 ) -> None:
     """Pass the origin's answer on, as the faults would have it."""
     load, framing = exchange.load, response_framing(exchange.head.method, head)
-    kept = keeps_alive(head.version, head.headers) and framing.kind != "close"
     headers = _own_headers(exchange, head)
     if load is not None:
         await hold_back(exchange, "after")
@@ -136,18 +134,11 @@ async def _answer(
             exchange.task.follow(load, urljoin(exchange.url, location))
         elif _needs_document(load):
             await _whole(exchange, load, connection, head, framing)
-            _put_back(pool, connection, kept)
+            pool.release(connection, head, framing)
             return
     exchange.answered(head.status, head.reason, headers)
     await _stream(exchange, connection, headers, framing)
-    _put_back(pool, connection, kept)
-
-
-def _put_back(pool: OriginPool, connection: OriginConnection, kept: bool) -> None:
-    if kept:
-        pool.release(connection)
-    else:
-        connection.close()
+    pool.release(connection, head, framing)
 
 
 def _own_headers(exchange: ProxyExchange, head: ResponseHead) -> HeaderFields:

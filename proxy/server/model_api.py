@@ -144,11 +144,7 @@ async def _pass_on(call: ModelCall, api: ModelApi, pool: OriginPool, request: Ap
     except BaseException:
         connection.close()
         raise
-    framing = response_framing(head.method, answer)
-    if framing.kind != "close" and messages.keeps_alive(answer.version, answer.headers):
-        pool.release(connection)
-    else:
-        connection.close()
+    pool.release(connection, answer, response_framing(head.method, answer))
 
 
 def _authority(origin: OriginAddress) -> str:

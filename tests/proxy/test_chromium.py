@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.proxy.site import Site, ThreadedProxy, events_of, open_site, settings_of
+from tests.proxy.site import Site, ThreadedProxy, events_of, settings_of
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.sites import open_sites
 
@@ -29,18 +29,6 @@ def browser(chromium: Path) -> Iterator[Browser]:
         launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield launched
         launched.close()
-
-
-@pytest.fixture(scope="module")
-def shared_site() -> Iterator[Site]:
-    with open_site() as running:
-        yield running
-
-
-@pytest.fixture
-def site(shared_site: Site) -> Site:
-    shared_site.seen.clear()
-    return shared_site
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,9 @@ UNKNOWN = -1
 STATUSES = tuple(Status)
 VERDICTS = ("success", "side_effect", "repetition", "process")
 
-_STATUS_CODE = {status: code for code, status in enumerate(STATUSES)}
+STATUS_CODE = {status: code for code, status in enumerate(STATUSES)}
 _NO_SCORE = float("nan")
+_TOKENS = attrgetter(*USAGE_FIELDS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +134,7 @@ class JudgmentColumns:
 
     def ok(self) -> Bools:
         """Tell which judgments ended well, (N,)."""
-        return np.asarray(self.status == _STATUS_CODE[Status.OK])
+        return np.asarray(self.status == STATUS_CODE[Status.OK])
 
     def __len__(self) -> int:
         return len(self.status)
@@ -162,7 +164,7 @@ class JudgmentColumnsBuilder:
         self._keys.add(judgment.key)
         self._judge.append(self._judges.setdefault(judgment.judge, len(self._judges)))
         self._sample.append(judgment.sample)
-        self._status.append(_STATUS_CODE[judgment.status])
+        self._status.append(STATUS_CODE[judgment.status])
         self._rung.append(furthest_rung(judgment.calls))
         process = judgment.process
         for verdict in (
@@ -183,8 +185,7 @@ class JudgmentColumnsBuilder:
         self._stage.append(self._stages.setdefault(call.stage, len(self._stages)))
         self._cost.append(_NO_SCORE if call.cost is None else call.cost)
         self._seconds.append(call.seconds)
-        u = call.usage
-        self._usage.extend((u.input, u.cache_read, u.cache_write, u.output, u.reasoning, u.image))
+        self._usage.extend(_TOKENS(call.usage))
 
     def copy(self) -> JudgmentColumns:
         """Return the columns so far."""

@@ -45,6 +45,11 @@ class RunJudgments(Sequence[Judgment]):
         self._file = file
         self._kept: list[Judgment] | None = None
 
+    @classmethod
+    def of_file(cls, path: Path, columns: JudgmentColumns) -> RunJudgments:
+        """Open the one file that holds them all. Raises UserError if it cannot be read."""
+        return cls([OpenedFile(path)], columns, np.zeros(len(columns), dtype=np.int64))
+
     @overload
     def __getitem__(self, place: int) -> Judgment: ...
     @overload
@@ -82,7 +87,7 @@ class RunJudgments(Sequence[Judgment]):
         """Find them in a file that holds exactly their lines, in their order."""
         length = self.columns.length
         columns = replace(self.columns, offset=np.cumsum(length) - length)
-        return RunJudgments([OpenedFile(path)], columns, np.zeros(len(self), dtype=np.int64))
+        return RunJudgments.of_file(path, columns)
 
     def timed(self, ledger: Path) -> RunJudgments:
         """Give their calls the seconds of all sessions."""
@@ -151,11 +156,10 @@ def read_run_judgments(path: Path, ledger: Path) -> RunJudgments:
     """Read a run's judgments in file order, ``ledger`` for the seconds of their calls. A last line
     without its newline was torn by a kill and is left out; a bad line elsewhere raises
     UserError."""
-    file, builder = OpenedFile(path), JudgmentColumnsBuilder()
+    builder = JudgmentColumnsBuilder()
     with collection_paused():
         read_into(builder, path)
-        columns = with_seconds(builder.build(), ledger)
-    return RunJudgments([file], columns, np.zeros(len(columns), dtype=np.int64))
+        return RunJudgments.of_file(path, builder.build()).timed(ledger)
 
 
 def read_into(builder: JudgmentColumnsBuilder, path: Path) -> None:

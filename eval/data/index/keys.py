@@ -141,6 +141,14 @@ def distinct(keys: KeyColumns) -> tuple[KeyColumns, Ints]:
     return keys.at(order[changes]), place
 
 
+def places_among(keys: KeyColumns, among: KeyColumns) -> Ints:
+    """Find each of ``keys`` among distinct keys, (N,); -1 for one that is not there."""
+    known, place = distinct(joined([among, keys]))
+    number = np.full(len(known), -1, dtype=np.int64)
+    number[place[: len(among)]] = np.arange(len(among))
+    return np.asarray(number[place[len(among) :]])
+
+
 def column_of(values: array[Any]) -> NDArray[Any]:
     """Return an array as a column of numpy's, without a copy."""
     return np.frombuffer(values, dtype=values.typecode) if values else np.empty(0, values.typecode)

@@ -1,4 +1,4 @@
-"""Labels and official rewards as columns, read from a run's files or made of records."""
+"""Labels and official rewards as columns."""
 
 from __future__ import annotations
 
@@ -51,13 +51,3 @@ class RewardColumns:
 
 def _code(value: bool | None) -> int:
     return UNKNOWN if value is None else int(value)
-
-
-def label_columns_of(labels: Labels) -> LabelColumns:
-    """Return the columns of labels, which those of files have."""
-    return LabelColumns.of(labels)
-
-
-def reward_columns_of(rewards: Rewards) -> RewardColumns:
-    """Return the columns of rewards, which those of files have."""
-    return RewardColumns.of(rewards)

@@ -16,17 +16,9 @@ from msgspec import UNSET, UnsetType
 from pydantic import ValidationError
 
 from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.store import KeyFields
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import first_error
-
-
-class KeyFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A TrajectoryKey as it stands in a file; the task's id may lack its canonical form."""
-
-    benchmark: str
-    agent: str
-    task_id: str
-    attempt: int = 0
 
 
 class UsageFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):

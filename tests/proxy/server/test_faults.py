@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,10 @@ import httpx
 import pytest
 
 from tests.proxy.server.test_forwarding import client, load
-from tests.proxy.site import Site, events_of, open_site, page_headers, proxied
+from tests.proxy.site import Site, events_of, page_headers, proxied
 from trajudge.proxy.pages.policies import amended_policy
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def shared_site() -> Iterator[Site]:
-    with open_site() as site:
-        yield site
-
-
-@pytest.fixture
-def site(shared_site: Site) -> Site:
-    shared_site.seen.clear()
-    return shared_site
 
 
 def fault(kind: str, at: int = 1, **fields: Any) -> dict[str, Any]:

@@ -7,29 +7,16 @@ import contextlib
 import json
 import re
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.proxy.site import Site, events_of, open_site, page_headers, proxied
+from tests.proxy.site import Site, events_of, page_headers, proxied
 from trajudge.proxy.server.embedded import EmbeddedProxy
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def shared_site() -> Iterator[Site]:
-    with open_site() as site:
-        yield site
-
-
-@pytest.fixture
-def site(shared_site: Site) -> Site:
-    shared_site.seen.clear()
-    return shared_site
 
 
 def client(proxy: EmbeddedProxy, port: int | None = None) -> httpx.AsyncClient:
