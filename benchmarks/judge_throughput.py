@@ -39,7 +39,7 @@ TROUBLE = ("--fault", "429=0.05", "--fault", "500=0.01", "--fault", "drop=0.005"
 
 
 @dataclass(frozen=True)
-class Scenario:
+class LoadScenario:
     """``server`` are the mock server's options; ``ideal`` in seconds."""
 
     title: str
@@ -96,7 +96,7 @@ def runner(
     return partial(through_judge, ["--base-url", f"{url}/v1", "--adapter", adapter], jobs, width)
 
 
-def turn(scenario: Scenario, client: str, jobs: list[JudgmentJob], number: int) -> Measurement:
+def turn(scenario: LoadScenario, client: str, jobs: list[JudgmentJob], number: int) -> Measurement:
     """Run one client of a scenario against a fresh server."""
     with spawned("--latency", str(LATENCY), "--answer", ANSWER, *scenario.server) as url:
         run = runner(client, url, jobs, scenario.concurrency)
@@ -140,17 +140,17 @@ def without_wire(jobs: list[JudgmentJob], number: int) -> Measurement:
     return Measurement(title, SCRIPTED, number, count, answered, wall, count / 1500, cost, 0, 0, 0)
 
 
-def scenarios(count: int) -> dict[str, Scenario]:
+def scenarios(count: int) -> dict[str, LoadScenario]:
     """Return the scenarios with a server, by name."""
     everyone, no_floor = (PLAIN, HTTP, SDK, OPENAI), (HTTP, SDK, OPENAI)
     at_64, at_48 = count * LATENCY / 64, count * LATENCY / 48
     by_rate = max(at_64, count / 100)
     return {
-        "64": Scenario("64 at once", (), 64, at_64, everyone),
-        "256": Scenario("256 at once", (), 256, count * LATENCY / 256, everyone),
-        "trouble": Scenario("5 % 429, 1 % 500, 0.5 % drop", TROUBLE, 64, at_64, no_floor),
-        "rpm": Scenario("6,000 a minute", ("--rpm", "6000"), 64, by_rate, no_floor),
-        "slots": Scenario("48 at once, else 429", ("--slots", "48"), 64, at_48, no_floor),
+        "64": LoadScenario("64 at once", (), 64, at_64, everyone),
+        "256": LoadScenario("256 at once", (), 256, count * LATENCY / 256, everyone),
+        "trouble": LoadScenario("5 % 429, 1 % 500, 0.5 % drop", TROUBLE, 64, at_64, no_floor),
+        "rpm": LoadScenario("6,000 a minute", ("--rpm", "6000"), 64, by_rate, no_floor),
+        "slots": LoadScenario("48 at once, else 429", ("--slots", "48"), 64, at_48, no_floor),
     }
 
 
@@ -196,7 +196,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the rows as JSON")
     options = parser.parse_args()
     jobs = [job(index) for index in range(325 if options.quick else 1300)]
-    warm = Scenario("", (), 1, 1.0, ())
+    warm = LoadScenario("", (), 1, 1.0, ())
     for client in (SDK, *PEERS):  # imports and first calls are not measured
         turn(warm, client, jobs[:1], 0)
     heads = ("scenario", "client", "/ ideal", "CPU ms", "/ peer", "- peer", "lost", "again")
