@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.trajectories.util.options import whole
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.options import count, whole
 
 if TYPE_CHECKING:
+    from trajudge.proxy.plans.plan import FaultPlan
     from trajudge.proxy.server.settings import ProxySettings
 
 
@@ -41,10 +43,27 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_horizon(parser: argparse.ArgumentParser) -> None:
+    """Add ``--horizon``: the page loads of a task, for faults that are drawn from them."""
+    parser.add_argument(
+        "--horizon", type=count, metavar="N", help="page loads that a task takes, for random(n)"
+    )
+
+
+def checked_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> None:
+    """Raise UserError for a plan that would do nothing for want of a horizon."""
+    if plan.needs_horizon and horizon is None:
+        raise UserError(
+            f"{path}: random(n) needs the page loads that a task takes: write random(n, horizon) "
+            "or give --horizon N"
+        )
+
+
 def add_proxy(parser: argparse.ArgumentParser) -> None:
     """Add the options of a proxy that runs."""
     add_faults(parser)
     add_task(parser)
+    add_horizon(parser)
     add_seed(parser)
     add = parser.add_argument
     add(
@@ -80,6 +99,7 @@ def proxy_settings(
     *,
     faults: Path | None,
     task: str,
+    horizon: int | None,
     seed: int | None,
     site: Sequence[str],
     api: Sequence[str],
@@ -101,6 +121,7 @@ def proxy_settings(
         sites=open_sites(tuple(site)),
         seed=plan.seed if seed is None else seed,
         task=task,
+        horizon=horizon,
         apis=tuple(model_api(text, bases) for text in api),
         boundary=boundary(task_signature) if task_signature else None,
         port=port,

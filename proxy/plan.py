@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from trajudge.proxy.options import add_faults, add_seed, add_task
+from trajudge.proxy.options import add_faults, add_horizon, add_seed, add_task, checked_horizon
 from trajudge.trajectories.util.exits import OK, Parser, user_errors
 
 
@@ -18,6 +18,7 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(prog="trajudge proxy plan", description=__doc__)
     add_faults(made, required=True)
     add_task(made)
+    add_horizon(made)
     add_seed(made)
     return made
 
@@ -32,8 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     plan = read_plan(options.faults)
+    checked_horizon(plan, options.horizon, options.faults)
     seed = plan.seed if options.seed is None else options.seed
-    print_tables([schedule_table(Schedule(plan, options.task, seed))])
+    print_tables([schedule_table(Schedule(plan, options.task, seed, options.horizon))])
     return OK
 
 

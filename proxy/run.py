@@ -11,7 +11,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from trajudge.proxy.options import add_proxy, proxy_settings
+from trajudge.proxy.options import add_proxy, checked_horizon, proxy_settings
 from trajudge.trajectories.util.exits import Parser, user_errors
 
 
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     command = options.pop("command")
     settings = proxy_settings(**options)
+    checked_horizon(settings.plan, settings.horizon, options["faults"])
     code, tasks = asyncio.run(run_agent(settings, command))
     write_summary(settings, tasks)
     sys.stdout.write(run_screen(settings.out, tasks))

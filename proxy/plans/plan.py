@@ -34,6 +34,12 @@ class FaultPlan(PlainRecord):
         return self
 
     @property
+    def needs_horizon(self) -> bool:
+        """Whether a fault is drawn from as many page loads as the task takes."""
+        policies = (fault.policy for fault in self.faults)
+        return any(policy.random and policy.horizon is None for policy in policies)
+
+    @property
     def digest(self) -> str:
         """Of the faults: two plans with one digest do the same under one seed."""
         faults = self.model_dump_json(include={"version", "faults"})

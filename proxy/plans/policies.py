@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MAX_ORDINAL = 10_000
-_FORMS = "at(k), random(n, horizon) or bernoulli(p)"
+_FORMS = "at(k), random(n, horizon), random(n) or bernoulli(p)"
 _CALL = re.compile(r"^\s*(at|random|bernoulli)\s*\(\s*([^()]*?)\s*\)\s*$")
 
 _Ordinal = Annotated[int, Field(ge=1, le=MAX_ORDINAL)]
@@ -33,7 +33,8 @@ class DrawKey(NamedTuple):
 class FaultPolicy(BaseModel):
     """One of: ``at`` (page load k, from 1); ``random`` (n of the page loads 1 to ``horizon``,
     without replacement); ``bernoulli`` (each page load with this probability). Written as an object
-    or as ``at(3)``, ``random(2, 6)``, ``bernoulli(0.1)``."""
+    or as ``at(3)``, ``random(2, 6)``, ``bernoulli(0.1)``. ``random(2)`` takes the task's horizon,
+    which is stated when the task begins."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,8 +53,8 @@ class FaultPolicy(BaseModel):
         named = [name for name in ("at", "random", "bernoulli") if getattr(self, name) is not None]
         if len(named) != 1:
             raise ValueError(f"name exactly one of {_FORMS}")
-        if (self.random is None) != (self.horizon is None):
-            raise ValueError("random(n, horizon) needs both n and horizon, and only it has them")
+        if self.random is None and self.horizon is not None:
+            raise ValueError("a horizon goes with random(n, horizon)")
         if self.random is not None and self.horizon is not None and self.random > self.horizon:
             raise ValueError(f"{self.random} page loads of {self.horizon} cannot be drawn")
         return self
@@ -62,7 +63,8 @@ class FaultPolicy(BaseModel):
         if self.at is not None:
             return f"at({self.at})"
         if self.random is not None:
-            return f"random({self.random}, {self.horizon})"
+            named = (self.random, self.horizon) if self.horizon else (self.random,)
+            return f"random({', '.join(map(str, named))})"
         return f"bernoulli({self.bernoulli:g})"
 
 
@@ -70,7 +72,7 @@ def _parsed(text: str) -> Mapping[str, Any]:
     """Parse ``at(3)``. Raises ValueError."""
     call = _CALL.match(text)
     words = [word.split("=")[-1].strip() for word in call[2].split(",")] if call else []
-    if call is None or len(words) != (2 if call[1] == "random" else 1):
+    if call is None or len(words) not in ((1, 2) if call[1] == "random" else (1,)):
         raise ValueError(f"write {_FORMS}")
     try:
         numbers = [json.loads(word) for word in words]
@@ -85,16 +87,20 @@ def draw(key: DrawKey, ordinal: int) -> float:
     return (int.from_bytes(sha256(text.encode()).digest()[:7]) >> 3) / 2**53
 
 
-def planned_ordinals(policy: FaultPolicy, key: DrawKey) -> tuple[int, ...] | None:
+def planned_ordinals(
+    policy: FaultPolicy, key: DrawKey, horizon: int | None = None
+) -> tuple[int, ...] | None:
     """Return the page loads at which a fault fires, ascending; None for a ``bernoulli`` policy,
     which has no end.
 
     ``random`` takes the n smallest draws of the horizon: for one seed, the sample of n is a part of
-    the sample of n + 1.
+    the sample of n + 1. A policy without a horizon of its own takes the task's ``horizon``: all of
+    it where it is shorter than n, and nothing in a task that states none.
     """
     if policy.at is not None:
         return (policy.at,)
-    if policy.random is None or policy.horizon is None:
+    if policy.random is None:
         return None
-    ordered = sorted(range(1, policy.horizon + 1), key=lambda k: (draw(key, k), k))
+    last = policy.horizon or horizon or 0
+    ordered = sorted(range(1, last + 1), key=lambda k: (draw(key, k), k))
     return tuple(sorted(ordered[: policy.random]))

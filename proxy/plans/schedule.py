@@ -36,11 +36,13 @@ class Exposure(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """The faults of a plan in one task: a function of plan, seed and task alone."""
+    """The faults of a plan in one task: a function of plan, seed, task and ``horizon`` alone, the
+    number of page loads that the task takes (for ``random(n)``)."""
 
     plan: FaultPlan
     task: str
     seed: int
+    horizon: int | None = None
     _ordinals: dict[str, frozenset[int] | None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -50,7 +52,7 @@ class Schedule:
 
     def planned(self, fault: Fault) -> tuple[int, ...] | None:
         """Return the ordinals at which a fault fires; None where the policy has no end."""
-        return planned_ordinals(fault.policy, self._key(fault))
+        return planned_ordinals(fault.policy, self._key(fault), self.horizon)
 
     def due(self, ordinal: int) -> tuple[Fault, ...]:
         """Return the faults of a page load (from 1), in the plan's order."""

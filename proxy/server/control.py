@@ -36,18 +36,23 @@ async def _act(
     if action not in ("POST task", "POST port"):
         return 404, {"error": f"no action {action!r}: POST task, POST end, POST port, GET health"}
     asked = next(parsed(body), None)
-    name = asked.get("id") if isinstance(asked, dict) else None
-    seed = asked.get("seed") if isinstance(asked, dict) else None
-    if not isinstance(name, str) or not name or not (seed is None or _is_seed(seed)):
-        return 400, {"error": 'send {"id": "shop.1", "seed": 0}; the seed may be left out'}
+    asked = asked if isinstance(asked, dict) else {}
+    name, seed, horizon = (asked.get(field) for field in ("id", "seed", "horizon"))
+    if not isinstance(name, str) or not name or not all(map(_may_be_count, (seed, horizon))):
+        sent = '{"id": "shop.1", "seed": 0, "horizon": 6}'
+        return 400, {"error": f"send {sent}; seed and horizon may be left out"}
+    settings = context.settings
+    if settings.plan.needs_horizon and not (horizon or settings.horizon):
+        return 400, {"error": "a fault of the plan is random(n): send the task's horizon too"}
     if action == "POST port":
         port = await context.open_port()
-    begun = context.tasks.begin(port, name, seed)
+    begun = context.tasks.begin(port, name, seed, horizon)
     return 200, {"task": begun.id, "seed": begun.schedule.seed, "port": port}
 
 
-def _is_seed(seed: object) -> bool:
-    return isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
+def _may_be_count(value: object) -> bool:
+    """Tell whether a value was left out or is a whole number, 0 or more."""
+    return value is None or (type(value) is int and value >= 0)
 
 
 async def _send(client: ClientConnection, status: int, answer: dict[str, Any]) -> None:

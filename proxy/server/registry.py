@@ -41,11 +41,14 @@ class TaskRegistry:
         """Return the task of a port."""
         return self._current.get(port) or self.begin(port, self.settings.task)
 
-    def begin(self, port: int, task: str, seed: int | None = None) -> ProxyTask:
+    def begin(
+        self, port: int, task: str, seed: int | None = None, horizon: int | None = None
+    ) -> ProxyTask:
         """End the port's task, if there is one, and begin another."""
         self.end(port)
         seed = self.settings.seed if seed is None else seed
-        begun = ProxyTask(Schedule(self.settings.plan, task, seed), self.log)
+        horizon = self.settings.horizon if horizon is None else horizon
+        begun = ProxyTask(Schedule(self.settings.plan, task, seed, horizon), self.log)
         self._current[port] = begun
         planned = {fault.id: begun.schedule.planned(fault) for fault in self.settings.plan.faults}
         self.log.write("task", task=task, seed=seed, port=port, planned=planned)

@@ -17,13 +17,15 @@ from trajudge.trajectories.util.errors import UserError
 @dataclass(frozen=True, kw_only=True)
 class ProxySettings:
     """``out`` None keeps no files. ``boundary`` matches ``METHOD URL`` of a page load that begins a
-    task; its first group, if it has one, names the task. ``nonce`` is what the health check answers
+    task; its first group, if it has one, names the task. ``horizon`` is how many page loads a task
+    takes, for ``random(n)``. ``nonce`` is what the health check answers
     with: a proxy of another run answers with another."""
 
     plan: FaultPlan
     sites: Sites
     seed: int = 0
     task: str = "task"
+    horizon: int | None = None
     out: Path | None = None
     port: int = 0
     apis: tuple[ModelApi, ...] = ()

@@ -99,6 +99,20 @@ def test_a_mistake_is_one_sentence(
     assert sentence in capsys.readouterr().err
 
 
+def test_a_plan_without_horizon_never_runs_in_silence(
+    site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.json"
+    fault = {"id": "busy", "kind": "status", "status": 503, "policy": "random(1)"}
+    plan.write_text(json.dumps({"faults": [fault]}))
+    words = ["--faults", str(plan)]
+    assert main(["proxy", "plan", *words]) == 2
+    run = ["proxy", "run", *words, "--out", str(tmp_path / "run"), "--horizon", "1", "--"]
+    assert "give --horizon N" in capfd.readouterr().err
+    assert main([*run, sys.executable, "-c", AGENT, site.origin, "/b"]) == 5
+    assert capfd.readouterr().out.startswith("503\n")
+
+
 def test_serve_tells_where_it_is_and_ends_orderly(site: Site, plan: Path, tmp_path: Path) -> None:
     out = tmp_path / "served"
     words = ["proxy", "serve", "--faults", str(plan), "--out", str(out)]

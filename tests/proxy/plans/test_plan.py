@@ -65,7 +65,7 @@ def test_the_digest_is_of_the_faults_not_of_the_seed() -> None:
         (with_fault(policy="absent"), "fault 1: policy is missing"),
         (with_fault(policy="random(7, 3)"), "7 page loads of 3 cannot be drawn"),
         (with_fault(policy={"at": 1, "bernoulli": 0.1}), "name exactly one of at(k)"),
-        (with_fault(policy={"random": 1}), "needs both n and horizon"),
+        (with_fault(policy={"at": 1, "horizon": 3}), "a horizon goes with random"),
         (with_fault(policy="sometimes"), "policy is 'sometimes': write at(k)"),
         (with_fault(id="a b"), "fault 1: id is 'a b'"),
         (with_fault(retry_after=-1), "fault 1: retry_after is -1"),

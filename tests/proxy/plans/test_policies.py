@@ -99,10 +99,21 @@ def test_a_policy_is_written_as_a_call(text: str, ordinals: tuple[int, ...]) -> 
     assert FaultPolicy.model_validate(str(policy)) == policy
 
 
-@pytest.mark.parametrize("text", ["at(0)", "at(1.5)", "random(2)", "at(x)", "never", "at(1, 2)"])
+@pytest.mark.parametrize("text", ["at(0)", "at(1.5)", "random()", "at(x)", "never", "at(1, 2)"])
 def test_a_wrong_policy_is_refused(text: str) -> None:
     with pytest.raises(ValidationError):
         FaultPolicy.model_validate(text)
+
+
+def test_a_policy_without_a_horizon_takes_the_tasks() -> None:
+    policy = FaultPolicy.model_validate("random(2)")
+    assert FaultPolicy.model_validate(str(policy)) == policy
+    for seed in range(20):
+        key = DrawKey(seed, "t", "f")
+        own = FaultPolicy(random=2, horizon=6)
+        assert planned_ordinals(policy, key, 6) == planned_ordinals(own, key, 9)
+        assert planned_ordinals(policy, key, 1) == (1,), "a task of one page load has no second"
+        assert planned_ordinals(policy, key) == ()
 
 
 def test_exposure_sets_planned_against_fired() -> None:
