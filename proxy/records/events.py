@@ -14,9 +14,10 @@ from typing import Any, Literal
 from trajudge.trajectories.util.errors import UserError
 
 FORMAT = 1
-EventType = Literal[
-    "proxy", "task", "page", "fault", "popup_closed", "model", "refused", "task_end", "end"
-]
+EventType = (
+    Literal["proxy", "task", "page", "fault", "popup_closed", "recovery"]
+    | Literal["model", "refused", "task_end", "end"]
+)
 
 
 class EventLog:

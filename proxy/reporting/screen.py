@@ -47,7 +47,7 @@ def _known(value: int | None) -> str:
 
 def _faults(tasks: Sequence[dict[str, Any]]) -> Table:
     """Count planned and fired page loads per fault, over all tasks."""
-    columns = ("planned", "fired", "masked", "impossible", "unreached")
+    columns = ("planned", "fired", "recovered", "masked", "impossible", "unreached")
     counts: dict[tuple[str, str], dict[str, int]] = {}
     for task in tasks:
         for exposure in task["exposure"]:

@@ -12,6 +12,7 @@ from trajudge.proxy.efficiency.latency import Part, Span
 from trajudge.proxy.http.messages import HeaderFields, RequestHead
 from trajudge.proxy.http.origins import OriginAddress
 from trajudge.proxy.pages.loads import RequestPurpose
+from trajudge.proxy.plans.recovery import PageAnswer
 from trajudge.proxy.records.har import har_request, har_response, iso_time
 from trajudge.proxy.server.client import ClientConnection
 from trajudge.proxy.server.tasks import PageLoad, ProxyTask
@@ -38,6 +39,7 @@ class ProxyExchange:
     reason: str = ""
     headers: HeaderFields = ()
     faults: list[str] = field(default_factory=list)
+    replaced: bool = False
     error: str | None = None
 
     @contextmanager
@@ -82,6 +84,21 @@ class ProxyExchange:
             site_ms=_ms(site),
             injected_ms=_ms(injected),
             proxy_ms=_ms(total - site - injected),
+        )
+        self.task.answered(self._answer(self.load, end))
+
+    def _answer(self, load: PageLoad, end: float) -> PageAnswer:
+        complete = self.error is None and not self.client.gone
+        return PageAnswer(
+            k=load.k,
+            method=self.head.method,
+            url=self.url,
+            status=self.status,
+            faults=tuple(self.faults),
+            replaced=self.replaced,
+            complete=complete,
+            began=self.started,
+            ended=end,
         )
 
     def _entry(self, total: float, size: int) -> dict[str, Any]:

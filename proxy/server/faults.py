@@ -57,15 +57,16 @@ async def hold_back(exchange: ProxyExchange, stage: Stage) -> None:
     load = exchange.load
     for fault in list(load.open) if load else ():
         if load and isinstance(fault, DelayFault) and fault.stage == stage:
+            _fired(exchange, load, fault, stage=stage, seconds=fault.seconds)
             with exchange.timed("injected"):
                 await asyncio.sleep(fault.seconds)
-            _fired(exchange, load, fault, stage=stage, seconds=fault.seconds)
 
 
 async def answer_instead(
     exchange: ProxyExchange, load: PageLoad, fault: Fault, stage: Stage
 ) -> None:
     """Answer a page load by a fault that takes the origin's place."""
+    exchange.replaced = True
     if isinstance(fault, ResetFault):
         exchange.error = "reset by a fault"
         exchange.client.reset()
@@ -168,6 +169,7 @@ async def send_document(
     elif kept:
         await client.piece(kept)
     if cut is not None:
+        exchange.replaced = True
         _fired(exchange, load, cut, kept=len(kept), size=len(body))
         exchange.error, client.open = "cut off by a fault", False
 

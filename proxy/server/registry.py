@@ -68,6 +68,7 @@ class TaskRegistry:
         ended = self._current.pop(port, None)
         if ended is None:
             return None
+        ended.end()
         summary = ended.summary()
         if self.settings.out is not None:
             summary["trace"] = self._trace_name(ended.id)

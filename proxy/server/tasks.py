@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from trajudge.proxy.efficiency.latency import Span, split
 from trajudge.proxy.efficiency.usage import USAGE_FIELDS
 from trajudge.proxy.plans.faults import AssetFault, Fault
+from trajudge.proxy.plans.recovery import FaultExposure, FaultRecovery, PageAnswer, RecoveryTracker
 from trajudge.proxy.plans.schedule import Exposure, FaultOutcome, Schedule, exposures
 from trajudge.proxy.records.events import EventLog
 
@@ -21,10 +23,12 @@ REDIRECT_WINDOW = 30.0  # seconds
 @dataclass(eq=False)
 class PageLoad:
     """The ``k``-th page load of a task, from 1, over all its redirects; ``open`` are the faults
-    that are due and have no outcome yet."""
+    that are due and have no outcome yet. ``method`` and ``url`` are those of its last request."""
 
     k: int
     open: list[Fault]
+    method: str = ""
+    url: str = ""
     again: Fault | None = None  # the reset that the browser's own repetition meets again
 
 
@@ -46,6 +50,8 @@ class ProxyTask:
     entries: list[dict[str, Any]] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[tuple[str, int, FaultOutcome]] = field(default_factory=list)
+    recovered: list[FaultRecovery] = field(default_factory=list)
+    _recoveries: RecoveryTracker = field(default_factory=RecoveryTracker)
     _following: dict[str, tuple[PageLoad, float]] = field(default_factory=dict)
     _resets: dict[tuple[str, str], tuple[PageLoad, Fault, float]] = field(default_factory=dict)
 
@@ -55,6 +61,11 @@ class ProxyTask:
 
     def load(self, method: str, url: str, *, certain: bool) -> PageLoad:
         """Return the page load that a request for a document begins or goes on with."""
+        load = self._load_of(method, url, certain=certain)
+        load.method, load.url = method, url
+        return load
+
+    def _load_of(self, method: str, url: str, *, certain: bool) -> PageLoad:
         now = time.perf_counter()
         if (followed := self._following.pop(url, None)) and now < followed[1]:
             return followed[0]
@@ -89,6 +100,12 @@ class ProxyTask:
         if fault in load.open:
             load.open.remove(fault)
         self.outcomes.append((fault.id, load.k, outcome))
+        if outcome == "fired":
+            now, overlay = time.perf_counter(), str(details.get("overlay", ""))
+            exposure = FaultExposure(
+                fault, load.k, load.method, load.url, now, overlay, len(self.calls)
+            )
+            self._recoveries.add(exposure)
         self.log.write(
             "fault",
             task=self.id,
@@ -104,6 +121,35 @@ class ProxyTask:
     def popup_closed(self, overlay: str) -> None:
         """Record that an overlay was closed, as it reports itself."""
         self.log.write("popup_closed", task=self.id, k=self.loads, overlay=overlay[:40])
+        self._recovered(self._recoveries.closed(overlay, self.loads, time.perf_counter()))
+
+    def answered(self, answer: PageAnswer) -> None:
+        """Record what the end of a page load's request shows of earlier faults."""
+        self._recovered(self._recoveries.answered(answer))
+
+    def end(self) -> None:
+        """Record the faults that nothing was recovered from."""
+        self._recovered(self._recoveries.rest(time.perf_counter()))
+
+    def _recovered(self, recoveries: Iterable[FaultRecovery]) -> None:
+        for recovery in recoveries:
+            exposure, calls = recovery.exposure, self.calls[recovery.exposure.calls :]
+            if recovery.recovered:
+                self.recovered.append(recovery)
+            self.log.write(
+                "recovery",
+                task=self.id,
+                k=exposure.k,
+                fault=exposure.fault.id,
+                kind=exposure.fault.kind,
+                means=recovery.means,
+                recovered=recovery.recovered,
+                expected=exposure.fault.recovery,
+                at=recovery.k,
+                seconds=round(recovery.seconds, 6),
+                model_calls=len(calls),
+                usage={name: known_sum(calls, name) for name in USAGE_FIELDS},
+            )
 
     def asset_fault(self, kind: str | None) -> AssetFault | None:
         """Return the fault that an asset of the current page meets."""
@@ -121,7 +167,10 @@ class ProxyTask:
         """Return the figures of the task: those of its ``task_end`` event."""
         now = time.perf_counter()
         seconds = split(self.spans, self.started, now)
-        exposed = [one._asdict() | {"open": one.open} for one in self.exposures()]
+        exposed = [
+            one._asdict() | {"open": one.open, "recovered": self._recovered_from(one.fault)}
+            for one in self.exposures()
+        ]
         return {
             "task": self.id,
             "seed": self.schedule.seed,
@@ -138,6 +187,11 @@ class ProxyTask:
             "latency": {part: round(value, 6) for part, value in seconds.items()},
             "exposure": exposed,
         }
+
+    def _recovered_from(self, fault: str) -> list[int]:
+        """Return the page loads at which a fault fired and was recovered from."""
+        ks = {one.exposure.k for one in self.recovered if one.exposure.fault.id == fault}
+        return sorted(ks)
 
 
 def known_sum(calls: list[dict[str, Any]], name: str) -> int | None:

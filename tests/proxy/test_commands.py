@@ -60,8 +60,8 @@ def test_run_shows_exposure_and_cost_on_one_screen(
     assert shown.split()[:3] == ["200", "503", "200"]
     lines = [line.split() for line in one_screen(shown.replace(str(out), "run"), 100)]
     assert ["shop.1", "3", "3", "0", "–", "–"] in [line[:6] for line in lines]
-    assert ["busy", "status", "1", "1", "0", "0", "0"] in lines
-    assert ["late", "reset", "1", "0", "0", "0", "1"] in lines
+    assert ["busy", "status", "1", "1", "1", "0", "0", "0"] in lines
+    assert ["late", "reset", "1", "0", "0", "0", "0", "1"] in lines
     assert json.loads((out / "summary.json").read_text())["tasks"][0]["page_loads"] == 3
     assert json.loads((out / "plan.json").read_text())["seed"] == 3
     assert (out / "traces/shop_1.har").exists()
