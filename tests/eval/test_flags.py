@@ -43,6 +43,7 @@ MEANINGS = {
     "--format": "choice str",  # of the tables
     "--full": "switch",  # all tables
     "--goals": "FILE Path",  # of tasks whose logs do not hold them
+    "--horizon": "N count",  # page loads of a task
     "--json": "switch",  # print JSON
     "--judge": "NAME str",
     "--judge-option": "NAME=VALUE str",
