@@ -77,6 +77,15 @@ def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Annotation]:
         yield annotation
 
 
+def is_header(line: bytes) -> bool:
+    """Tell whether the line is the header of a file that this version reads."""
+    try:
+        _check_header(Path(), line.removeprefix(BOM))
+    except UserError:
+        return False
+    return True
+
+
 def _check_header(path: Path, line: bytes) -> None:
     try:
         header = orjson.loads(line)

@@ -21,6 +21,7 @@ from pydantic_core import PydanticSerializationError
 
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation, Labels, primary_labels
+from trajudge.eval.data.index.label_lines import read_label_columns, read_reward_columns
 from trajudge.eval.data.index.lines import bad_line, unreadable, whole_lines
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.added import absent_fields
@@ -115,9 +116,12 @@ def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -
     write_lines(folder / REWARDS, lines)
 
 
-def read_rewards(folder: Path) -> dict[TrajectoryKey, float | None]:
-    """Read the official reward of every trajectory of the run."""
+def read_rewards(folder: Path) -> Mapping[TrajectoryKey, float | None]:
+    """Read the official reward of every trajectory of the run; the last counts where a trajectory
+    has several."""
     with collection_paused():
+        if rewards := read_reward_columns(folder / REWARDS):
+            return rewards
         lines = _each_record(folder / REWARDS, Reward)
         return {compacted(line.key): line.official_reward for line in lines}
 
@@ -130,6 +134,9 @@ def write_labels(folder: Path, labels: Iterable[Annotation]) -> None:
 
 def read_labels(folder: Path) -> Labels:
     """Read the labels that the run was scored against."""
+    with collection_paused():
+        if labels := read_label_columns(folder / LABELS):
+            return labels
     return primary_labels(store.load(folder / LABELS))
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from trajudge.annotations import (
     KINDS,
-    Annotation,
     Labels,
     agentrewardbench,
     open_annotations,
@@ -58,7 +57,7 @@ class Source:
 
     name: str
     judgments: Sequence[Judgment]
-    rewards: dict[TrajectoryKey, float | None]
+    rewards: Mapping[TrajectoryKey, float | None]
     labels: Labels = field(default_factory=dict)
     protocols: set[str] = field(default_factory=set)
     representations: dict[str, tuple[bool, bool]] = field(default_factory=dict)
@@ -191,8 +190,7 @@ def judge_names(sources: Sequence[Source]) -> list[dict[str, str]]:
 def combine(sources: Sequence[Source]) -> Source:
     """Combine all sources into one. A judge that several of them have is told apart by its
     source's name; of several labels of one trajectory the last counts."""
-    whole = Source("", [], {}, {}, set())
-    labels: dict[TrajectoryKey, Annotation] = {}
+    whole = Source("", [], _rewards(sources), _labels(sources))
     renamed = judge_names(sources)
     whole.judgments = _behind_each_other([source.judgments for source in sources], renamed)
     for source, names in zip(sources, renamed, strict=True):
@@ -203,11 +201,25 @@ def combine(sources: Sequence[Source]) -> Source:
         whole.versions |= {names[judge]: told for judge, told in source.versions.items()}
         whole.notes += source.notes
         whole.data += [spec for spec in source.data if spec not in whole.data]
-        for key, reward in source.rewards.items():
-            if whole.rewards.get(key) is None:
-                whole.rewards[key] = reward
-        labels.update(source.labels)
         whole.protocols |= source.protocols
         whole.policies |= source.policies
-    whole.labels = labels
     return whole
+
+
+def _rewards(sources: Sequence[Source]) -> Mapping[TrajectoryKey, float | None]:
+    """Bring the rewards together; those of a single source are kept as they are, in columns."""
+    if len(sources) == 1:
+        return sources[0].rewards
+    rewards: dict[TrajectoryKey, float | None] = {}
+    for source in sources:
+        for key, reward in source.rewards.items():
+            if rewards.get(key) is None:
+                rewards[key] = reward
+    return rewards
+
+
+def _labels(sources: Sequence[Source]) -> Labels:
+    """Bring the labels together; those of a single source are kept as they are, in columns."""
+    if len(sources) == 1:
+        return sources[0].labels
+    return {key: label for source in sources for key, label in source.labels.items()}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from trajudge.eval.data.index.columns import UNKNOWN
+from trajudge.eval.data.index.judgments import columns_of
 from trajudge.eval.scoring.records import Label, ScoreReport
 from trajudge.judges.model import Judgment
 
 
 def question_of(judgments: Iterable[Judgment]) -> Label:
     """Choose the process where judges answered it and none said anything of success."""
-    asked = [(j.success is not None, j.process is not None) for j in judgments]
-    success, process = (any(each[place] for each in asked) for place in (0, 1))
+    columns = columns_of(judgments)
+    success, process = ((columns.verdict(name) != UNKNOWN).any() for name in ("success", "process"))
     return "process" if process and not success else "success"
 
 

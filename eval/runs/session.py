@@ -66,6 +66,11 @@ class RunResult(NamedTuple):
     notes: tuple[str, ...]
     spent: Mapping[str, float]
 
+    def __repr__(self) -> str:
+        """Tell no more than where it stands: when a signal's handler is taken off, the standard
+        library prints it, with its task and what the task returned."""
+        return f"RunResult(code={self.code}, judgments={len(self.judgments)})"
+
 
 async def run_all(runs: Sequence[PlannedRun], stop: StopSignal) -> list[RunResult]:
     """Execute the runs one after the other, within one budget, until ``stop`` is interrupted.

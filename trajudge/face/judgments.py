@@ -178,7 +178,8 @@ def _source(
         whole.labels = read_labels(labels) if isinstance(labels, str) else labels
     if runs is not None:
         read = load(runs) if isinstance(runs, str) else runs
-        whole.rewards |= {one.key: one.official_reward for one in read}
+        given_rewards = {one.key: one.official_reward for one in read}
+        whole.rewards = {**whole.rewards, **given_rewards}
     if split != "all":
         whole.restrict(split)
     return whole

@@ -3,8 +3,6 @@ for."""
 
 from __future__ import annotations
 
-import os
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -20,11 +18,11 @@ from trajudge.eval.data.index.columns import (
     behind_each_other,
     places_of,
 )
-from trajudge.eval.data.index.lines import bad_line, decode_fields, unreadable, whole_lines
+from trajudge.eval.data.index.lines import bad_line, decode_fields, whole_lines
+from trajudge.eval.data.index.opened_file import OpenedFile
 from trajudge.eval.data.index.seconds import with_seconds
 from trajudge.eval.stats.interval import Bools, Ints
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
 
 # Judgments of so many bytes of their file are kept as records once they were all asked for.
@@ -113,7 +111,7 @@ class RunJudgments(Sequence[Judgment]):
     def _judgment(self, row: int) -> Judgment:
         columns = self.columns
         line = int(columns.offset[row]), int(columns.length[row])
-        judgment = self._files[int(self._file[row])].judgment(*line)
+        judgment = self._files[int(self._file[row])].record(Judgment, *line)
         # The record is new, and nobody else holds it yet.
         vars(judgment)["judge"] = columns.judges[int(columns.judge[row])]
         first = self._first_call[row]
@@ -125,31 +123,6 @@ class RunJudgments(Sequence[Judgment]):
     @cached_property
     def _first_call(self) -> Ints:
         return np.searchsorted(self.columns.calls.judgment, np.arange(len(self)))
-
-
-class OpenedFile:
-    """A file of judgments that stays readable as it is when another takes its name."""
-
-    def __init__(self, path: Path) -> None:
-        """Open it. Raises UserError if it cannot be read."""
-        self.path = path
-        try:
-            self._descriptor = os.open(path, os.O_RDONLY)
-        except OSError as error:
-            raise unreadable(path, error) from error
-        weakref.finalize(self, os.close, self._descriptor)
-
-    def line(self, offset: int, length: int) -> bytes:
-        """Read ``length`` bytes at ``offset``."""
-        return os.pread(self._descriptor, length, offset)
-
-    def judgment(self, offset: int, length: int) -> Judgment:
-        """Decode the line of ``length`` bytes at ``offset``. Raises UserError for one that was
-        changed."""
-        try:
-            return Judgment.model_validate_json(self.line(offset, length))
-        except ValidationError as error:
-            raise UserError(f"{self.path}: was changed while it was read: read it again") from error
 
 
 def read_run_judgments(path: Path, ledger: Path) -> RunJudgments:

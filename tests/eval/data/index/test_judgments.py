@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tests.eval.cases import call, failed, key, said
 from trajudge.eval.data.call_log import CALLS, ledger_lines
 from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.eval.data.index.judgments import OpenedFile, RunJudgments, read_run_judgments
+from trajudge.eval.data.index.judgments import RunJudgments, read_run_judgments
 from trajudge.eval.data.index.lines import decode_fields
+from trajudge.eval.data.index.opened_file import OpenedFile
 from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, read_judgments
 from trajudge.eval.scoring.compute import score
 from trajudge.judges.model import Judgment, Status
@@ -140,5 +141,5 @@ def test_scoring_makes_no_record_of_a_judgment(
 ) -> None:
     wanted = score(list(read(folder)), {}, rewards={})
     judgments = read(folder)
-    monkeypatch.delattr(OpenedFile, "judgment")
+    monkeypatch.delattr(OpenedFile, "record")
     assert score(judgments, {}, rewards={}) == wanted

@@ -1,0 +1,113 @@
+"""Labels and rewards of a run's files as columns: what they hold is what the records hold."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.eval.cases import key, label
+from trajudge.annotations import store
+from trajudge.annotations.model import Annotation, Role, primary_labels
+from trajudge.eval.data.index.label_lines import read_label_columns, read_reward_columns
+from trajudge.eval.data.index.labels import LabelColumns, RewardColumns, RunLabels, RunRewards
+from trajudge.eval.data.run_folder import (
+    LABELS,
+    REWARDS,
+    read_labels,
+    read_rewards,
+    write_labels,
+    write_rewards,
+)
+from trajudge.trajectories.util.errors import UserError
+
+RECORDED = Path(__file__).parents[3] / "recorded"
+
+
+def equal(one: LabelColumns | RewardColumns, other: LabelColumns | RewardColumns) -> None:
+    assert type(one) is type(other)
+    assert list(one.keys) == list(other.keys)
+    for name in ("verdicts", "reward"):
+        if hasattr(one, name):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize(
+    "file", sorted(RECORDED.glob(f"*/runs/*/{LABELS}")), ids=lambda file: file.parent.name
+)
+def test_recorded_labels_and_rewards_are_those_of_the_records(file: Path) -> None:
+    labels, records = read_labels(file.parent), primary_labels(store.load(file))
+    assert isinstance(labels, RunLabels)
+    assert dict(labels) == records
+    equal(LabelColumns.of(labels), LabelColumns.of(records))
+    rewards = read_rewards(file.parent)
+    assert isinstance(rewards, RunRewards)
+    lines = map(orjson.loads, (file.parent / REWARDS).read_bytes().splitlines())
+    plain = {tuple(line["key"].values()): line["official_reward"] for line in lines}
+    assert {(k.benchmark, k.agent, k.task_id, k.attempt): r for k, r in rewards.items()} == plain
+    equal(RewardColumns.of(rewards), RewardColumns.of(dict(rewards)))
+
+
+VALUES = st.none() | st.booleans() | st.integers(-1, 5) | st.sampled_from([0.5, "dev", "true", "4"])
+FIELDS = st.sampled_from([*Annotation.model_fields, "other"])
+
+
+@given(st.dictionaries(FIELDS.filter(lambda name: name != "key"), VALUES, max_size=4))
+def test_a_line_is_taken_only_as_validation_takes_it(
+    tmp_path_factory: pytest.TempPathFactory, changes: dict[str, Any]
+) -> None:
+    path = tmp_path_factory.mktemp("labels") / LABELS
+    store.write(path, [label(1, None), label(2, True)])
+    header, first, second = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([header, first, orjson.dumps(orjson.loads(second) | changes), b""]))
+    taken = read_label_columns(path)
+    if taken is not None:
+        records = primary_labels(store.load(path))
+        assert dict(taken) == records
+        equal(taken.columns, LabelColumns.of(records))
+
+
+def test_other_files_are_left_to_the_reader_of_records(tmp_path: Path) -> None:
+    path = tmp_path / LABELS
+    twice = [label(1, True), label(1, False)]
+    store.write(path, twice)
+    assert read_label_columns(path) is None
+    assert dict(read_labels(tmp_path)) == {key(1): twice[1]}
+    path.write_bytes(path.read_bytes().rstrip())
+    assert dict(read_labels(tmp_path)) == {key(1): twice[1]}, "a last line without its newline"
+    path.write_bytes(b'{"format":"trajudge-annotations","version":9}\n')
+    with pytest.raises(UserError, match="version 9"):
+        read_labels(tmp_path)
+    (tmp_path / REWARDS).write_bytes(b"{}\n")
+    assert read_reward_columns(tmp_path / REWARDS) is None
+    with pytest.raises(UserError, match="line 1: key is missing"):
+        read_rewards(tmp_path)
+
+
+def test_only_primary_labels_count_and_a_missing_one_is_missing(tmp_path: Path) -> None:
+    second = label(1, False).model_copy(update={"role": Role.SECONDARY})
+    write_labels(tmp_path, [label(1, True), second, label(2, None)])
+    labels = read_labels(tmp_path)
+    assert isinstance(labels, RunLabels)
+    assert [labels[key(1)].success, len(labels), key(3) in labels] == [True, 2, False]
+    with pytest.raises(KeyError):
+        labels[key(3)]
+
+
+def test_many_labels_and_rewards_take_some_tens_of_bytes_each(tmp_path: Path) -> None:
+    count = 4_000
+    write_labels(tmp_path, (label(number, None) for number in range(count)))
+    write_rewards(tmp_path, {key(number): 1.0 for number in range(count)})
+    read_labels(tmp_path), read_rewards(tmp_path)
+    tracemalloc.start()
+    kept = read_labels(tmp_path), read_rewards(tmp_path)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [*map(len, kept)] == [count, count]
+    assert size / count < 300, "names of tasks included"
