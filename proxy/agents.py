@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from trajudge.proxy.server.embedded import EmbeddedProxy, running
+from trajudge.proxy.backends import running
+from trajudge.proxy.mitm.trust import chromium_flags, trusting
+from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import ProxySettings
 from trajudge.trajectories.util.errors import UserError
 
@@ -19,16 +21,19 @@ _BYPASSES = ("NO_PROXY", "no_proxy")
 
 
 def agent_environment(proxy: EmbeddedProxy, inherited: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment in which an agent's plain HTTP, and the model calls that are to be
-    measured, go through the proxy. No host is excepted: sites under test are often on loopback."""
+    """Return the environment in which what the proxy carries, and the model calls that are to be
+    measured, go through it. No host is excepted: sites under test are often on loopback."""
     kept = {name: value for name, value in inherited.items() if name not in _BYPASSES}
     apis = {_BASE_URLS[api.name]: proxy.api_url(api.name) for api in proxy.settings.apis}
+    trust = trusting(proxy) if proxy.authority else {}
     return {
         **kept,
         "HTTP_PROXY": proxy.url,
         "http_proxy": proxy.url,
         "TRAJUDGE_PROXY": proxy.url,
         "TRAJUDGE_PROXY_CONTROL": proxy.control_url,
+        "TRAJUDGE_PROXY_CHROMIUM": " ".join(chromium_flags(proxy)),
+        **trust,
         **apis,
     }
 
@@ -74,6 +79,8 @@ async def serve(settings: ProxySettings, stop: asyncio.Event) -> list[dict[str, 
             "proxy": proxy.url,
             "control": proxy.control_url,
             "apis": {api.name: proxy.api_url(api.name) for api in settings.apis},
+            "chromium": chromium_flags(proxy),
+            "certificate": proxy.authority and str(proxy.authority.certificate),
             "nonce": settings.nonce,
             "pid": os.getpid(),
         }

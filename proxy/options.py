@@ -14,7 +14,7 @@ from trajudge.trajectories.util.options import count, whole
 
 if TYPE_CHECKING:
     from trajudge.proxy.plans.plan import FaultPlan
-    from trajudge.proxy.server.settings import ProxySettings
+    from trajudge.proxy.server.settings import Backend, ProxySettings
 
 
 def add_faults(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
@@ -75,6 +75,13 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
         "other hosts are answered 403 (default: localhost, *.localhost and 127.0.0.1)",
     )
     add(
+        "--backend",
+        choices=("embedded", "mitm"),
+        default="embedded",
+        help="embedded: plain HTTP; mitm: HTTPS as well, by mitmproxy, which the first use "
+        "installs into an environment of its own (default: embedded)",
+    )
+    add(
         "--api",
         action="append",
         default=[],
@@ -102,6 +109,7 @@ def proxy_settings(
     horizon: int | None,
     seed: int | None,
     site: Sequence[str],
+    backend: Backend,
     api: Sequence[str],
     task_signature: str | None,
     port: int,
@@ -118,7 +126,8 @@ def proxy_settings(
     bases = {name: os.environ.get(variable, "") for name, variable in names.items()}
     return ProxySettings(
         plan=plan,
-        sites=open_sites(tuple(site)),
+        sites=open_sites(tuple(site), https=backend == "mitm"),
+        backend=backend,
         seed=plan.seed if seed is None else seed,
         task=task,
         horizon=horizon,

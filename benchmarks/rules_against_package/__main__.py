@@ -13,8 +13,9 @@ import sys
 import time
 
 from benchmarks.rules_against_package.comparing import SHARES, Comparison, Tally
-from benchmarks.rules_against_package.environment import PYTHON, NoPackage, package_python
+from benchmarks.rules_against_package.environment import PACKAGE, PYTHON
 from benchmarks.rules_against_package.peer import PackageProcess
+from trajudge.trajectories.util.venvs.pinned import NoEnvironment
 
 
 def main() -> int:
@@ -28,8 +29,8 @@ def main() -> int:
     parser.add_argument("--show", type=int, default=20, help="cases to reduce and print")
     options = parser.parse_args()
     try:
-        python = package_python(options.package)
-    except NoPackage as error:
+        python = PACKAGE.python(options.package)
+    except NoEnvironment as error:
         print(error, file=sys.stderr)
         return 2
     started = time.perf_counter()

@@ -14,16 +14,40 @@ from typing import NamedTuple
 from trajudge.proxy.http.bodies import Framing
 from trajudge.proxy.http.messages import MAX_HEAD, ResponseHead, keeps_alive, read_response
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _MAX_IDLE = 32  # connections per origin
 _CONNECT_PATIENCE = 20.0  # seconds
 
 
 class OriginAddress(NamedTuple):
-    """Where a server listens."""
+    """Where a server listens; ``name`` is what its certificate is for, if not ``host``."""
 
     host: str
     port: int
     tls: bool = False
+    name: str = ""
+
+    @property
+    def default_port(self) -> bool:
+        return self.port == (443 if self.tls else 80)
+
+
+async def connect(origin: OriginAddress) -> tuple[StreamReader, StreamWriter]:
+    """Open a connection. Raises OSError (TimeoutError among them).
+
+    A server on loopback is a site under test: its certificate is its own and proves nothing.
+    """
+    context = _tls_context(origin.host in LOOPBACK) if origin.tls else None
+    opening = asyncio.open_connection(
+        origin.host,
+        origin.port,
+        ssl=context,
+        server_hostname=(origin.name or origin.host) if context else None,
+        limit=MAX_HEAD,
+        happy_eyeballs_delay=0.25,
+    )
+    async with asyncio.timeout(_CONNECT_PATIENCE):
+        return await opening
 
 
 @dataclass(eq=False)
@@ -78,13 +102,7 @@ class OriginPool:
             if connection.usable:
                 return connection
             connection.close()
-        context = _tls_context() if origin.tls else None
-        opening = asyncio.open_connection(
-            origin.host, origin.port, ssl=context, limit=MAX_HEAD, happy_eyeballs_delay=0.25
-        )
-        async with asyncio.timeout(_CONNECT_PATIENCE):
-            reader, writer = await opening
-        return OriginConnection(origin, reader, writer)
+        return OriginConnection(origin, *await connect(origin))
 
     def release(self, connection: OriginConnection, answer: ResponseHead, framing: Framing) -> None:
         """Keep a connection whose response was read to its end, if the origin does, too."""
@@ -106,7 +124,9 @@ class OriginPool:
 
 
 @cache
-def _tls_context() -> ssl.SSLContext:
+def _tls_context(own: bool) -> ssl.SSLContext:
     context = ssl.create_default_context()
+    if own:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["http/1.1"])
     return context

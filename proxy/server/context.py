@@ -24,9 +24,12 @@ class ProxyContext:
 
 
 class ReceivedRequest(NamedTuple):
-    """A request that was read whole, on the proxy's ``port``."""
+    """A request that was read whole, on the proxy's ``port``. ``received`` is when its head came,
+    in seconds of ``perf_counter``; ``fronted``: mitmproxy took it from the agent."""
 
     client: ClientConnection
     head: RequestHead
     body: bytes
     port: int
+    received: float
+    fronted: bool = False

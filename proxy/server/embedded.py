@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from asyncio import StreamReader, StreamWriter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 
 from trajudge.proxy.http.bodies import BodyTooLarge, read_body, request_framing
-from trajudge.proxy.http.messages import MAX_HEAD, BadMessage, keeps_alive, read_request
+from trajudge.proxy.http.front import split_sender
+from trajudge.proxy.http.messages import (
+    MAX_HEAD,
+    BadMessage,
+    RequestHead,
+    keeps_alive,
+    read_request,
+)
 from trajudge.proxy.http.origins import OriginPool
 from trajudge.proxy.server import control, model_api
 from trajudge.proxy.server.client import ClientConnection, asks_to_continue
@@ -17,14 +23,14 @@ from trajudge.proxy.server.context import ProxyContext, ReceivedRequest
 from trajudge.proxy.server.forwarding import FAILURES
 from trajudge.proxy.server.registry import TaskRegistry
 from trajudge.proxy.server.routing import OWN_HOST, route
-from trajudge.proxy.server.settings import ProxySettings
+from trajudge.proxy.server.settings import Authority, ProxySettings
 from trajudge.trajectories.util.errors import UserError
 
 _MAX_BODY = 64 * 2**20  # bytes of a request, which is held whole
 
 
 class EmbeddedProxy:
-    """A proxy on loopback. Use ``running`` to start and stop one."""
+    """A proxy on loopback. ``backends.running`` starts and stops one."""
 
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
@@ -41,6 +47,11 @@ class EmbeddedProxy:
         return address[1]
 
     @property
+    def authority(self) -> Authority | None:
+        """Who signs the certificates that agents see; None for a proxy that shows none."""
+        return None
+
+    @property
     def url(self) -> str:
         return f"http://{OWN_HOST}:{self.port}"
 
@@ -52,8 +63,16 @@ class EmbeddedProxy:
         """Return the base address of a model API."""
         return f"{self.url}{model_api.PREFIX}{name}"
 
-    async def open_port(self, port: int = 0) -> int:
-        """Listen on one more port, which has a task of its own. Raises UserError."""
+    async def start(self) -> None:
+        """Listen on the port of the settings. Raises UserError."""
+        await self.listen(self.settings.port)
+
+    async def open_port(self) -> int:
+        """Open one more port to agents, which has a task of its own, and return it."""
+        return await self.listen()
+
+    async def listen(self, port: int = 0) -> int:
+        """Listen on a port, 0 for any. Raises UserError."""
         try:
             server = await asyncio.start_server(self._serve, OWN_HOST, port, limit=MAX_HEAD)
         except OSError as error:
@@ -95,6 +114,7 @@ class EmbeddedProxy:
         while client.open:
             try:
                 head = await read_request(client.reader)
+                received = time.perf_counter()
                 if head is None:
                     return
                 client.open, client.sent = keeps_alive(head.version, head.headers), 0
@@ -106,27 +126,14 @@ class EmbeddedProxy:
                 client.open = False
                 await client.sentence(413 if isinstance(error, BodyTooLarge) else 400, str(error))
                 return
-            await route(self.context, ReceivedRequest(client, head, body, port))
+            await route(self.context, self._received(client, head, body, port, received))
 
-
-@asynccontextmanager
-async def running(settings: ProxySettings) -> AsyncIterator[EmbeddedProxy]:
-    """Run a proxy while the block does. Raises UserError for a port or folder that is not free."""
-    if settings.out is not None:
-        _make_folder(settings.out)
-    proxy = EmbeddedProxy(settings)
-    try:
-        await proxy.open_port(settings.port)
-        yield proxy
-    finally:
-        await proxy.close()
-
-
-def _make_folder(out: Path) -> None:
-    """Make a run's folder. Raises UserError for one that holds a run, or cannot be made."""
-    if (out / "events.jsonl").exists():
-        raise UserError(f"--out {out} holds a run already: name another folder")
-    try:
-        (out / "traces").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out {out}: {error.strerror}: name a folder that can be made") from error
+    def _received(
+        self, client: ClientConnection, head: RequestHead, body: bytes, port: int, received: float
+    ) -> ReceivedRequest:
+        if self.settings.backend == "mitm":
+            head, sender = split_sender(head, self.settings.token)
+            if sender is not None:
+                received -= sender.lag
+                return ReceivedRequest(client, head, body, sender.port, received, fronted=True)
+        return ReceivedRequest(client, head, body, port, received)

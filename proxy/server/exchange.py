@@ -32,7 +32,6 @@ class ProxyExchange:
     task: ProxyTask
     load: PageLoad | None = None
     started: float = field(default_factory=time.perf_counter)
-    began: float = field(default_factory=time.time)
     spans: list[Span] = field(default_factory=list)
     first_byte: float | None = None
     status: int = -1
@@ -104,7 +103,7 @@ class ProxyExchange:
     def _entry(self, total: float, size: int) -> dict[str, Any]:
         wait = total if self.first_byte is None else self.first_byte - self.started
         entry = {
-            "startedDateTime": iso_time(self.began),
+            "startedDateTime": iso_time(time.time() - total),
             "time": _ms(total),
             "request": har_request(self.head.method, self.url, self.head.headers, self.body),
             "response": har_response(self.status, self.reason, self.headers, size),

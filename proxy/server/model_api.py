@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -56,11 +56,14 @@ def model_api(text: str, defaults: Mapping[str, str]) -> ModelApi:
 
 
 class ApiRequest(NamedTuple):
-    """A request to a model API, and who waits for its answer."""
+    """A request to a model API, and who waits for its answer. ``path`` is what stands after the
+    API's base address."""
 
     client: ClientConnection
     head: RequestHead
     body: bytes
+    path: str
+    received: float
 
 
 @dataclass(eq=False)
@@ -71,7 +74,7 @@ class ModelCall:
     path: str
     model: str
     stream: bool
-    start: float = field(default_factory=time.perf_counter)
+    start: float
     sent: float | None = None
     first: float | None = None
     status: int = -1
@@ -120,16 +123,14 @@ async def call_model(api: ModelApi, pool: OriginPool, request: ApiRequest, task:
 
 
 def _call(api: ModelApi, request: ApiRequest) -> ModelCall:
-    head = request.head
     asked = next(parsed(request.body), None) if request.body else None
     fields = asked if isinstance(asked, dict) else {}
-    path = head.target.partition(f"{PREFIX}{api.name}")[2].partition("?")[0]
-    return ModelCall(api.name, path, str(fields.get("model") or ""), bool(fields.get("stream")))
+    path, model = request.path.partition("?")[0], str(fields.get("model") or "")
+    return ModelCall(api.name, path, model, bool(fields.get("stream")), request.received)
 
 
 async def _pass_on(call: ModelCall, api: ModelApi, pool: OriginPool, request: ApiRequest) -> None:
-    client, head, body = request
-    target = api.path + head.target.partition(f"{PREFIX}{api.name}")[2]
+    client, head, body, target = request.client, request.head, request.body, api.path + request.path
     headers = messages.without(messages.end_to_end(head.headers), "expect", "content-length")
     headers = messages.replaced(headers, "Host", _authority(api.origin))
     headers = messages.replaced(headers, "Accept-Encoding", "identity")
@@ -148,8 +149,7 @@ async def _pass_on(call: ModelCall, api: ModelApi, pool: OriginPool, request: Ap
 
 
 def _authority(origin: OriginAddress) -> str:
-    default = 443 if origin.tls else 80
-    return origin.host if origin.port == default else f"{origin.host}:{origin.port}"
+    return origin.host if origin.default_port else f"{origin.host}:{origin.port}"
 
 
 async def _pass_back(

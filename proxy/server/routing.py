@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -13,11 +14,12 @@ from trajudge.proxy.server.client import reason_of
 from trajudge.proxy.server.context import ProxyContext, ReceivedRequest
 from trajudge.proxy.server.exchange import ProxyExchange
 from trajudge.proxy.server.forwarding import FAILURES, forward
+from trajudge.proxy.server.sites import MITM
 from trajudge.proxy.server.tunnels import is_websocket, tunnel
 
 OWN_HOST = "127.0.0.1"
 _OWN_NAMES = (OWN_HOST, "localhost")
-_HTTPS = 443
+_PORTS = {"http": 80, "https": 443}
 
 
 class Destination(NamedTuple):
@@ -26,18 +28,20 @@ class Destination(NamedTuple):
     host: str
     port: int
     target: str
+    tls: bool
 
 
-def _destination(target: str) -> Destination | None:
-    """Parse the absolute address in a request line; None for what is no plain HTTP address."""
+def _destination(target: str, schemes: Sequence[str]) -> Destination | None:
+    """Parse the absolute address in a request line; None for what is none of these schemes."""
     try:
         parts = urlsplit(target)
-        host, port = (parts.hostname or "").lower(), parts.port or 80
+        host, port = (parts.hostname or "").lower(), parts.port
     except ValueError:
         return None
-    if parts.scheme != "http" or not host:
+    if parts.scheme not in schemes or not host:
         return None
-    return Destination(host, port, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Destination(host, port or _PORTS[parts.scheme], path, parts.scheme == "https")
 
 
 async def route(context: ProxyContext, request: ReceivedRequest) -> None:
@@ -49,7 +53,7 @@ async def route(context: ProxyContext, request: ReceivedRequest) -> None:
     if head.target.startswith("/"):
         await _own(context, request)
         return
-    to = _destination(head.target)
+    to = _destination(head.target, ("http", "https") if request.fronted else ("http",))
     if to is None:
         text = (
             f"{head.target[:80]!r} is no address of plain HTTP: the embedded proxy carries no other"
@@ -57,8 +61,28 @@ async def route(context: ProxyContext, request: ReceivedRequest) -> None:
         await request.client.sentence(400, text)
     elif to.host in _OWN_NAMES and to.port == request.port:
         await _own(context, request._replace(head=head._replace(target=to.target)))
+    elif (api := _api_at(context, to.host, to.port, to.target)) is not None:
+        await _call(context, request, api, to.target.removeprefix(api.path))
     else:
         await _site(context, request, to)
+
+
+def _api_at(
+    context: ProxyContext, host: str, port: int, path: str | None = None
+) -> model_api.ModelApi | None:
+    """Return the model API at an address, for agents that call it by its own."""
+    for api in context.settings.apis:
+        here = (api.origin.host, api.origin.port) == (host, port)
+        if here and (path is None or path.startswith(api.path)):
+            return api
+    return None
+
+
+async def _call(
+    context: ProxyContext, request: ReceivedRequest, api: model_api.ModelApi, path: str
+) -> None:
+    call = model_api.ApiRequest(request.client, request.head, request.body, path, request.received)
+    await model_api.call_model(api, context.pool, call, context.tasks.current(request.port))
 
 
 async def _own(context: ProxyContext, request: ReceivedRequest) -> None:
@@ -67,10 +91,9 @@ async def _own(context: ProxyContext, request: ReceivedRequest) -> None:
         await control.control(context, request)
         return
     for api in context.settings.apis:
-        if request.head.target.startswith(f"{model_api.PREFIX}{api.name}/"):
-            call = model_api.ApiRequest(request.client, request.head, request.body)
-            task = context.tasks.current(request.port)
-            await model_api.call_model(api, context.pool, call, task)
+        base = f"{model_api.PREFIX}{api.name}"
+        if request.head.target.startswith(f"{base}/"):
+            await _call(context, request, api, request.head.target.removeprefix(base))
             return
     await request.client.sentence(
         404, "This is a proxy: name it as HTTP proxy, or call a model API that --api named."
@@ -90,7 +113,7 @@ async def _refuse(context: ProxyContext, request: ReceivedRequest, host: str) ->
 async def _site(context: ProxyContext, request: ReceivedRequest, to: Destination) -> None:
     """Answer a request of the site."""
     head, client = request.head, request.client
-    origin = context.settings.sites.origin(to.host, to.port)
+    origin = context.settings.sites.origin(to.host, to.port, tls=to.tls)
     if origin is None:
         await _refuse(context, request, to.host)
         return
@@ -108,7 +131,9 @@ async def _site(context: ProxyContext, request: ReceivedRequest, to: Destination
         await _carried(request, origin, to.target)
         return
     load = task.load(head.method, url, certain=kind.certain) if kind.page else None
-    exchange = ProxyExchange(client, head, request.body, url, to.target, origin, kind, task, load)
+    exchange = ProxyExchange(
+        client, head, request.body, url, to.target, origin, kind, task, load, request.received
+    )
     try:
         await forward(exchange, context.pool)
     except FAILURES as error:
@@ -119,16 +144,25 @@ async def _site(context: ProxyContext, request: ReceivedRequest, to: Destination
 
 
 async def _connect(context: ProxyContext, request: ReceivedRequest) -> None:
-    """Tunnel to a host of the site, as browsers do for WebSockets; refuse https and others."""
+    """Tunnel to a host of the site, as browsers do for WebSockets; refuse https and others.
+
+    mitmproxy only asks whether a host may be reached: what comes then it hands on by itself.
+    """
     host, _, port = request.head.target.rpartition(":")
-    number = int(port) if port.isdecimal() else 0
-    origin = context.settings.sites.origin(host.lower(), number)
-    task = context.tasks.current(request.port)
+    host, number = host.lower(), int(port) if port.isdecimal() else 0
+    origin = context.settings.sites.origin(host, number)
+    if request.fronted and _api_at(context, host, number) is not None:
+        origin = OriginAddress(host, number)
     if origin is None:
-        await _refuse(context, request, host.lower())
-    elif number == _HTTPS:
+        await _refuse(context, request, host)
+        return
+    if request.fronted:
+        await request.client.send(200, reason_of(200), (), b"")
+        return
+    task = context.tasks.current(request.port)
+    if number == _PORTS["https"]:
         task.refused += 1
-        text = f"https://{host}: the embedded proxy carries plain HTTP, serve the site without TLS"
+        text = f"https://{host}: the embedded proxy carries plain HTTP; {MITM}"
         await request.client.sentence(501, text)
     else:
         task.tunnels += 1

@@ -7,11 +7,23 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 from re import Pattern
+from typing import Literal, NamedTuple
 
 from trajudge.proxy.plans.plan import FaultPlan
 from trajudge.proxy.server.model_api import ModelApi
 from trajudge.proxy.server.sites import Sites
 from trajudge.trajectories.util.errors import UserError
+
+Backend = Literal["embedded", "mitm"]
+"""``embedded``: plain HTTP, in this process alone. ``mitm``: HTTPS as well, mitmproxy before it."""
+
+
+class Authority(NamedTuple):
+    """Who signs the certificates that agents see: the certificate's file, and the hash of the
+    public key, by which Chromium can be told to trust it (base64 of SHA-256)."""
+
+    certificate: Path
+    spki: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +39,7 @@ class ProxySettings:
     task: str = "task"
     horizon: int | None = None
     out: Path | None = None
+    backend: Backend = "embedded"
     port: int = 0
     apis: tuple[ModelApi, ...] = ()
     boundary: Pattern[str] | None = None

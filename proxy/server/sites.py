@@ -10,6 +10,7 @@ from trajudge.proxy.http.origins import OriginAddress
 from trajudge.trajectories.util.errors import UserError
 
 LOOPBACK = ("localhost", "*.localhost", "127.0.0.1")
+MITM = "--backend mitm carries HTTPS as well"
 _HOST = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
@@ -26,9 +27,15 @@ class SiteHost(NamedTuple):
         return host == self.host
 
 
-def parse_site(text: str) -> SiteHost:
-    """Parse ``HOST`` or ``HOST=http://ADDRESS[:PORT]``. Raises UserError."""
+def parse_site(text: str, *, https: bool = False) -> SiteHost:
+    """Parse ``HOST`` or ``HOST=http://ADDRESS[:PORT]``; ``https``: the proxy carries it. Raises
+    UserError."""
     host, equals, address = text.partition("=")
+    if address.startswith("https://") and not https:
+        raise UserError(f"--site {text!r:.80}: the embedded proxy carries plain HTTP: {MITM}")
+    if text.startswith("https://"):
+        name = urlsplit(text).hostname
+        raise UserError(f"--site {text!r:.80}: name the host alone, {name}; {MITM}")
     if not _HOST.fullmatch(host):
         raise UserError(
             f"--site {text!r:.80} is no host: write shop.localhost, *.localhost or "
@@ -41,12 +48,16 @@ def parse_site(text: str) -> SiteHost:
         port = parts.port
     except ValueError:
         port = -1
-    if parts.scheme != "http" or not parts.hostname or port == -1 or parts.path not in ("", "/"):
+    known = parts.scheme in ("http", "https") and parts.path in ("", "/")
+    if not known or not parts.hostname or port == -1:
         raise UserError(
-            f"--site {text!r:.80}: {address!r:.60} is no address of a plain HTTP server: write "
+            f"--site {text!r:.80}: {address!r:.60} is no address of a server: write "
             "http://127.0.0.1:8080"
         )
-    return SiteHost(host.lower(), OriginAddress(parts.hostname, port or 80))
+    tls = parts.scheme == "https"
+    name = host.lower() if tls and not host.startswith("*.") else ""
+    port = port or (443 if tls else 80)
+    return SiteHost(host.lower(), OriginAddress(parts.hostname, port, tls, name))
 
 
 class Sites(NamedTuple):
@@ -54,7 +65,7 @@ class Sites(NamedTuple):
 
     hosts: tuple[SiteHost, ...]
 
-    def origin(self, host: str, port: int) -> OriginAddress | None:
+    def origin(self, host: str, port: int, *, tls: bool = False) -> OriginAddress | None:
         """Return where a host's requests go; None for a host that is not the site's.
 
         Names below ``localhost`` lead to 127.0.0.1: browsers resolve them so, the C library does
@@ -62,11 +73,11 @@ class Sites(NamedTuple):
         """
         for site in self.hosts:
             if site.matches(host):
-                name = "127.0.0.1" if host.endswith(".localhost") else host
-                return site.origin or OriginAddress(name, port)
+                address = "127.0.0.1" if host.endswith(".localhost") else host
+                return site.origin or OriginAddress(address, port, tls, host if tls else "")
         return None
 
 
-def open_sites(hosts: tuple[str, ...]) -> Sites:
+def open_sites(hosts: tuple[str, ...], *, https: bool = False) -> Sites:
     """Return the sites of ``--site`` options; without one those on loopback. Raises UserError."""
-    return Sites(tuple(parse_site(host) for host in hosts or LOOPBACK))
+    return Sites(tuple(parse_site(host, https=https) for host in hosts or LOOPBACK))

@@ -7,15 +7,8 @@ from asyncio import StreamReader, StreamWriter
 from contextlib import suppress
 
 from trajudge.proxy.http.bodies import PIECE
-from trajudge.proxy.http.messages import (
-    MAX_HEAD,
-    HeaderFields,
-    RequestHead,
-    field,
-    request_bytes,
-    without,
-)
-from trajudge.proxy.http.origins import OriginAddress
+from trajudge.proxy.http.messages import HeaderFields, RequestHead, field, request_bytes, without
+from trajudge.proxy.http.origins import OriginAddress, connect
 from trajudge.proxy.server.client import ClientConnection
 
 
@@ -33,7 +26,7 @@ async def tunnel(
 ) -> None:
     """Carry bytes both ways until either side ends. ``opening`` is the request that goes first,
     None for CONNECT. Raises OSError where the origin does not answer."""
-    reader, writer = await asyncio.open_connection(origin.host, origin.port, limit=MAX_HEAD)
+    reader, writer = await connect(origin)
     client.open = False
     try:
         if opening is None:

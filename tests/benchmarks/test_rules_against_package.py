@@ -8,12 +8,13 @@ import pytest
 
 from benchmarks.rules_against_package import answer_changes, request_changes
 from benchmarks.rules_against_package.comparing import SHARES, Comparison
-from benchmarks.rules_against_package.environment import NoPackage, package_python
+from benchmarks.rules_against_package.environment import PACKAGE
 from benchmarks.rules_against_package.peer import PackageProcess
 from benchmarks.rules_against_package.reduction import reduced
 from tests.conftest import missing
 from tests.rules.verified.release_cases import CASES
 from tests.rules.verified.tasks import HOSTS
+from trajudge.trajectories.util.venvs.pinned import NoEnvironment
 
 FRESH = 5_000
 
@@ -22,8 +23,8 @@ FRESH = 5_000
 def python() -> Path:
     """An interpreter that has the package: a given one, or an environment made for it."""
     try:
-        return package_python()
-    except NoPackage as error:
+        return PACKAGE.python()
+    except NoEnvironment as error:
         missing("package", str(error))
         raise AssertionError("unreachable") from error
 

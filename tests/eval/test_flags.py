@@ -27,6 +27,7 @@ MEANINGS = {
     "--annotations": "KIND:PATH str",  # expert labels
     "--api": "NAME str",  # model API whose calls are measured
     "--attempts": "N count",  # runs per case
+    "--backend": "choice str",  # of the proxy
     "--base-url": "URL str",
     "--benchmark": "NAME str",
     "--cache": "FILE str",  # of replies

@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.proxy.tls import own_certificate
+
 WORDS = ["To", " be", ", or", " not", " to", " be"]
 
 
-def openai_events(usage: bool) -> list[str]:
+def openai_events(usage: bool, output: int = 21) -> list[str]:
     base: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion.chunk",
@@ -28,8 +30,8 @@ def openai_events(usage: bool) -> list[str]:
     if usage:
         counts = {
             "prompt_tokens": 1000,
-            "completion_tokens": 21,
-            "total_tokens": 1021,
+            "completion_tokens": output,
+            "total_tokens": 1000 + output,
             "prompt_tokens_details": {"cached_tokens": 600},
             "completion_tokens_details": {"reasoning_tokens": 5},
         }
@@ -79,10 +81,11 @@ def anthropic_events() -> list[str]:
 
 
 class ModelServer:
-    """Streams with ``pause`` seconds between events; ``cut`` ends a stream after so many."""
+    """Streams with ``pause`` seconds between events; ``cut`` ends a stream after so many.
+    ``numbered``: the model ``m7`` writes 7 tokens."""
 
-    def __init__(self, pause: float = 0.0, cut: int | None = None) -> None:
-        self.pause, self.cut = pause, cut
+    def __init__(self, pause: float, cut: int | None, numbered: bool) -> None:
+        self.pause, self.cut, self.numbered = pause, cut, numbered
         self.port = 0
         self.headers: list[dict[str, str]] = []
 
@@ -107,7 +110,8 @@ class ModelServer:
         if head[0].split()[1].endswith("/messages"):
             events = anthropic_events()
         else:
-            events = openai_events(bool(asked.get("stream_options", {}).get("include_usage")))
+            usage = bool(asked.get("stream_options", {}).get("include_usage"))
+            events = openai_events(usage, int(asked["model"][1:]) if self.numbered else 21)
         writer.write(
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n"
@@ -127,9 +131,12 @@ class ModelServer:
 
 
 @asynccontextmanager
-async def model_server(pause: float = 0.0, cut: int | None = None) -> AsyncIterator[ModelServer]:
-    server = ModelServer(pause, cut)
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+async def model_server(
+    pause: float = 0.0, cut: int | None = None, numbered: bool = False, tls: bool = False
+) -> AsyncIterator[ModelServer]:
+    server = ModelServer(pause, cut, numbered)
+    context = own_certificate() if tls else None
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=context)
     server.port = listening.sockets[0].getsockname()[1]
     try:
         yield server

@@ -17,8 +17,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from trajudge.proxy.backends import running
 from trajudge.proxy.plans.plan import FaultPlan
-from trajudge.proxy.server.embedded import EmbeddedProxy, running
+from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import ProxySettings
 from trajudge.proxy.server.sites import open_sites
 
@@ -32,6 +33,7 @@ BUSY = """<!doctype html><html><head><title>{path}</title><link rel="prefetch" h
 <script>window.ready = Promise.all([fetch('/fragment'), fetch('/a', {{method: 'HEAD'}}),
  new Promise(d => {{ const x = new XMLHttpRequest(); x.open('GET', '/fragment'); x.onload = d;
  x.send(); }})])</script></body></html>"""
+BROTLI = bytes.fromhex("8b0c803c7469746c653e62723c2f7469746c653e3c703e7061636b656403")
 POLICY = "script-src 'self'; style-src 'self'"
 
 
@@ -44,6 +46,7 @@ class Site(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
+        self.connections = 0
 
     @property
     def port(self) -> int:
@@ -65,6 +68,10 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = 65536
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections += 1
 
     def log_message(self, *args: object) -> None:
         pass
@@ -99,6 +106,21 @@ class _Handler(BaseHTTPRequestHandler):
             body, headers = gzip.compress(body), headers | {"Content_Encoding": "gzip"}
         headers = {"Cache_Control": "max-age=600", "ETag": '"1"'} | headers
         self._send(200, "text/html;charset=UTF-8", body, **headers)
+
+    def _packed(self) -> None:
+        """A page in Brotli, if it is asked for."""
+        if "br" in self.headers.get("accept-encoding", ""):
+            self._send(200, "text/html", BROTLI, Content_Encoding="br")
+        else:
+            self._page("<title>br</title><p>packed")
+
+    def _tagged(self) -> None:
+        if self.headers.get("if-none-match") == '"1"':
+            self.send_response(304)
+            self.send_header("ETag", '"1"')
+            self.end_headers()
+        else:
+            self._page("<p>tagged")
 
     def _frame(self) -> None:
         self._page("<p>frame")

@@ -83,7 +83,9 @@ def test_a_site_elsewhere_is_mapped(
     ("words", "sentence"),
     [
         (["--site", "http://shop"], "--site 'http://shop' is no host"),
-        (["--site", "shop=https://x"], "no address of a plain HTTP server"),
+        (["--site", "shop=https://x"], "--backend mitm carries HTTPS"),
+        (["--site", "https://shop.test/"], "name the host alone, shop.test"),
+        (["--site", "shop=ftp://x"], "no address of a server"),
         (["--api", "mistral"], "--api 'mistral': name one of openai, anthropic"),
         (["--api", "openai=nowhere"], "has no URL"),
         (["--task-signature", "("], "is no regular expression"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.rules_against_package.environment import NoPackage, package_python
+from benchmarks.rules_against_package.environment import PACKAGE
 from tests.conftest import missing
 from tests.rules.verified.tasks import answer, page, request, task
 from trajudge.rules.evaluate import main
@@ -21,6 +21,7 @@ from trajudge.rules.verified.runs import submission
 from trajudge.rules.verified.subsets import checksum_of, subset_ids
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
+from trajudge.trajectories.util.venvs.pinned import NoEnvironment
 
 IDS = (108, 107, 44, 21)
 # The package's command line, twice in one process: its import takes longer than either.
@@ -89,8 +90,8 @@ def test_a_result_has_the_published_result_s_form(runs: Path, real_data: Path) -
 def package() -> str:
     """An interpreter that has the package: a given one, or an environment made for it."""
     try:
-        return str(package_python())
-    except NoPackage as error:
+        return str(PACKAGE.python())
+    except NoEnvironment as error:
         missing("package", str(error))
         raise AssertionError("unreachable") from error
 

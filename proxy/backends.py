@@ -1,0 +1,36 @@
+"""The two back ends, started and stopped."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from trajudge.proxy.mitm.intercepting import InterceptingProxy
+from trajudge.proxy.server.embedded import EmbeddedProxy
+from trajudge.proxy.server.settings import ProxySettings
+from trajudge.trajectories.util.errors import UserError
+
+
+@asynccontextmanager
+async def running(settings: ProxySettings) -> AsyncIterator[EmbeddedProxy]:
+    """Run a proxy while the block does. Raises UserError for a port or folder that is not free."""
+    if settings.out is not None:
+        _make_folder(settings.out)
+    made = InterceptingProxy if settings.backend == "mitm" else EmbeddedProxy
+    proxy = made(settings)
+    try:
+        await proxy.start()
+        yield proxy
+    finally:
+        await proxy.close()
+
+
+def _make_folder(out: Path) -> None:
+    """Make a run's folder. Raises UserError for one that holds a run, or cannot be made."""
+    if (out / "events.jsonl").exists():
+        raise UserError(f"--out {out} holds a run already: name another folder")
+    try:
+        (out / "traces").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {out}: {error.strerror}: name a folder that can be made") from error

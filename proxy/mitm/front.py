@@ -1,0 +1,184 @@
+"""mitmproxy, run inside its own environment: ``python front.py SETTINGS``, settings as JSON.
+
+It imports nothing of ours. It writes a line of JSON on standard output when it listens, and one per
+line that it reads, ``{"port": N}``: one more port to listen on. It ends with standard input.
+
+Every request goes to the proxy at ``inner``, its whole address in the request line, with the field
+``Trajudge-Front``: secret, port, and the time at which it came (Unix seconds). Bodies pass through
+in pieces. What the inner proxy breaks off is broken off for the client.
+"""
+
+import asyncio
+import base64
+import hashlib
+import json
+import os
+import socket
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from mitmproxy import options
+from mitmproxy.addons.core import Core
+from mitmproxy.addons.next_layer import NextLayer
+from mitmproxy.addons.proxyserver import Proxyserver
+from mitmproxy.addons.tlsconfig import TlsConfig
+from mitmproxy.flow import Error
+from mitmproxy.http import HTTPFlow, Response
+from mitmproxy.master import Master
+
+FIELD = "Trajudge-Front"
+_PATIENCE = 10.0  # seconds for the inner proxy's word on a host
+
+
+class Front:
+    """The hooks of mitmproxy: what a flow needs is read from that flow alone."""
+
+    def __init__(self, inner: int, secret: str, server: Proxyserver) -> None:
+        self.inner, self.secret, self.server = inner, secret, server
+        self._known: set[tuple[str, int]] = set()
+
+    def _sender(self, flow: HTTPFlow) -> str:
+        port = flow.client_conn.sockname[1]
+        return f"{self.secret} {port} {flow.request.timestamp_start:.6f}"
+
+    async def http_connect(self, flow: HTTPFlow) -> None:
+        """Ask the inner proxy whether a host is the site's."""
+        host, port = flow.request.host, flow.request.port
+        if (host, port) in self._known:
+            return
+        status, text = await self._asked(f"{host}:{port}", self._sender(flow))
+        if status == 200:
+            self._known.add((host, port))
+        else:
+            flow.response = Response.make(status, text, {"Content-Type": "text/html"})
+
+    async def _asked(self, target: str, sender: str) -> tuple[int, bytes]:
+        head = f"CONNECT {target} HTTP/1.1\r\nConnection: close\r\n{FIELD}: {sender}\r\n\r\n"
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.inner)
+                writer.write(head.encode("latin-1"))
+                answer = await reader.read()
+                writer.close()
+        except (OSError, TimeoutError) as error:
+            return 502, f"the proxy does not answer: {error}".encode()
+        first, _, rest = answer.partition(b"\r\n")
+        return int(first.split(b" ")[1]), rest.partition(b"\r\n\r\n")[2]
+
+    def requestheaders(self, flow: HTTPFlow) -> None:
+        """Send a request to the inner proxy, its body as it comes."""
+        request = flow.request
+        asked_of_us = request.host in ("127.0.0.1", "localhost")
+        if not (asked_of_us and request.port == flow.client_conn.sockname[1]):
+            authority = request.authority or request.host_header
+            url, sender = request.url, self._sender(flow)
+            request.headers[FIELD] = sender
+            request.authority = ""
+            request.path = url
+            if authority and "host" not in request.headers:
+                request.headers["Host"] = authority
+        else:
+            request.headers[FIELD] = self._sender(flow)
+            request.authority = ""
+        # The fields of the object, not its properties: those would change the Host field as well.
+        request.data.host, request.data.port = "127.0.0.1", self.inner
+        request.data.scheme = b"http"
+        request.stream = True
+
+    def responseheaders(self, flow: HTTPFlow) -> None:
+        """Pass an answer on in pieces."""
+        if flow.response is not None and flow.response.status_code != 101:
+            flow.response.stream = True
+
+    def error(self, flow: HTTPFlow) -> None:
+        """Break off for the client what the inner proxy broke off, without an answer of ours."""
+        flow.error = Error(Error.KILLED_MESSAGE)
+        handler = self.server.connections.get(flow.client_conn.id)
+        if flow.response is None and handler is not None:
+            writer = handler.transports[handler.client].writer
+            connection = writer.get_extra_info("socket")
+            if connection is not None:  # closed with a reset, not in order
+                linger = struct.pack("ii", 1, 0)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class MitmServer:
+    """mitmproxy with what decrypts and forwards, and nothing else."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.master = Master(options.Options())
+        self.options = self.master.options
+        self.server = Proxyserver()
+        front = Front(settings["inner"], settings["secret"], self.server)
+        self.master.addons.add(Core(), self.server, NextLayer(), TlsConfig(), front)
+        self.options.update(
+            confdir=settings["authority"],
+            mode=[],
+            connection_strategy="lazy",
+            upstream_cert=False,
+            http2=settings["http2"],
+        )
+        self.tls = self.master.addons.get("tlsconfig")
+
+    async def listen(self, port: int) -> int:
+        """Listen on one more port. Raises OSError for one that is taken."""
+        port = port or _free_port()
+        mode = f"regular@127.0.0.1:{port}"
+        self.options.update(mode=[*self.options.mode, mode])
+        await self.server.setup_servers()
+        instance = self.server.servers[mode]
+        if not instance.is_running:
+            self.options.update(mode=self.options.mode[:-1])
+            raise OSError(f"port {port}: {instance.last_exception}")
+        return port
+
+    def spki(self) -> str:
+        """Return the hash of the public key of all its certificates, as browsers take it."""
+        key = self.tls.certstore.default_privatekey.public_key()
+        text = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        return base64.b64encode(hashlib.sha256(text).digest()).decode()
+
+    async def answer_lines(self, port: int) -> None:
+        """Answer the lines of standard input until it ends."""
+        reader = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        certificate = str(Path(self.options.confdir) / "mitmproxy-ca-cert.pem")
+        answer: dict[str, Any] = {"certificate": certificate, "spki": self.spki()}
+        while True:
+            try:
+                answer |= {"port": await self.listen(port)}
+            except OSError as error:
+                answer = {"error": str(error)}
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
+            line = await reader.readline()
+            if not line:
+                return
+            port, answer = json.loads(line)["port"], {}
+
+
+async def main() -> None:
+    """Serve until standard input ends."""
+    settings = json.loads(sys.argv[1])
+    server = MitmServer(settings)
+    running = asyncio.create_task(server.master.run())
+    lines = asyncio.create_task(server.answer_lines(settings["port"]))
+    await asyncio.wait((running, lines), return_when=asyncio.FIRST_COMPLETED)
+    for ended in (running, lines):
+        if ended.done():
+            ended.result()
+    os._exit(0)  # at once: whoever waits for an open connection has left
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,1 @@
+"""Environments of their own for packages that cannot be installed beside ours."""

@@ -1,0 +1,93 @@
+"""An environment for the packages of one pin file: made once, and again when the file changes."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+
+class NoEnvironment(Exception):
+    """An environment could not be made; the message says how to go on."""
+
+
+class PinnedPackage(NamedTuple):
+    """A package with all that it needs, pinned in ``pins``, a file of pip's requirements.
+
+    ``module`` is what an interpreter that has it can import. ``variable`` is an environment
+    variable that names such an interpreter: then none is made.
+    """
+
+    name: str
+    pins: Path
+    module: str
+    variable: str
+
+    @property
+    def folder(self) -> Path:
+        """Where the environment stands; another pin file or Python has another."""
+        text = self.pins.read_bytes() + sys.version.encode()
+        return cache_folder() / f"{self.name}-{hashlib.sha256(text).hexdigest()[:16]}"
+
+    @property
+    def made(self) -> bool:
+        """Whether an interpreter is there already: ``python`` returns at once."""
+        return bool(os.environ.get(self.variable)) or (self.folder / "complete").exists()
+
+    def python(self, given: str | None = None) -> Path:
+        """Return an interpreter that has the package: ``given``, the variable's, or our own.
+
+        Raises NoEnvironment.
+        """
+        if named := given or os.environ.get(self.variable):
+            if not _imports(Path(named), self.module):
+                raise NoEnvironment(f"{named} cannot import {self.module}: name another one")
+            return Path(named)
+        folder = self.folder
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with folder.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (folder / "complete").exists():
+                self._install(folder)
+                (folder / "complete").touch()
+        return folder / "bin" / "python"
+
+    def _install(self, folder: Path) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        pip = ("-m", "pip", "install", "--quiet", "--no-deps", "--retries", "1", "--timeout", "15")
+        commands: tuple[list[str | Path], ...] = (
+            [sys.executable, "-m", "venv", folder],
+            [folder / "bin" / "python", *pip, "-r", self.pins],
+        )
+        for command in commands:
+            ran = subprocess.run(  # noqa: S603 - words of ours
+                command, capture_output=True, text=True, check=False
+            )
+            if ran.returncode:
+                last = (ran.stderr.strip().splitlines() or ["no message"])[-1][:200]
+                raise NoEnvironment(
+                    f"{self.pins.name} could not be installed ({last}): connect to a package "
+                    f"index, or name an environment that has {self.name} with "
+                    f"{self.variable}=PYTHON"
+                )
+
+
+def cache_folder() -> Path:
+    """Return the user's folder for what can be made again."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "trajudge"
+
+
+def _imports(python: Path, module: str) -> bool:
+    try:
+        tried = subprocess.run(  # noqa: S603 - an interpreter that the user names
+            [python, "-c", f"import {module}"], capture_output=True, check=False
+        )
+    except OSError:
+        return False
+    return tried.returncode == 0
