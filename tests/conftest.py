@@ -96,6 +96,12 @@ def real_data() -> Path:
     return Path(folder).resolve()
 
 
+@pytest.fixture(scope="session")
+def arb(real_data: Path) -> Path:
+    """AgentRewardBench's folder among the real files."""
+    return real_data / "agentrewardbench"
+
+
 @pytest.fixture(params=[100, 80])
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The columns of the terminal."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import trajudge as tj
+from tests.tables import table
 from trajudge.annotations import open_annotations
 from trajudge.eval.data.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.eval.judge import main
@@ -143,14 +144,14 @@ def test_a_run_folder_runs_nobodys_code(folder: Path, capsys: pytest.CaptureFixt
     assert "name its loader yourself" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("x = 1", "defines no loader"),
-        ("def load(path, want): return 3", "load gave int, not trajectories"),
-        ("def load(path, want): yield {}", "load gave dict where a Trajectory"),
-        ("import nothing_of_that_name", "cannot be loaded"),
-    ],
+@table(
+    "content sentence",
+    """
+    x = 1                          | defines no loader
+    def load(path, want): return 3 | load gave int, not trajectories
+    def load(path, want): yield {} | load gave dict where a Trajectory
+    import nothing_of_that_name    | cannot be loaded
+    """,
 )
 def test_a_loader_that_cannot_work_is_one_sentence(
     folder: Path, content: str, sentence: str
@@ -162,13 +163,13 @@ def test_a_loader_that_cannot_work_is_one_sentence(
         open_source("bad.py:absent")
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("x = 1", "defines no source"),
-        ("def load(path): return 3", "load gave int, not annotations"),
-        ("def load(path): return [{}]", "load gave dict where an Annotation belongs"),
-    ],
+@table(
+    "content sentence",
+    """
+    x = 1                       | defines no source
+    def load(path): return 3    | load gave int, not annotations
+    def load(path): return [{}] | load gave dict where an Annotation belongs
+    """,
 )
 def test_labels_that_cannot_work_are_one_sentence(
     folder: Path, content: str, sentence: str
@@ -180,12 +181,12 @@ def test_labels_that_cannot_work_are_one_sentence(
         open_annotations("bad.py:absent")
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        ("x = 1", "defines no adapter"),
-        ("def adapter(model, **settings): return object()", "no  async def send"),
-    ],
+@table(
+    "content sentence",
+    """
+    x = 1                                           | defines no adapter
+    def adapter(model, **settings): return object() | no  async def send
+    """,
 )
 def test_an_adapter_that_cannot_work_is_one_sentence(
     folder: Path, content: str, sentence: str

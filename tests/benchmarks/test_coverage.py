@@ -76,10 +76,10 @@ def test_kendalls_tau_covers_where_percentiles_do_not() -> None:
 
 
 @pytest.mark.real_data
-def test_intervals_cover_on_resampled_agentrewardbench(real_data: Path) -> None:
+def test_intervals_cover_on_resampled_agentrewardbench(arb: Path) -> None:
     designs = [
         design
-        for design in real_designs(real_data / "agentrewardbench")
+        for design in real_designs(arb)
         if "webjudge-7b," in design.name and "Agent" not in design.name
     ]
     cells = measured(designs)

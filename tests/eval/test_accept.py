@@ -228,8 +228,8 @@ def test_a_run_whose_pages_were_not_recorded_is_refused_unless_asked_for(tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_published_texts_without_pages_are_not_exported(real_data: Path, tmp_path: Path) -> None:
-    folder, out = real_data / "agentrewardbench", tmp_path / "out"
+def test_published_texts_without_pages_are_not_exported(arb: Path, tmp_path: Path) -> None:
+    folder, out = arb, tmp_path / "out"
     data = f"agentrewardbench-text:{folder}"
     options = ["--judge", "webjudge-7b", "--threshold", 1, "--judgments", folder, "--data", data]
     assert accept(*options, "--out", out) == 1

@@ -121,10 +121,9 @@ def test_a_mistake_is_one_sentence(
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_scores_of_a_judge_from_its_texts(
-    real_data: Path, capsys: pytest.CaptureFixture[str]
+    arb: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = real_data / "agentrewardbench"
-    assert main(["--judgments", str(folder), "--split", "test", "--full"]) == 0
+    assert main(["--judgments", str(arb), "--split", "test", "--full"]) == 0
     text = capsys.readouterr().out
     judge, rule = next(
         pair for pair in pairwise(text.splitlines()) if pair[0].startswith("Overall ")

@@ -58,9 +58,9 @@ def run_of(results: dict[str, Any], folder: Path) -> Path:
 @pytest.mark.real_data
 @pytest.mark.parametrize("judge", JUDGES)
 def test_all_203_success_cells_and_all_success_rates_come_out_of_the_command(
-    real_data: Path, judge: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arb: Path, judge: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    published = real_data / "agentrewardbench" / "published" / judge
+    published = arb / "published" / judge
     run = run_of(arrays(published), tmp_path / "run")
     assert main([str(run), "--by", "agent", "--resamples", "20", "--json"]) == 0
     written = json.loads(capsys.readouterr().out)
@@ -101,11 +101,10 @@ def test_all_203_success_cells_and_all_success_rates_come_out_of_the_command(
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_expert_and_rule_based_rates_where_all_trajectories_are_stored(
-    real_data: Path, capsys: pytest.CaptureFixture[str]
+    arb: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of the cells of success_rates_test.csv one has every trajectory among the stored texts."""
-    folder = real_data / "agentrewardbench"
-    words = ["--judgments", str(folder), "--split", "test", "--protocol", "agentrewardbench"]
+    words = ["--judgments", str(arb), "--split", "test", "--protocol", "agentrewardbench"]
     assert main([*words, "--resamples", "0", "--json"]) == 0
     found = {
         (r["benchmark"], r["agent"]): r
@@ -113,7 +112,7 @@ def test_the_expert_and_rule_based_rates_where_all_trajectories_are_stored(
         if r["judge"] == "webjudge-7b"
     }
     complete = 0
-    with (folder / "published" / "webjudge-7b" / "success_rates_test.csv").open(newline="") as file:
+    with (arb / "published" / "webjudge-7b" / "success_rates_test.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             rate = found.get((row["benchmark"], AGENTS[row["agent"]]))
             if row["judge"] != "webjudge" or rate is None or rate["n"] != int(row["count"]):

@@ -16,6 +16,7 @@ import pytest
 from tests.judges.runs import png, seen_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from tests.tables import table
 from trajudge.eval.runs.session import to_refresh
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Limiter, ModelRoute, Retry
@@ -202,29 +203,6 @@ def test_nnetnav_takes_four_for_success_and_keeps_the_scale(
     assert judgment.optimality == optimality
 
 
-BAD = [
-    ("aer-c", "caption", None, {"fault": "image-refused"}, Status.PROVIDER_ERROR),
-    ("aer-c", "caption", None, {"fault": "refusal"}, Status.REFUSED),
-    ("aer-c", "caption", None, {"fault": "length"}, Status.TRUNCATED),
-    ("aer-c", "caption", None, {"text": "<think>hm</think> "}, Status.UNPARSABLE),
-    ("aer-c", "verdict", None, {"text": "I cannot tell."}, Status.UNPARSABLE),
-    ("aer-v", "verdict", None, {"fault": "hang"}, Status.PROVIDER_ERROR),
-    ("aer-v", "verdict", None, {"fault": "overflow"}, Status.CONTEXT_OVERFLOW),
-    ("nnetnav", "describe", 1, {"fault": "hang"}, Status.PROVIDER_ERROR),
-    ("nnetnav", "describe", 0, {"fault": "refusal"}, Status.REFUSED),
-    ("nnetnav", "describe", 1, {"fault": "length"}, Status.TRUNCATED),
-    ("nnetnav", "describe", 1, {"fault": "empty"}, Status.UNPARSABLE),
-    ("nnetnav", "verdict", None, {"text": "Reward: 6"}, Status.UNPARSABLE),
-    ("webvoyager", "verdict", None, {"fault": "image-refused"}, Status.PROVIDER_ERROR),
-    ("webvoyager", "verdict", None, {"text": "Status: unknown"}, Status.UNPARSABLE),
-    ("webjudge", "key_points", None, {"fault": "empty"}, Status.UNPARSABLE),
-    ("webjudge", "key_points", None, {"fault": "length"}, Status.TRUNCATED),
-    ("webjudge", "screenshot", 2, {"fault": "image-refused"}, Status.PROVIDER_ERROR),
-    ("webjudge", "screenshot", 0, {"fault": "hang"}, Status.PROVIDER_ERROR),
-    ("webjudge", "screenshot", 3, {"text": "Score: high"}, Status.UNPARSABLE),
-    ("webjudge", "screenshot", 1, {"fault": "content-policy"}, Status.REFUSED),
-    ("webjudge", "verdict", None, {"fault": "length"}, Status.TRUNCATED),
-]
 NAMED = {
     "caption": "caption of the final screenshot: ",
     "describe": "change of step ",
@@ -234,15 +212,40 @@ NAMED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "stage", "index", "bad", "status"), BAD)
+@table(
+    "name stage index key value status",
+    """
+    aer-c      | caption    |   | fault | image-refused      | provider_error
+    aer-c      | caption    |   | fault | refusal            | refused
+    aer-c      | caption    |   | fault | length             | truncated
+    aer-c      | caption    |   | text  | <think>hm</think>  | unparsable
+    aer-c      | verdict    |   | text  | I cannot tell.     | unparsable
+    aer-v      | verdict    |   | fault | hang               | provider_error
+    aer-v      | verdict    |   | fault | overflow           | context_overflow
+    nnetnav    | describe   | 1 | fault | hang               | provider_error
+    nnetnav    | describe   | 0 | fault | refusal            | refused
+    nnetnav    | describe   | 1 | fault | length             | truncated
+    nnetnav    | describe   | 1 | fault | empty              | unparsable
+    nnetnav    | verdict    |   | text  | Reward: 6          | unparsable
+    webvoyager | verdict    |   | fault | image-refused      | provider_error
+    webvoyager | verdict    |   | text  | Status: unknown    | unparsable
+    webjudge   | key_points |   | fault | empty              | unparsable
+    webjudge   | key_points |   | fault | length             | truncated
+    webjudge   | screenshot | 2 | fault | image-refused      | provider_error
+    webjudge   | screenshot | 0 | fault | hang               | provider_error
+    webjudge   | screenshot | 3 | text  | Score: high        | unparsable
+    webjudge   | screenshot | 1 | fault | content-policy     | refused
+    webjudge   | verdict    |   | fault | length             | truncated
+    """,
+)
 def test_what_fails_gives_its_status_and_is_all_that_is_asked_again(
-    name: str, stage: str, index: int | None, bad: dict[str, str], status: Status, tmp_path: Path
+    name: str, stage: str, index: str, key: str, value: str, status: str, tmp_path: Path
 ) -> None:
-    model = Model(stage, index, **bad)
+    model = Model(stage, int(index) if index else None, **{key: value})
     with LlmServer(text=model.text, script=model.script) as server:
         failed = judged(server, name, tmp_path / "cache")
         assert (failed.status, failed.success, failed.score) == (status, None, None)
-        place = NAMED.get(stage, "") + (str(index + 1) if index is not None else "")
+        place = NAMED.get(stage, "") + (str(int(index) + 1) if index else "")
         assert failed.detail.startswith(place)
         before = set(CALLS[name])
         later = list(CALLS[name])[list(CALLS[name]).index(stage) + 1 :]

@@ -105,18 +105,18 @@ def test_the_ids_of_the_papers_judges(name: str, options: dict[str, object], jud
     assert make_judge(name, options)[0] == judge_id
 
 
-@pytest.mark.parametrize(
-    ("name", "representation", "said"),
-    [
-        ("nnetnav", "screenshot", "--representation screenshot: judge nnetnav reads axtree only"),
-        ("aer-v", "axtree", "--representation axtree: judge aer-v reads screenshot only"),
-        ("heuristic", "both", "--representation both: judge heuristic reads no page"),
-    ],
+@table(
+    "name representation sentence",
+    """
+    nnetnav   | screenshot | --representation screenshot: judge nnetnav reads axtree only
+    aer-v     | axtree     | --representation axtree: judge aer-v reads screenshot only
+    heuristic | both       | --representation both: judge heuristic reads no page
+    """,
 )
 def test_a_representation_that_a_judge_does_not_read_is_refused(
-    name: str, representation: str, said: str
+    name: str, representation: str, sentence: str
 ) -> None:
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=sentence):
         check_representation(name, representation)
     check_representation("simplified", representation)
 

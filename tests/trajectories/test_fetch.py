@@ -452,7 +452,7 @@ def test_a_fetch_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.real_data
-def test_the_real_annotations_name_1302_trajectories(real_data: Path, tmp_path: Path) -> None:
-    (tmp_path / "annotations.csv").symlink_to(real_data / "agentrewardbench" / "annotations.csv")
+def test_the_real_annotations_name_1302_trajectories(arb: Path, tmp_path: Path) -> None:
+    (tmp_path / "annotations.csv").symlink_to(arb / "annotations.csv")
     found = fetch.rows(HubCopy(tmp_path, REPO))
     assert len(found) == len({row.key for row in found}) == len({row.path for row in found}) == 1302

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.environments.apps.desk import state_fixture
+from tests.tables import table
 from trajudge.environments.apps import load_app
 from trajudge.environments.apps.toolbox.tools import (
     TOOLS,
@@ -64,17 +65,17 @@ def truth(scenario: str, state: AppState, **values: Any) -> Any:
 # --- units ---
 
 
-@pytest.mark.parametrize(
-    ("amount", "source", "target", "shown"),
-    [
-        ("10", "inches", "centimetres", "25.40 centimetres"),
-        ("6", "feet", "metres", "1.83 metres"),
-        ("11", "stones", "kilograms", "69.85 kilograms"),
-        ("2.5", "imperial gallons", "litres", "11.37 litres"),
-        ("12.5", "carats", "grams", "2.50 grams"),
-        ("3", "US cups", "millilitres", "709.76 millilitres"),
-        ("5", "kilograms", "grams", "5,000.00 grams"),
-    ],
+@table(
+    "amount source target shown",
+    """
+    10   | inches           | centimetres | 25.40 centimetres
+    6    | feet             | metres      | 1.83 metres
+    11   | stones           | kilograms   | 69.85 kilograms
+    2.5  | imperial gallons | litres      | 11.37 litres
+    12.5 | carats           | grams       | 2.50 grams
+    3    | US cups          | millilitres | 709.76 millilitres
+    5    | kilograms        | grams       | 5,000.00 grams
+    """,
 )
 def test_known_conversions(
     shared: AppState, amount: str, source: str, target: str, shown: str

@@ -240,15 +240,14 @@ def test_goals_of_the_cases_come_from_the_data_that_the_runs_name(
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_audit_of_the_published_judgments_takes_one_screen(
-    real_data: Path,
+    arb: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     screen_lines: Callable[[], list[str]],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = real_data / "agentrewardbench"
-    words = ["--judgments", str(folder / "judgments"), "--task-tables", str(folder)]
+    words = ["--judgments", str(arb / "judgments"), "--task-tables", str(arb)]
     assert main([*words, "--out", "audit"]) == 0
     lines = screen_lines()
     assert lines[1].startswith("Precision 84.0 [")

@@ -76,17 +76,16 @@ def test_without_trajectories_a_note_says_so_and_an_explicit_wish_is_refused(
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_published_judgments_hold_the_runs_that_the_baselines_judge(
-    real_data: Path, capsys: pytest.CaptureFixture[str]
+    arb: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Claims lie between what a second reading of the files says at least and at most."""
-    folder = real_data / "agentrewardbench"
-    arguments = ["--judgments", str(folder), "--annotations", f"agentrewardbench:{folder}"]
+    arguments = ["--judgments", str(arb), "--annotations", f"agentrewardbench:{arb}"]
     assert main([*arguments, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     place = ("claim-of-success", "overall")
     claim = next(s for s in report["baselines"] if (s["judge"], s["benchmark"]) == place)
     assert set(claim["intervals"]) >= {"precision", "recall", "f1"}
-    least, most = _claims(folder)
+    least, most = _claims(arb)
     assert 0 < least <= claim["counts"]["tp"] + claim["counts"]["fp"] <= most < claim["n"]
 
 

@@ -91,10 +91,9 @@ def test_one_benchmark_is_too_few() -> None:
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_five_benchmarks_from_one_command_with_the_same_bytes(
-    real_data: Path, capsys: pytest.CaptureFixture[str]
+    arb: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = real_data / "agentrewardbench"
-    words = ["score", "--judgments", str(folder), "--annotations", f"agentrewardbench:{folder}"]
+    words = ["score", "--judgments", str(arb), "--annotations", f"agentrewardbench:{arb}"]
     written = []
     for _ in range(2):
         assert main([*words, "--transfer", "--json"]) == 0

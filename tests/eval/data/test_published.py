@@ -227,17 +227,14 @@ def test_agent_reward_benchs_own_parser_reads_the_export(tmp_path: Path) -> None
 
 @pytest.mark.real_data
 @pytest.mark.parametrize(("judge", "stored"), [("webjudge-7b", 779), ("webjudge-gpt-4o", 78)])
-def test_every_stored_test_verdict_is_the_published_one(
-    real_data: Path, judge: str, stored: int
-) -> None:
-    folder = real_data / "agentrewardbench"
+def test_every_stored_test_verdict_is_the_published_one(arb: Path, judge: str, stored: int) -> None:
     texts = {
         item.judgment.key: item.judgment
-        for item in read_published(folder)
+        for item in read_published(arb)
         if item.judgment.judge == judge
     }
-    labels = primary_labels(open_annotations(f"agentrewardbench:{folder}"))
-    results = json.loads((folder / "published" / judge / "results.json").read_text())["webjudge"]
+    labels = primary_labels(open_annotations(f"agentrewardbench:{arb}"))
+    results = json.loads((arb / "published" / judge / "results.json").read_text())["webjudge"]
     compared = 0
     for benchmark, agents in results.items():
         for agent, cell in agents.items():
@@ -261,10 +258,9 @@ def test_every_stored_test_verdict_is_the_published_one(
 
 
 @pytest.mark.real_data
-def test_every_stored_text_holds_a_verdict_and_duplicates_count_once(real_data: Path) -> None:
-    folder = real_data / "agentrewardbench"
-    items = list(read_published(folder))
-    assert len(list((folder / "judgments").rglob("*.json"))) == 1037
+def test_every_stored_text_holds_a_verdict_and_duplicates_count_once(arb: Path) -> None:
+    items = list(read_published(arb))
+    assert len(list((arb / "judgments").rglob("*.json"))) == 1037
     assert {item.judgment.status for item in items} == {Status.OK}
     assert len({item.judgment.key for item in items}) == 926
     assert {item.judge_model_name for item in items} == {"webjudge-7B", "gpt-4o-2024-11-20"}

@@ -24,24 +24,24 @@ def rows_of(folder: Path) -> dict[tuple[str, str], Row]:
 
 
 @pytest.fixture(scope="module")
-def board(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def board(arb: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The leaderboard of AgentRewardBench's published verdicts, its replies left out."""
     folder = tmp_path_factory.mktemp("board")
     data = folder / "data"
     data.mkdir()
     for name in ("annotations.csv", "splits.csv"):
-        shutil.copy(real_data / "agentrewardbench" / name, data)
-    shutil.copytree(real_data / "agentrewardbench" / "published", data / "published")
+        shutil.copy(arb / name, data)
+    shutil.copytree(arb / "published", data / "published")
     assert main(["--published", str(data), "--out", str(folder)]) == 0
     return folder
 
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("judge", JUDGES)
-def test_webjudges_rows_are_the_published_cells(board: Path, real_data: Path, judge: str) -> None:
+def test_webjudges_rows_are_the_published_cells(board: Path, arb: Path, judge: str) -> None:
     """``metrics_test.csv``: precision, recall and F1 in percent with one digit, and the count."""
     found, cells = rows_of(board), 0
-    published = real_data / "agentrewardbench" / "published" / judge / "metrics_test.csv"
+    published = arb / "published" / judge / "metrics_test.csv"
     with published.open(newline="") as file:
         for row in csv.DictReader(file):
             if (row["judge"], row["category"], row["agent"]) != ("WebJudge", "Success", "All"):
@@ -84,21 +84,20 @@ def test_webjudges_rows_are_those_of_the_leaderboard_entries(board: Path, real_d
 
 @pytest.mark.real_data
 def test_the_published_arrays_name_the_trajectories_of_the_published_replies(
-    real_data: Path,
+    arb: Path,
 ) -> None:
     """A verdict by its place in the array is the verdict in the reply's file of that name."""
     from trajudge.annotations import agentrewardbench
 
-    folder = real_data / "agentrewardbench"
-    annotations = agentrewardbench.load(folder)
+    annotations = agentrewardbench.load(arb)
     test = {a.raw_task_id for a in annotations if a.split == "test"}
     compared = 0
     for judge in JUDGES:
         verdicts = {
             (j.key.benchmark, j.key.agent, j.key.task_id): j.success
-            for j in read_result_arrays(folder / "published" / judge / "results.json", annotations)
+            for j in read_result_arrays(arb / "published" / judge / "results.json", annotations)
         }
-        for path in folder.glob(f"judgments/*/*/{judge}/*.json"):
+        for path in arb.glob(f"judgments/*/*/{judge}/*.json"):
             benchmark, agent, _, file = path.parts[-4:]
             task = file.removesuffix(".json")
             if task not in test or ".resized" in task or ".improved" in task:
@@ -111,17 +110,16 @@ def test_the_published_arrays_name_the_trajectories_of_the_published_replies(
 
 
 @pytest.mark.real_data
-def test_arrays_of_other_annotations_are_refused(real_data: Path, tmp_path: Path) -> None:
+def test_arrays_of_other_annotations_are_refused(arb: Path, tmp_path: Path) -> None:
     from trajudge.annotations import agentrewardbench
 
-    folder = real_data / "agentrewardbench"
-    annotations = agentrewardbench.load(folder)
+    annotations = agentrewardbench.load(arb)
     first = next(a for a in annotations if a.split == "test" and a.success is not None)
     turned = [
         a.model_copy(update={"success": not a.success}) if a is first else a for a in annotations
     ]
     with pytest.raises(UserError, match="y_human is not the labels"):
-        read_result_arrays(folder / "published" / JUDGES[0] / "results.json", turned)
+        read_result_arrays(arb / "published" / JUDGES[0] / "results.json", turned)
 
 
 @pytest.mark.usefixtures("own_folder")

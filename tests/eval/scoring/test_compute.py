@@ -197,14 +197,13 @@ def test_results_csv_has_a_line_a_score() -> None:
 
 
 @pytest.mark.real_data
-def test_the_rule_based_row_on_the_stored_test_trajectories(real_data: Path) -> None:
-    folder = real_data / "agentrewardbench"
+def test_the_rule_based_row_on_the_stored_test_trajectories(arb: Path) -> None:
     labels = {
         k: v
-        for k, v in primary_labels(open_annotations(f"agentrewardbench:{folder}")).items()
+        for k, v in primary_labels(open_annotations(f"agentrewardbench:{arb}")).items()
         if v.split == "test"
     }
-    rewards = {p.judgment.key: p.official_reward for p in read_published(folder)}
+    rewards = {p.judgment.key: p.official_reward for p in read_published(arb)}
     judgments = [
         Judgment(key=k, judge="rule-based", status=Status.OK, success=(reward or 0) > 0.5)
         for k, reward in rewards.items()

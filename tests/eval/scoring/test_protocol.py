@@ -66,8 +66,8 @@ def success_rows(folder: Path) -> Iterator[tuple[dict[str, str], list[int], list
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("judge", JUDGES)
-def test_all_203_published_success_cells(real_data: Path, judge: str) -> None:
-    folder = real_data / "agentrewardbench" / "published" / judge
+def test_all_203_published_success_cells(arb: Path, judge: str) -> None:
+    folder = arb / "published" / judge
     cells = 0
     for row, labels, verdicts in success_rows(folder):
         rates = protocol_rates(protocol_counts(labels, verdicts))
@@ -79,13 +79,13 @@ def test_all_203_published_success_cells(real_data: Path, judge: str) -> None:
 
 
 @pytest.mark.real_data
-def test_the_overall_counts(real_data: Path) -> None:
+def test_the_overall_counts(arb: Path) -> None:
     expected = {
         "webjudge-7b": Counts(tp=171, fp=55, fn=124, tn=756),
         "webjudge-gpt-4o": Counts(tp=210, fp=75, fn=85, tn=736),
     }
     for judge, counts in expected.items():
-        results = arrays(real_data / "agentrewardbench" / "published" / judge)
+        results = arrays(arb / "published" / judge)
         success = results["all"]["all"]["trajectory_success"]
         assert protocol_counts(success["y_human"], success["y_judge"]).counts == counts
 
@@ -105,8 +105,8 @@ def expert_rate(labels: Labels, benchmark: str, agent: str) -> float:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("judge", JUDGES)
-def test_published_success_rates_of_expert_and_judge(real_data: Path, judge: str) -> None:
-    folder = real_data / "agentrewardbench" / "published" / judge
+def test_published_success_rates_of_expert_and_judge(arb: Path, judge: str) -> None:
+    folder = arb / "published" / judge
     labels = primary_labels(open_annotations(f"agentrewardbench:{folder.parents[1]}"))
     results = arrays(folder)
 
@@ -126,13 +126,12 @@ def test_published_success_rates_of_expert_and_judge(real_data: Path, judge: str
 
 
 @pytest.mark.real_data
-def test_published_rule_based_rates_agree_with_the_stored_rewards(real_data: Path) -> None:
+def test_published_rule_based_rates_agree_with_the_stored_rewards(arb: Path) -> None:
     """Exact where every reward is stored; elsewhere between what the others could make of it."""
-    folder = real_data / "agentrewardbench"
-    labels = primary_labels(open_annotations(f"agentrewardbench:{folder}"))
-    rewards = {p.judgment.key: p.official_reward for p in read_published(folder)}
+    labels = primary_labels(open_annotations(f"agentrewardbench:{arb}"))
+    rewards = {p.judgment.key: p.official_reward for p in read_published(arb)}
     complete = cells = 0
-    with (folder / "published" / "webjudge-7b" / "success_rates_test.csv").open() as file:
+    with (arb / "published" / "webjudge-7b" / "success_rates_test.csv").open() as file:
         for row in csv.DictReader(file):
             if row["judge"] != "webjudge" or row["count"] == "0":
                 continue

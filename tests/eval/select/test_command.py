@@ -206,9 +206,9 @@ def test_unsure_and_unlabelled_trajectories_are_left_out(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_judges_of_the_benchmark(
-    real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arb: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder, out = real_data / "agentrewardbench", tmp_path / "out"
+    folder, out = arb, tmp_path / "out"
     options = ["--judgments", folder, "--split", "test", "--target-precision", 0.7, "--out", out]
     assert select(*options) == 0
     found = read_decision(out)

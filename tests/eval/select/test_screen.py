@@ -49,16 +49,15 @@ def test_many_candidates_and_benchmarks_take_one_screen(width: int) -> None:
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_judgments_take_one_screen(
-    real_data: Path,
+    arb: Path,
     tmp_path: Path,
     width: int,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = real_data / "agentrewardbench"
-    labels = f"agentrewardbench:{folder / 'annotations.csv'}"
-    words = ["--judgments", str(folder / "judgments"), "--annotations", labels]
+    labels = f"agentrewardbench:{arb / 'annotations.csv'}"
+    words = ["--judgments", str(arb / "judgments"), "--annotations", labels]
     main([*words, "--target-precision", "0.8", "--out", "out"])
     shown = capsys.readouterr().out
     lines = one_screen(shown, width)

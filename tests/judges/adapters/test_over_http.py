@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.judges.adapters.faults import ERRORS
 from tests.judges.adapters.requests import adapter_for, request
 from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer, always, at
@@ -59,34 +60,15 @@ async def test_a_reply_with_usage_and_the_parameters_really_sent(name: str) -> N
     assert sent.limits is None
 
 
-FINAL: list[tuple[str, type[errors.CallFailed]]] = [
-    ("overflow", errors.ContextOverflow),
-    ("overflow-vllm", errors.ContextOverflow),
-    ("overflow-llamacpp", errors.ContextOverflow),
-    ("image-refused", errors.BadRequest),
-    ("401", errors.AuthFailed),
-    ("404", errors.UnknownModel),
-    ("content-policy", errors.Refused),
-]
-RETRYABLE: list[tuple[str, type[errors.CallFailed]]] = [
-    ("429", errors.RateLimited),
-    ("bare-429", errors.RateLimited),
-    ("500", errors.Overloaded),
-    ("503", errors.Overloaded),
-    ("529", errors.Overloaded),
-    ("drop", errors.Unreachable),
-]
 UNREADABLE = ["cut", "malformed", "shapeless"]
 
 
 @pytest.mark.slow
 @every_adapter
-@pytest.mark.parametrize(("fault", "kind"), FINAL + RETRYABLE)
-async def test_a_fault_is_one_of_our_errors_after_one_request(
-    name: str, fault: str, kind: type[errors.CallFailed]
-) -> None:
+@pytest.mark.parametrize("fault", ERRORS)
+async def test_a_fault_is_one_of_our_errors_after_one_request(name: str, fault: str) -> None:
     with LlmServer(script=always(fault)) as server:
-        with pytest.raises(kind):
+        with pytest.raises(ERRORS[fault]):
             await send(name, server, image=fault.startswith("image"))
         assert server.stats.requests == 1
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.judges.adapters.requests import request
 from tests.llm_server import LlmServer, always
+from tests.tables import table
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.routing import make_adapter, route
 from trajudge.trajectories.util.errors import UserError
@@ -14,35 +15,35 @@ from trajudge.trajectories.util.errors import UserError
 URL = "http://127.0.0.1:9/v1"
 
 
-@pytest.mark.parametrize(
-    ("model", "adapter", "base_url", "expected"),
-    [
-        ("gpt-4o", None, None, "openai"),
-        ("chatgpt-4o-latest", None, None, "openai"),
-        ("o3-mini", None, None, "openai"),
-        ("claude-sonnet-4-5", None, None, "anthropic"),
-        ("claude-sonnet-4-5", None, URL, "anthropic"),
-        ("claude-sonnet-4-5", "openai", URL, "openai"),
-        ("qwen", None, URL, "http"),
-        ("gpt-4o", None, URL, "http"),
-        ("Qwen/Qwen3-8B", None, "http://localhost:8000/v1", "http"),
-        ("qwen", None, "http://[::1]:8000", "http"),
-        ("qwen", "openai", URL, "openai"),
-        ("Qwen/Qwen3-8B", None, "http://10.0.0.7:8000/v1", "openai"),
-        ("qwen", None, "https://localhost.example.com/v1", "openai"),
-        ("qwen", None, "http://[no url", "openai"),
-        ("openai/gpt-4o", None, None, "litellm"),
-        ("qwen", "anthropic", URL, "anthropic"),
-        ("azure/my-deployment", None, None, "azure"),
-        ("bedrock/us.anthropic.claude-opus-4-6-v1", None, None, "bedrock"),
-        ("vertex/claude-opus-4-6", None, URL, "vertex"),
-        ("gemini/gemini-2.5-flash", None, URL, "gemini"),
-        ("bedrock/meta.llama3-70b", "litellm", None, "litellm"),
-        ("vertex_ai/gemini-2.5-pro", None, None, "litellm"),
-    ],
+@table(
+    "model adapter expected base_url",
+    """
+    gpt-4o                                  |           | openai    |
+    chatgpt-4o-latest                       |           | openai    |
+    o3-mini                                 |           | openai    |
+    claude-sonnet-4-5                       |           | anthropic |
+    claude-sonnet-4-5                       |           | anthropic | http://127.0.0.1:9/v1
+    claude-sonnet-4-5                       | openai    | openai    | http://127.0.0.1:9/v1
+    qwen                                    |           | http      | http://127.0.0.1:9/v1
+    gpt-4o                                  |           | http      | http://127.0.0.1:9/v1
+    Qwen/Qwen3-8B                           |           | http      | http://localhost:8000/v1
+    qwen                                    |           | http      | http://[::1]:8000
+    qwen                                    | openai    | openai    | http://127.0.0.1:9/v1
+    Qwen/Qwen3-8B                           |           | openai    | http://10.0.0.7:8000/v1
+    qwen                                    |           | openai    | https://localhost.example.com/v1
+    qwen                                    |           | openai    | http://[no url
+    openai/gpt-4o                           |           | litellm   |
+    qwen                                    | anthropic | anthropic | http://127.0.0.1:9/v1
+    azure/my-deployment                     |           | azure     |
+    bedrock/us.anthropic.claude-opus-4-6-v1 |           | bedrock   |
+    vertex/claude-opus-4-6                  |           | vertex    | http://127.0.0.1:9/v1
+    gemini/gemini-2.5-flash                 |           | gemini    | http://127.0.0.1:9/v1
+    bedrock/meta.llama3-70b                 | litellm   | litellm   |
+    vertex_ai/gemini-2.5-pro                |           | litellm   |
+    """,
 )
-def test_who_answers(model: str, adapter: str | None, base_url: str | None, expected: str) -> None:
-    assert route(model, adapter=adapter, base_url=base_url) == expected
+def test_who_answers(model: str, adapter: str, expected: str, base_url: str) -> None:
+    assert route(model, adapter=adapter or None, base_url=base_url or None) == expected
 
 
 def test_a_name_of_nobody_is_the_users_to_mend() -> None:

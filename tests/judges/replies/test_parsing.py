@@ -383,9 +383,9 @@ def webjudge_rule(reply: str) -> bool:
 
 
 @pytest.mark.real_data
-def test_every_stored_webjudge_reply_is_read_as_webjudge_reads_it(real_data: Path) -> None:
+def test_every_stored_webjudge_reply_is_read_as_webjudge_reads_it(arb: Path) -> None:
     verdicts: Counter[bool] = Counter()
-    for path in (real_data / "agentrewardbench" / "judgments").glob("*/*/webjudge-*/*.json"):
+    for path in (arb / "judgments").glob("*/*/webjudge-*/*.json"):
         reply = json.loads(path.read_bytes())["response"]["choices"][0]["message"]["content"]
         assert parse_status_line(reply).success == webjudge_rule(reply), path.name
         verdicts[webjudge_rule(reply)] += 1
@@ -401,12 +401,11 @@ def test_what_webjudge_takes_for_a_success_is_none(status: str) -> None:
 
 
 @pytest.mark.real_data
-def test_every_stored_webjudge_reply_gives_the_published_verdict(real_data: Path) -> None:
-    folder = real_data / "agentrewardbench"
+def test_every_stored_webjudge_reply_gives_the_published_verdict(arb: Path) -> None:
     parsed = agreed = 0
     for judge in ("webjudge-7b", "webjudge-gpt-4o"):
-        published = _published(folder, judge)
-        for path in sorted((folder / "judgments").glob(f"*/*/{judge}/*.json")):
+        published = _published(arb, judge)
+        for path in sorted((arb / "judgments").glob(f"*/*/{judge}/*.json")):
             reply = json.loads(path.read_bytes())["response"]["choices"][0]["message"]["content"]
             success = parse_status_line(reply).success
             parsed += 1

@@ -95,8 +95,8 @@ def test_a_folder_without_such_judgments_is_the_users_mistake(tmp_path: Path, in
 
 
 @pytest.fixture(scope="module")
-def published(real_data: Path) -> list[Trajectory]:
-    runs, unreadable = split(load(real_data / "agentrewardbench"))
+def published(arb: Path) -> list[Trajectory]:
+    runs, unreadable = split(load(arb))
     assert not unreadable
     return runs
 
@@ -126,13 +126,12 @@ def test_every_published_history_has_the_steps_that_its_summary_tells(
 
 @pytest.mark.real_data
 def test_the_official_reward_against_the_experts_in_test(
-    published: list[Trajectory], real_data: Path
+    published: list[Trajectory], arb: Path
 ) -> None:
-    folder = real_data / "agentrewardbench"
-    with (folder / "splits.csv").open(newline="") as file:
+    with (arb / "splits.csv").open(newline="") as file:
         test = {row["task_id"] for row in csv.DictReader(file) if row["split"] == "test"}
     expert: dict[tuple[str, str, str], str] = {}
-    with (folder / "annotations.csv").open(newline="") as file:
+    with (arb / "annotations.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             task_id = canonical_task_id(row["benchmark"], row["task_id"])
             key = (row["benchmark"], row["model_name"], task_id)
