@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from trajudge.environments.options import OLD, add_cases, add_save, add_seed
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, command
 from trajudge.trajectories.util.options import count
 
 
@@ -31,10 +30,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Compare blind replay with pass@k on real runs and write both."""
-    options = parser().parse_args(arguments)
     import orjson  # noqa: PLC0415
 
     from trajudge.environments.analysis.over_cases import over_cases  # noqa: PLC0415

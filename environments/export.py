@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases
 from trajudge.environments.serving import PAGES
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
 from trajudge.trajectories.util.options import count
 
 
@@ -41,10 +40,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Export the cases; return 0 if anything was exported."""
-    options = parser().parse_args(arguments)
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
     from trajudge.environments.serving.static_export import export, summary_table  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415

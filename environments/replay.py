@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from trajudge.environments.options import OLD, add_cases, add_save, add_seed
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -26,10 +25,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Replay recorded actions blindly and write the success rates."""
-    options = parser().parse_args(arguments)
     import orjson  # noqa: PLC0415
 
     from trajudge.environments.analysis.blind_replay import replay, summary, table  # noqa: PLC0415

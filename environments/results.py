@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_save, add_seed
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,10 +29,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Show the success of recorded agents and write it."""
-    options = parser().parse_args(arguments)
     import orjson  # noqa: PLC0415
 
     from trajudge.environments.analysis.agent_results import results  # noqa: PLC0415

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_seed
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
 from trajudge.trajectories.util.options import count
 
 
@@ -31,10 +30,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Validate the cases; return 0 if all passed."""
-    options = parser().parse_args(arguments)
     import orjson  # noqa: PLC0415
 
     from trajudge.environments.model.case import read_cases, write_cases  # noqa: PLC0415

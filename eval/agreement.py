@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
-from trajudge.trajectories.util.exits import OK, TextParser, user_errors
+from trajudge.trajectories.util.exits import OK, TextParser, command
 
 _DESCRIPTION = """\
 Measure how far annotators agree: the share of equal labels, Cohen's kappa and Krippendorff's
@@ -37,10 +36,9 @@ def parser() -> argparse.ArgumentParser:
     return options
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Measure what the command line names and return the exit code."""
-    options = parser().parse_args(arguments)
     from trajudge.annotations import open_annotations  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.analysis.agreement import agreement_tables, label_agreements  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415

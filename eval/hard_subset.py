@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, command
 from trajudge.trajectories.util.options import count, read_settings, whole
 
 COLUMNS = "agent, task_id, site, template, category, steps, success"
@@ -52,10 +51,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Fit, select, validate and write; return the exit code."""
-    options = parser().parse_args(arguments)
     from trajudge.eval.analysis import hard_subset  # noqa: PLC0415 - --help needs none of it
 
     config = read_settings(hard_subset.HardSubsetConfig, options)

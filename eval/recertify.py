@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 
 from trajudge.eval.acceptance.options import recertify_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, command
 from trajudge.trajectories.util.options import read_settings
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(recertify_parser)
+def main(options: argparse.Namespace) -> int:
     """Draw the sample, or test it; return the exit code."""
-    options = recertify_parser().parse_args(arguments)
     from trajudge.eval.acceptance.recertification import SAMPLE  # noqa: PLC0415
     from trajudge.eval.acceptance.recertifying import (  # noqa: PLC0415 - --help needs none of these
         draw_sample,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, TextParser, user_errors
+from trajudge.trajectories.util.exits import OK, TextParser, command
 from trajudge.trajectories.util.options import read_settings
 
 _DESCRIPTION = """\
@@ -31,10 +30,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Parse the run again and write the new folder; return the exit code."""
-    options = parser().parse_args(arguments)
     from trajudge.eval.analysis import reparse  # noqa: PLC0415 - --help needs none of it
 
     sys.stdout.write(reparse.reparse(read_settings(reparse.ReparseConfig, options)))

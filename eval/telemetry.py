@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, command
 from trajudge.trajectories.util.options import count, read_settings, whole
 
 _DESCRIPTION = """\
@@ -53,10 +52,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Train, evaluate, print and write; return the exit code."""
-    options = parser().parse_args(arguments)
     from trajudge.eval.analysis import train_telemetry as training  # noqa: PLC0415 - --help needs none of it
 
     sys.stdout.write(training.train_telemetry(read_settings(training.TelemetryConfig, options)))

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,10 +32,9 @@ def parser() -> argparse.ArgumentParser:
     return command_line
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Print what is asked for; the exit code (``trajectories.util.exits``)."""
-    options = parser().parse_args(arguments)
     if options.command == "list":
         _list()
         return OK

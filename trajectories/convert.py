@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
 
 if TYPE_CHECKING:
     from trajudge.trajectories.loading import Loaded
@@ -38,10 +38,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Convert, name what could not be read, and return the exit code (1: something was not)."""
-    options = parser().parse_args(arguments)
     from trajudge.trajectories import store  # noqa: PLC0415 - --help needs none of it
     from trajudge.trajectories.goals import read_goals  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source, parse_source  # noqa: PLC0415

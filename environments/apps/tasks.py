@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal, Required, TypedDict, Unpack
 
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.spec import (
@@ -15,11 +16,17 @@ from trajudge.environments.model.spec import (
     AnswerSpec,
     Bound,
     Expect,
+    Pick,
     Scenario,
     Slot,
 )
 
 Plan = Callable[[Bound], Sequence[PlanStep]]
+
+
+def row_of(table: str, where: str = "") -> Pick:
+    """Pick a row of the table, among those for which ``where`` (SQL, as in ``Pick``) holds."""
+    return Pick(f"SELECT * FROM {table}{f' WHERE {where}' if where else ''} ORDER BY id")  # noqa: S608
 
 
 def question(
@@ -48,6 +55,51 @@ def question(
         distractor=distractor,
         charts=charts,
     )
+
+
+class Telling(TypedDict, total=False):
+    """What ``question`` takes beside the answer's query and the slots."""
+
+    goals: Required[str | tuple[str, ...]]
+    plan: Required[Plan]
+    said: Required[str]
+    among: str
+    also: AnswerSpec
+    distractor: Plan
+
+
+def lookup(
+    name: str,
+    kind: AnswerKind,
+    field: str,
+    *,
+    slot: Slot | None = None,
+    **telling: Unpack[Telling],
+) -> Scenario:
+    """Ask for a field, ``table.column``, of one row: that of the slot named like the table, by
+    default any row of it."""
+    table, column = field.split(".")
+    sql = f"SELECT {column} FROM {table} WHERE id = :{table}"  # noqa: S608
+    return question(name, kind, sql, slots={table: slot or row_of(table)}, **telling)
+
+
+def peak(
+    name: str,
+    field: str,
+    series: str,
+    *,
+    slots: Mapping[str, Slot],
+    extreme: Literal["max", "min"] = "max",
+    **telling: Unpack[Telling],
+) -> Scenario:
+    """Ask where a chart is highest (or lowest): for the ``table.column`` that names its bars.
+    ``series`` (SQL) says which rows of the table are in the chart, by their ``amount``."""
+    table, column = field.split(".")
+    chart = f"FROM {table} WHERE {series}"
+    sql = f"SELECT {column} {chart} AND amount = (SELECT {extreme}(amount) {chart})"
+    names: Telling = {**telling}
+    names.setdefault("among", f"SELECT DISTINCT {column} FROM {table}")  # noqa: S608
+    return question(name, "text", sql, slots=slots, charts=1, **names)
 
 
 def task(

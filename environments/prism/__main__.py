@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.environments.options import add_seed
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
 from trajudge.trajectories.util.options import count
 
 if TYPE_CHECKING:
@@ -49,10 +49,9 @@ def _content(report: Report, graded: Sequence[Graded]) -> dict[str, object]:
     return {"report": report.model_dump(mode="json"), "grades": grades}
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Grade the benchmarks; return 0 if all satisfy the five principles."""
-    options = parser().parse_args(arguments)
     import orjson  # noqa: PLC0415 - --help needs none of these
 
     from trajudge.environments.prism.own import own_report  # noqa: PLC0415

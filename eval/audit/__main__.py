@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.eval.audit.options import parser
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, user_errors
+from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import read_settings
 from trajudge.trajectories.util.terminal import terminal_console
 
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from trajudge.eval.audit.settings import AuditConfig
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Audit what the command line names and return the exit code."""
-    options = parser().parse_args(arguments)
     from trajudge.eval.audit.audit import audit  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.audit.settings import AuditConfig  # noqa: PLC0415
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
 
 _DESCRIPTION = """\
 Say whether runs may be compared with others: every judgment is there, once, from one judge with one
@@ -34,10 +33,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Check the runs, print what was found and return the exit code."""
-    options = parser().parse_args(arguments)
     if not options.runs:
         from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 

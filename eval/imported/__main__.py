@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, TextParser, user_errors
+from trajudge.trajectories.util.exits import OK, TextParser, command
 
 _DESCRIPTION = """\
 Write the verdicts that were published beside a data set as runs, a folder for each judge
@@ -40,10 +39,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Import the verdicts, print the folders, and return the exit code."""
-    options = parser().parse_args(arguments)
     from trajudge.eval.imported.folders import ImportConfig, import_verdicts  # noqa: PLC0415 - --help needs none of it
     from trajudge.trajectories.util.options import read_settings  # noqa: PLC0415
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 
 from trajudge.eval.leaderboard.options import parser
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, command
 from trajudge.trajectories.util.options import read_settings
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Write the leaderboard that the command line names; the exit code is 1 where a run was left
     out."""
-    options = parser().parse_args(arguments)
     if not (options.runs or options.published or options.data):
         raise UserError(
             "nothing to compare: give folders of runs, --published DIR or --data KIND:PATH"

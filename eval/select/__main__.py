@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 
 from trajudge.eval.select.options import parser
-from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, command
 from trajudge.trajectories.util.options import read_settings
 
 _STALE = "the judgments are not those that the plan was made from\n"
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Freeze, read the labels, decide and write; return the exit code."""
-    options = parser().parse_args(arguments)
     from trajudge.eval.select.output import printed  # noqa: PLC0415
     from trajudge.eval.select.plan import FILE  # noqa: PLC0415
     from trajudge.eval.select.plot import check_plot, plot  # noqa: PLC0415

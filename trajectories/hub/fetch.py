@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import Parser, user_errors
+from trajudge.trajectories.util.exits import Parser, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -53,10 +52,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Fetch the parts and return the exit code; an interruption keeps what was fetched."""
-    options = parser().parse_args(arguments)
     from trajudge.trajectories.hub.commands import FetchConfig, fetch  # noqa: PLC0415 - --help needs none
     from trajudge.trajectories.util.options import read_settings  # noqa: PLC0415
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -17,10 +16,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Print the register or one card; return the exit code."""
-    options = parser().parse_args(arguments)
     from trajudge.trajectories.sources.register import (  # noqa: PLC0415 - --help needs none
         source_card,
         source_cards,

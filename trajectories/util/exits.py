@@ -8,7 +8,7 @@ import os
 import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, ParamSpec, Self
+from typing import Any, NoReturn, ParamSpec, Protocol, Self
 
 OK = 0
 FAILURES = 1
@@ -17,6 +17,13 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141  # as a shell says of a program that SIGPIPE ended
 
 P = ParamSpec("P")
+Work = Callable[[argparse.Namespace], int]  # what a command does with its options
+
+
+class Main(Protocol):
+    """A command: takes its arguments (default: the process's own), gives the exit code."""
+
+    def __call__(self, arguments: Sequence[str] | None = None) -> int: ...
 
 
 class Parser(argparse.ArgumentParser):
@@ -107,6 +114,21 @@ def user_errors(command: Callable[P, int]) -> Callable[P, int]:
             sys.stderr = outer
 
     return guarded
+
+
+def command(parser: Callable[[], argparse.ArgumentParser]) -> Callable[[Work], Main]:
+    """Decorate what a command does with the options that this parser reads from its arguments.
+    Errors as in ``user_errors``."""
+
+    def decorate(work: Work) -> Main:
+        @user_errors
+        @functools.wraps(work)
+        def main(arguments: Sequence[str] | None = None) -> int:
+            return work(parser().parse_args(arguments))
+
+        return main
+
+    return decorate
 
 
 def _output_is_closed() -> bool:

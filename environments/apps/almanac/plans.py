@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trajudge.environments.apps.tasks import row_of
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from trajudge.environments.model.spec import Bound, Derive, Pick
 
-DESK = Pick("SELECT * FROM desk ORDER BY id")
-DISTRICT = Pick("SELECT * FROM district ORDER BY id")
-INDICATOR = Pick("SELECT * FROM indicator ORDER BY id")
+DESK = row_of("desk")
+DISTRICT = row_of("district")
+INDICATOR = row_of("indicator")
 REGION = Pick("SELECT DISTINCT region AS name FROM district ORDER BY region")
-REPORT = Pick("SELECT * FROM report ORDER BY id")
-UNMARKED = Pick("SELECT * FROM report WHERE id NOT IN (SELECT report FROM bookmark) ORDER BY id")
-EVENT = Pick("SELECT * FROM event ORDER BY id")
+REPORT = row_of("report")
+UNMARKED = row_of("report", "id NOT IN (SELECT report FROM bookmark)")
+EVENT = row_of("event")
 TERM = Pick(
     "SELECT t.*, i.name AS series FROM term t JOIN indicator i ON i.id = t.indicator ORDER BY t.id"
 )

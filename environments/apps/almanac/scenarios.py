@@ -9,10 +9,17 @@ from trajudge.environments.apps.almanac.plans import (
     INDICATOR,
     OF_REGION,
     REGION,
-    REPORT,
 )
 from trajudge.environments.apps.almanac.schema import FORMATS, KINDS, LABELS, SHELVES
-from trajudge.environments.apps.tasks import added, changed, question, task, with_distractor
+from trajudge.environments.apps.tasks import (
+    added,
+    changed,
+    lookup,
+    peak,
+    question,
+    task,
+    with_distractor,
+)
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow
 from trajudge.environments.model.spec import AllowedChange, AnswerSpec, ChoiceSlot, Expect, Number
@@ -39,15 +46,14 @@ SCENARIOS = with_distractor(
         ],
         said="Hour and date: {answer}.",
     ),
-    question(
+    lookup(
         "event-day",
         "date",
-        "SELECT day FROM event WHERE id = :event",
+        "event.day",
         goals=(
             "On which date is the {event[title]} held?",
             "Tell me the date of the {event[title]}.",
         ),
-        slots={"event": EVENT},
         plan=lambda b: [
             follow(Word("events"), "open the calendar"),
             follow(b["event"]["title"], "open the event"),
@@ -64,16 +70,15 @@ SCENARIOS = with_distractor(
         plan=lambda b: plans.attend(b["event"]),
         said="It lasts {answer}.",
     ),
-    question(
+    lookup(
         "leader",
         "text",
-        "SELECT leader FROM report WHERE id = :report",
+        "report.leader",
         among="SELECT leader FROM report",
         goals=(
             'Who led the field work for the report "{report[title]}"?',
             'Find out who was in charge in the field for the study "{report[title]}".',
         ),
-        slots={"report": REPORT},
         plan=lambda b: plans.find(b["report"]["title"]),
         said="The work in the field was led by {answer}.",
     ),
@@ -147,18 +152,15 @@ SCENARIOS = with_distractor(
         plan=plans.term,
         said="The value was {answer}.",
     ),
-    question(
+    peak(
         "busiest-month",
-        "text",
-        "SELECT month FROM visits WHERE district = :district AND amount ="
-        " (SELECT max(amount) FROM visits WHERE district = :district)",
-        among=_MONTHS,
+        "visits.month",
+        "district = :district",
         goals="Look at the chart of visitors to the reading room in {district[name]}: which month "
         "had the most?",
         slots={"district": DISTRICT},
         plan=lambda b: plans.visit(b["district"]),
         said="Most visitors came in {answer}.",
-        charts=1,
     ),
     question(
         "busier-months",

@@ -12,12 +12,12 @@ from trajudge.environments.apps.console.schema import (
     SEVERITIES,
 )
 from trajudge.environments.apps.lists import list_all, search_and_open, switch
-from trajudge.environments.apps.tasks import question, with_distractor
+from trajudge.environments.apps.tasks import lookup, peak, question, row_of, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, press
-from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Pick
+from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot
 
-SERVICE = Pick("SELECT * FROM service ORDER BY id")
+SERVICE = row_of("service")
 _SERVICE_NAMES = "SELECT name FROM service"
 
 
@@ -34,15 +34,14 @@ def silence(b: Bound) -> Sequence[PlanStep]:
 
 QUESTIONS = with_distractor(
     set_digest,
-    question(
+    lookup(
         "machine-cost",
         "money",
-        "SELECT cost FROM machine WHERE id = :machine",
+        "machine.cost",
         goals=(
             "What does the machine {machine[name]} cost per month?",
             "Look up the monthly cost of the machine {machine[name]}.",
         ),
-        slots={"machine": Pick("SELECT * FROM machine ORDER BY id")},
         plan=lambda b: search_and_open("machines", b["machine"]["name"]),
         said="It costs {answer} a month.",
     ),
@@ -67,9 +66,8 @@ QUESTIONS = with_distractor(
         ),
         slots={
             "status": ChoiceSlot(PAID),
-            "service": Pick(
-                "SELECT * FROM service WHERE id IN (SELECT service FROM invoice "
-                "WHERE status = :status) ORDER BY id"
+            "service": row_of(
+                "service", "id IN (SELECT service FROM invoice WHERE status = :status)"
             ),
         },
         plan=lambda b: list_all("invoices", status=b["status"]),
@@ -109,18 +107,15 @@ QUESTIONS = with_distractor(
         plan=lambda b: list_all("deployments", result=b["result"]),
         said="They are {answer}.",
     ),
-    question(
+    peak(
         "peak-day",
-        "text",
-        "SELECT day FROM load WHERE service = :service AND kind = :kind AND amount = "
-        "(SELECT max(amount) FROM load WHERE service = :service AND kind = :kind)",
-        among="SELECT DISTINCT day FROM load",
+        "load.day",
+        "service = :service AND kind = :kind",
         goals="According to the chart of its {kind}, on which day of the week does the service "
         "{service[name]} reach its maximum?",
         slots={"service": SERVICE, "kind": ChoiceSlot(("load", "requests"))},
         plan=lambda b: search_and_open("services", b["service"]["name"]),
         said="It is on {answer}.",
         distractor=silence,
-        charts=1,
     ),
 )

@@ -14,7 +14,7 @@ from trajudge.environments.apps.console.schema import (
     TEAMS,
 )
 from trajudge.environments.apps.lists import CONFIRM, fill, list_all, search_and_open
-from trajudge.environments.apps.tasks import added, changed, task, with_distractor
+from trajudge.environments.apps.tasks import added, changed, row_of, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow, press
 from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Derive, Number, Pick
@@ -72,7 +72,7 @@ SCENARIOS = with_distractor(
             'The access key {key[label]} must go: revoke it with the ground "{ground}".',
         ),
         slots={
-            "key": Pick("SELECT * FROM accesskey WHERE status = 'active' ORDER BY id"),
+            "key": row_of("accesskey", "status = 'active'"),
             "ground": ChoiceSlot(GROUNDS),
         },
         plan=lambda b: [
@@ -144,8 +144,8 @@ SCENARIOS = with_distractor(
         goals="Assign the alert {alert[number]} to {member[name]} with the priority {priority} and "
         'the note "{note}".',
         slots={
-            "alert": Pick("SELECT * FROM alert WHERE status = 'firing' ORDER BY id"),
-            "member": Pick("SELECT * FROM member ORDER BY id"),
+            "alert": row_of("alert", "status = 'firing'"),
+            "member": row_of("member"),
             "priority": ChoiceSlot(PRIORITIES),
             "note": ChoiceSlot(("Please look today", "Known since Monday", "Restart it first")),
         },
@@ -201,7 +201,7 @@ SCENARIOS = with_distractor(
         "service.",
         slots={
             "service": SERVICE,
-            "other": Pick("SELECT * FROM service WHERE id <> :service ORDER BY id"),
+            "other": row_of("service", "id <> :service"),
             "day": ChoiceSlot(DAYS),
             "quota": Number(11, 30),
             "billing": ChoiceSlot(BILLINGS),

@@ -12,26 +12,25 @@ from trajudge.environments.apps.helpdesk.plans import (
 )
 from trajudge.environments.apps.helpdesk.schema import CATEGORIES, PRIORITIES
 from trajudge.environments.apps.lists import search_and_open
-from trajudge.environments.apps.tasks import question, with_distractor
+from trajudge.environments.apps.tasks import lookup, question, row_of, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import choose, enter, follow, press, scan
-from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive, Pick
+from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive
 
-_TEAM = Pick("SELECT * FROM team ORDER BY id")
+_TEAM = row_of("team")
 _NAMES = "SELECT name FROM person"
 
 QUESTIONS = with_distractor(
     want_digest,
-    question(
+    lookup(
         "policy-limit",
         "money",
-        "SELECT ceiling FROM policy WHERE id = :policy",
+        "policy.ceiling",
         goals=(
             "What is the highest amount that the policy allows for one {policy[category]} "
             "purchase?",
             "Look up the spending limit for a single purchase in the category {policy[category]}.",
         ),
-        slots={"policy": Pick("SELECT * FROM policy ORDER BY id")},
         plan=lambda b: policy_page(b["policy"]["category"]),
         said="The limit is {answer}.",
     ),
@@ -41,7 +40,7 @@ QUESTIONS = with_distractor(
         "SELECT name FROM person WHERE id = :person_manager",
         among=_NAMES,
         goals="Who is the manager of {person[name]}?",
-        slots={"person": Pick("SELECT * FROM person WHERE manager <> '' ORDER BY id")},
+        slots={"person": row_of("person", "manager <> ''")},
         plan=lambda b: search_and_open("people", b["person"]["name"]),
         said="That is {answer}.",
     ),
@@ -54,7 +53,7 @@ QUESTIONS = with_distractor(
         goals="Ticket {ticket[number]} must be escalated twice: name the manager of the manager of "
         "the person it is assigned to.",
         slots={
-            "ticket": Pick("SELECT * FROM ticket ORDER BY id"),
+            "ticket": row_of("ticket"),
             "chain": Derive(
                 "SELECT a.name AS first, m.name AS second FROM person a "
                 "JOIN person m ON m.id = a.manager WHERE a.id = :ticket_assignee "
@@ -112,9 +111,10 @@ QUESTIONS = with_distractor(
         "purchases that are {status} are subtracted?",
         slots={
             "status": ChoiceSlot(("pending", "approved")),
-            "team": Pick(
-                "SELECT * FROM team WHERE id IN (SELECT p.team FROM purchase u JOIN person p "
-                "ON p.id = u.requester WHERE u.status = :status) ORDER BY id"
+            "team": row_of(
+                "team",
+                "id IN (SELECT p.team FROM purchase u JOIN person p "
+                "ON p.id = u.requester WHERE u.status = :status)",
             ),
         },
         plan=lambda b: [
@@ -175,10 +175,7 @@ QUESTIONS = with_distractor(
         "{person[name]} that are {status}?",
         slots={
             "status": ChoiceSlot(("pending", "approved")),
-            "person": Pick(
-                "SELECT * FROM person WHERE id IN (SELECT person FROM leave "
-                "WHERE status = :status) ORDER BY id"
-            ),
+            "person": row_of("person", "id IN (SELECT person FROM leave WHERE status = :status)"),
         },
         plan=lambda b: [
             follow(Word("leaves"), "open the list of leave"),

@@ -7,7 +7,7 @@ from trajudge.environments.apps.helpdesk.plans import fill, list_all, policy_pag
 from trajudge.environments.apps.helpdesk.questions import QUESTIONS
 from trajudge.environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
 from trajudge.environments.apps.lists import CONFIRM, search_and_open
-from trajudge.environments.apps.tasks import added, changed, task, with_distractor
+from trajudge.environments.apps.tasks import added, changed, row_of, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import enter, follow, press, scan
 from trajudge.environments.model.spec import (
@@ -16,10 +16,9 @@ from trajudge.environments.model.spec import (
     ChoiceSlot,
     Derive,
     Number,
-    Pick,
 )
 
-_UNFINISHED = Pick("SELECT * FROM ticket WHERE status <> 'closed' ORDER BY id")
+_UNFINISHED = row_of("ticket", "status <> 'closed'")
 _NOTE = ChoiceSlot(("Settled on the phone", "See the house rules", "Thank you for asking"))
 
 SCENARIOS = with_distractor(
@@ -31,7 +30,7 @@ SCENARIOS = with_distractor(
         "{priority}.",
         slots={
             "ticket": _UNFINISHED,
-            "person": Pick("SELECT * FROM person WHERE id <> :ticket_assignee ORDER BY id"),
+            "person": row_of("person", "id <> :ticket_assignee"),
             "priority": ChoiceSlot(PRIORITIES),
         },
         plan=lambda b: [
@@ -70,7 +69,7 @@ SCENARIOS = with_distractor(
             '"{note}" either way and report the operation code of the purchase.'
         ),
         slots={
-            "purchase": Pick("SELECT * FROM purchase WHERE status = 'pending' ORDER BY id"),
+            "purchase": row_of("purchase", "status = 'pending'"),
             "note": _NOTE,
             "rule": Derive(
                 "SELECT CASE WHEN :purchase_amount <= ceiling THEN 'approve' ELSE 'decline' END "
@@ -96,7 +95,7 @@ SCENARIOS = with_distractor(
         "operation code of the request and how many days of leave the person has left "
         "afterwards.",
         slots={
-            "leave": Pick("SELECT * FROM leave WHERE status = 'pending' ORDER BY id"),
+            "leave": row_of("leave", "status = 'pending'"),
             "note": _NOTE,
         },
         plan=lambda b: [
@@ -126,7 +125,7 @@ SCENARIOS = with_distractor(
             "subject": ChoiceSlot(("Gate is stuck", "Printer out of ink", "Lights flicker")),
             "priority": ChoiceSlot(PRIORITIES),
             "due": ChoiceSlot(("2026-03-09", "2026-03-13", "2026-03-20", "2026-04-01")),
-            "person": Pick("SELECT * FROM person WHERE manager <> '' ORDER BY id"),
+            "person": row_of("person", "manager <> ''"),
             "manager": Derive("SELECT * FROM person WHERE id = :person_manager"),
         },
         plan=lambda b: [

@@ -5,13 +5,13 @@ from __future__ import annotations
 from trajudge.environments.apps.lists import search_and_open
 from trajudge.environments.apps.moderation.plans import charts_of, list_all, lock_forum, set_alerts
 from trajudge.environments.apps.moderation.schema import ACTIONS, CATEGORIES
-from trajudge.environments.apps.tasks import question, with_distractor
+from trajudge.environments.apps.tasks import lookup, peak, question, row_of, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow
 from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive, Pick
 
 CATEGORY = ChoiceSlot(CATEGORIES)
-_FORUM = Pick("SELECT * FROM forum ORDER BY id")
+_FORUM = row_of("forum")
 TIMED = Pick(
     "SELECT c.*, r.title AS heading FROM clause c JOIN rule r ON r.id = c.rule "
     "WHERE c.days > 0 ORDER BY c.id"
@@ -19,32 +19,31 @@ TIMED = Pick(
 
 QUESTIONS = with_distractor(
     set_alerts,
-    question(
+    lookup(
         "penalty",
         "number",
-        "SELECT days FROM clause WHERE id = :clause",
+        "clause.days",
         goals=(
             "For how many days is a member suspended under clause {clause[number]} of the house "
             "rules?",
             "Look up clause {clause[number]} of the house rules: how many days of suspension does "
             "it set?",
         ),
-        slots={"clause": TIMED},
+        slot=TIMED,
         plan=lambda b: [
             follow(Word("rules"), "open the house rules"),
             follow(b["clause"]["heading"], "read its clauses"),
         ],
         said="It is {answer} days.",
     ),
-    question(
+    lookup(
         "joined",
         "date",
-        "SELECT joined FROM member WHERE id = :member",
+        "member.joined",
         goals=(
             "On which date did the member {member[handle]} join?",
             "Since when has {member[handle]} been a member? Give the date.",
         ),
-        slots={"member": Pick("SELECT * FROM member ORDER BY id")},
         plan=lambda b: search_and_open("members", b["member"]["handle"]),
         said="It was on {answer}.",
     ),
@@ -66,9 +65,8 @@ QUESTIONS = with_distractor(
         "whose status is {status}?",
         slots={
             "status": ChoiceSlot(("visible", "removed")),
-            "forum": Pick(
-                "SELECT * FROM forum WHERE id IN (SELECT forum FROM post WHERE status = :status "
-                "AND fee > 0) ORDER BY id"
+            "forum": row_of(
+                "forum", "id IN (SELECT forum FROM post WHERE status = :status AND fee > 0)"
             ),
         },
         plan=lambda b: list_all("posts", forum=b["forum"]["name"], status=b["status"]),
@@ -88,11 +86,10 @@ QUESTIONS = with_distractor(
         plan=lambda b: list_all("reports", category=b["category"], status="open"),
         said="They are {answer}.",
     ),
-    question(
+    peak(
         "busiest-week",
-        "text",
-        "SELECT label FROM tally WHERE forum = :forum AND kind = 'week' AND amount = "
-        "(SELECT max(amount) FROM tally WHERE forum = :forum AND kind = 'week')",
+        "tally.label",
+        "forum = :forum AND kind = 'week'",
         among="SELECT DISTINCT label FROM tally WHERE kind = 'week'",
         goals="According to the weekly chart of the forum {forum[name]}, in which week were most "
         "reports filed?",
@@ -100,7 +97,6 @@ QUESTIONS = with_distractor(
         plan=lambda b: charts_of(b["forum"]),
         said="Most reports came in {answer}.",
         distractor=lock_forum,
-        charts=1,
     ),
     # A runner-up that a reader could take for the widest gap makes two answers.
     question(
@@ -115,7 +111,7 @@ QUESTIONS = with_distractor(
         "week did {forum[name]} exceed {other[name]} by most reports?",
         slots={
             "forum": _FORUM,
-            "other": Pick("SELECT * FROM forum WHERE id <> :forum ORDER BY id"),
+            "other": row_of("forum", "id <> :forum"),
         },
         plan=lambda b: [*charts_of(b["forum"]), *charts_of(b["other"])],
         said="The gap was widest in {answer}.",

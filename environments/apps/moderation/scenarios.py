@@ -6,7 +6,7 @@ from trajudge.environments.apps.lists import CONFIRM, search_and_open
 from trajudge.environments.apps.moderation.operations import OUTCOMES
 from trajudge.environments.apps.moderation.plans import fill, list_all, post_of, set_alerts, suspend
 from trajudge.environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
-from trajudge.environments.apps.tasks import added, changed, task, with_distractor
+from trajudge.environments.apps.tasks import added, changed, row_of, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import choose, enter, follow, press
 from trajudge.environments.model.spec import (
@@ -18,7 +18,7 @@ from trajudge.environments.model.spec import (
     Pick,
 )
 
-_CLAUSE = Pick("SELECT * FROM clause ORDER BY id")
+_CLAUSE = row_of("clause")
 # One report a post: whoever mistakes it for another report decides about another post.
 _OPEN = Pick(
     "SELECT r.*, p.number AS about FROM report r JOIN post p ON p.id = r.post WHERE r.id IN "
@@ -108,7 +108,7 @@ SCENARIOS = with_distractor(
         goals="Warn the member {member[handle]} under clause {clause[number]} with the message "
         '"{note}".',
         slots={
-            "member": Pick("SELECT * FROM member ORDER BY id"),
+            "member": row_of("member"),
             "clause": _CLAUSE,
             "note": ChoiceSlot(("Please mind the tone", "One more and you are out", "Kindly stop")),
         },

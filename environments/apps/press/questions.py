@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from trajudge.environments.apps.lists import list_all, search_and_open, switch
 from trajudge.environments.apps.press.schema import ARTICLE_STATES, COMMENT_STATES, LICENCES, MONTHS
-from trajudge.environments.apps.tasks import question, with_distractor
+from trajudge.environments.apps.tasks import lookup, peak, question, row_of, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, enter, follow, press
 from trajudge.environments.model.spec import Bound, ChoiceSlot, Derive, Pick
 
-SECTION = Pick("SELECT * FROM section ORDER BY id")
+SECTION = row_of("section")
 _STATE = ChoiceSlot(ARTICLE_STATES)
 
 
@@ -38,15 +38,14 @@ def chart_of(section: Bound) -> list[PlanStep]:
 
 QUESTIONS = with_distractor(
     set_hints,
-    question(
+    lookup(
         "character-limit",
         "number",
-        "SELECT most FROM rule WHERE id = :rule",
+        "rule.most",
         goals=(
             "How many characters may a {rule[subject]} have at most according to the style rules?",
             "Look up the style rules: what is the limit in characters for a {rule[subject]}?",
         ),
-        slots={"rule": Pick("SELECT * FROM rule ORDER BY id")},
         plan=lambda b: [
             follow(Word("rules"), "open the style rules"),
             enter(Word("words"), b["rule"]["subject"], "look for the kind of text"),
@@ -54,15 +53,14 @@ QUESTIONS = with_distractor(
         ],
         said="At most {answer} characters.",
     ),
-    question(
+    lookup(
         "image-fee",
         "money",
-        "SELECT fee FROM image WHERE id = :image",
+        "image.fee",
         goals=(
             'How much does it cost to use the image "{image[caption]}"?',
             'What is the fee for the image with the caption "{image[caption]}"?',
         ),
-        slots={"image": Pick("SELECT * FROM image ORDER BY id")},
         plan=lambda b: search_and_open("images", b["image"]["caption"]),
         said="The fee is {answer}.",
     ),
@@ -108,18 +106,16 @@ QUESTIONS = with_distractor(
         ],
         said="They are {answer}.",
     ),
-    question(
+    peak(
         "best-day",
-        "text",
-        "SELECT label FROM reach WHERE section = :section AND kind = 'day' AND amount = "
-        "(SELECT max(amount) FROM reach WHERE section = :section AND kind = 'day')",
+        "reach.label",
+        "section = :section AND kind = 'day'",
         among="SELECT DISTINCT label FROM reach WHERE kind = 'day'",
         goals="According to its chart, on which day of last week did the section {section[name]} "
         "have the most readers?",
         slots={"section": SECTION},
         plan=lambda b: chart_of(b["section"]),
         said="It was {answer}.",
-        charts=1,
     ),
     question(
         "top-section",

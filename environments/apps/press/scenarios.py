@@ -11,14 +11,14 @@ from trajudge.environments.apps.press.questions import (
     set_hints,
 )
 from trajudge.environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDERS, TAGS, VERDICTS
-from trajudge.environments.apps.tasks import added, changed, removed, task, with_distractor
+from trajudge.environments.apps.tasks import added, changed, removed, row_of, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import enter, follow, press
 from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive, Number, Pick
 
-_ARTICLE = Pick("SELECT * FROM article ORDER BY id")
-_OPEN = Pick("SELECT * FROM article WHERE state <> 'published' ORDER BY id")
-_IN_REVIEW = Pick("SELECT * FROM article WHERE state = 'in review' ORDER BY id")
+_ARTICLE = row_of("article")
+_OPEN = row_of("article", "state <> 'published'")
+_IN_REVIEW = row_of("article", "state = 'in review'")
 _DATES = ChoiceSlot(("2026-06-05", "2026-06-12", "2026-07-03", "2026-07-17"))
 _NEXT = "FROM newsletter WHERE status = 'planned' AND audience = :audience"
 
@@ -31,7 +31,7 @@ SCENARIOS = with_distractor(
         '"{placement}", and the teaser "{teaser}".',
         slots={
             "article": _IN_REVIEW,
-            "image": Pick("SELECT * FROM image ORDER BY id"),
+            "image": row_of("image"),
             "placement": ChoiceSlot(PLACEMENTS),
             "teaser": ChoiceSlot(("What we found", "A second look", "Told by those who know")),
         },
@@ -181,7 +181,7 @@ SCENARIOS = with_distractor(
         '"{tag}" and {due} as its due date. Report the operation code of the article.',
         slots={
             "section": SECTION,
-            "other": Pick("SELECT * FROM section WHERE id <> :section ORDER BY id"),
+            "other": row_of("section", "id <> :section"),
             "article": _OPEN,
             "tag": ChoiceSlot(TAGS),
             "due": _DATES,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from trajudge.environments.apps.shop.schema import DELIVERIES, MONTHS
-from trajudge.environments.apps.tasks import question, with_distractor
+from trajudge.environments.apps.tasks import lookup, peak, question, row_of, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
-from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Number, Pick
+from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Number
 
-ANY = Pick("SELECT * FROM product ORDER BY id")
-_ORDER = Pick("SELECT * FROM purchase ORDER BY id")
+ANY = row_of("product")
+_ORDER = row_of("purchase")
 CATEGORY = ChoiceSlot(("Kitchen", "Living", "Office", "Garden"))
 _PRODUCT_NAMES = "SELECT name FROM product"
 
@@ -46,15 +46,14 @@ def subscribe(_: Bound) -> list[PlanStep]:
 
 QUESTIONS = with_distractor(
     subscribe,
-    question(
+    lookup(
         "price",
         "money",
-        "SELECT price FROM product WHERE id = :product",
+        "product.price",
         goals=(
             "How much does the {product[name]} cost?",
             "Tell me the price of one {product[name]}.",
         ),
-        slots={"product": ANY},
         plan=lambda b: find(b["product"]),
         said="The {product[name]} costs {answer}.",
     ),
@@ -88,17 +87,15 @@ QUESTIONS = with_distractor(
         ],
         said="Together they came to {answer}.",
     ),
-    question(
+    peak(
         "cheapest-month",
-        "text",
-        "SELECT month FROM price WHERE product = :product AND amount = "
-        "(SELECT min(amount) FROM price WHERE product = :product)",
-        among="SELECT DISTINCT month FROM price",
+        "price.month",
+        "product = :product",
+        extreme="min",
         goals="Look at the price chart of the {product[name]}: in which month was it cheapest?",
         slots={"product": ANY},
         plan=lambda b: find(b["product"]),
         said="It was cheapest in {answer}.",
-        charts=1,
     ),
     question(
         "count-orders",
@@ -146,7 +143,7 @@ QUESTIONS = with_distractor(
         "{other[number]} together?",
         slots={
             "order": _ORDER,
-            "other": Pick("SELECT * FROM purchase WHERE id <> :order ORDER BY id"),
+            "other": row_of("purchase", "id <> :order"),
         },
         plan=lambda b: [
             follow(Word("orders"), "open the list of orders"),
@@ -168,9 +165,8 @@ QUESTIONS = with_distractor(
         "{product[name]} or the {other[name]}?",
         slots={
             "product": ANY,
-            "other": Pick(
-                "SELECT * FROM product WHERE id <> :product "
-                "AND abs(price - :product_price) < :product_price / 4 ORDER BY id"
+            "other": row_of(
+                "product", "id <> :product AND abs(price - :product_price) < :product_price / 4"
             ),
             "month": ChoiceSlot(MONTHS),
         },

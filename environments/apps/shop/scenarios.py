@@ -13,7 +13,7 @@ from trajudge.environments.apps.shop.questions import (
     subscribe,
 )
 from trajudge.environments.apps.shop.schema import DELIVERIES
-from trajudge.environments.apps.tasks import added, changed, removed, task, with_distractor
+from trajudge.environments.apps.tasks import added, changed, removed, row_of, task, with_distractor
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press
@@ -27,10 +27,10 @@ from trajudge.environments.model.spec import (
     Pick,
 )
 
-_IN_STOCK = Pick("SELECT * FROM product WHERE stock >= 3 ORDER BY id")
-_UNWISHED = Pick("SELECT * FROM product WHERE id NOT IN (SELECT product FROM wish) ORDER BY id")
-_WISHED = Pick("SELECT * FROM product WHERE id IN (SELECT product FROM wish) ORDER BY id")
-_OPEN_ORDER = Pick("SELECT * FROM purchase WHERE status = 'processing' ORDER BY id")
+_IN_STOCK = row_of("product", "stock >= 3")
+_UNWISHED = row_of("product", "id NOT IN (SELECT product FROM wish)")
+_WISHED = row_of("product", "id IN (SELECT product FROM wish)")
+_OPEN_ORDER = row_of("purchase", "status = 'processing'")
 
 
 def _order(delivery: str) -> list[PlanStep]:

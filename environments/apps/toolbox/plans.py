@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trajudge.environments.apps.tasks import row_of
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
 from trajudge.environments.model.spec import Bound, Derive, Pick
 
-BENCH = Pick("SELECT * FROM bench ORDER BY id")
-ROOM = Pick("SELECT * FROM room WHERE id IN (SELECT room FROM humidity) ORDER BY id")
-PAINT = Pick("SELECT * FROM paint ORDER BY id")
-LIST = Pick("SELECT * FROM list ORDER BY id")
+BENCH = row_of("bench")
+ROOM = row_of("room", "id IN (SELECT room FROM humidity)")
+PAINT = row_of("paint")
+LIST = row_of("list")
 BAG = Pick("SELECT DISTINCT bag AS name FROM thing WHERE list = :list ORDER BY bag")
-JOB = Pick("SELECT * FROM job ORDER BY id")
-LOAN_JOB = Pick("SELECT * FROM job WHERE tool = 'loan' ORDER BY id")
+JOB = row_of("job")
+LOAN_JOB = row_of("job", "tool = 'loan'")
 # Two decimals have to tell one amount from the next.
 PAIR = Pick(
     "SELECT s.id || t.id AS id, s.name AS source, t.name AS target, s.size AS large, t.size AS"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from trajudge.environments.apps.tasks import (
     added,
     changed,
+    lookup,
+    peak,
     question,
     removed,
     task,
@@ -38,12 +40,11 @@ _HUNDREDS = Number(30, 400)
 
 SCENARIOS = with_distractor(
     plans.survey,
-    question(
+    lookup(
         "bench",
         "date",
-        "SELECT taken FROM bench WHERE id = :bench",
+        "bench.taken",
         goals="Until which date is the {bench[name]} taken?",
-        slots={"bench": plans.BENCH},
         plan=lambda b: [follow(Word("home"), "see which benches are taken")],
         said="It is taken until {answer}.",
     ),
@@ -137,17 +138,14 @@ SCENARIOS = with_distractor(
         plan=lambda b: [*plans.unpack(b["list"]["name"]), scan("see all of it")],
         said="These: {answer}.",
     ),
-    question(
+    peak(
         "dampest-day",
-        "text",
-        "SELECT day FROM humidity WHERE room = :room AND amount ="
-        " (SELECT max(amount) FROM humidity WHERE room = :room)",
-        among=_DAYS,
+        "humidity.day",
+        "room = :room",
         goals="According to its chart, on which day of last week was the {room[name]} dampest?",
         slots={"room": plans.ROOM},
         plan=lambda b: plans.visit(b["room"]),
         said="It was dampest on {answer}.",
-        charts=1,
     ),
     question(
         "furthest-apart",
