@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from trajudge.eval.reporting.score_options import add_format
 from trajudge.trajectories.util.exits import OK, TextParser, command
 
 _DESCRIPTION = """\
@@ -26,12 +27,7 @@ def parser() -> argparse.ArgumentParser:
         help="expert labels (default: those of the installed package agent-reward-bench)",
     )
     add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
-    add(
-        "--format",
-        choices=("table", "csv", "markdown", "latex"),
-        default="table",
-        help="of the table (default: table)",
-    )
+    add_format(options, "table")
     add("--json", action="store_true", help="print JSON instead of the table")
     return options
 

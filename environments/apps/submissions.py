@@ -8,17 +8,24 @@ from datetime import date
 from trajudge.environments.model.spec import FormSubmission, Operation, Rejected, Success
 
 
-def asks(
-    table: str, column: str, question: str, *, unknown: str = "?", field: str = ""
-) -> Callable[[FormSubmission], str]:
-    """Make what a page asks before an operation: ``{}`` stands for the column of the row that
-    ``field`` (by default named like the table) holds, or for ``unknown`` where there is none."""
+def confirmed(
+    run: Callable[[FormSubmission], Success | Rejected],
+    table: str,
+    column: str,
+    question: str,
+    *,
+    unknown: str = "?",
+    field: str = "",
+) -> Operation:
+    """Make an operation that is irreversible and asked about first: in ``question``, ``{}`` stands
+    for the column of the row that ``field`` (by default named like the table) holds, or for
+    ``unknown`` where there is none."""
 
     def confirm(submission: FormSubmission) -> str:
         row = submission.row(table, field)
         return question.format(row[column] if row else unknown)
 
-    return confirm
+    return Operation(run, irreversible=True, confirm=confirm)
 
 
 def preference(column: str, page: str) -> Operation:

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from trajudge.eval.stats.difficulty.attempts import Attempts, attempts
 from trajudge.eval.stats.difficulty.hard_subset import HardSubset, SubsetRules, select_hard
 from trajudge.eval.stats.difficulty.hazard_model import HazardFit, fit_hazard
 from trajudge.eval.stats.difficulty.subset_validation import leave_one_out, validate_subset
-from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import MissingExtra, UserError
 from trajudge.trajectories.util.tables import Table, first_screen, render
 
@@ -26,21 +24,15 @@ COLUMNS = ("agent", "task_id", "site", "template", "category", "steps", "success
 OUTCOMES = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
 
 
-class HardSubsetConfig(Record):
-    """How hard tasks are told and selected; the defaults are the released configuration.
+class HardSubsetConfig(SubsetRules):
+    """What the command is asked for, beside the rules of the selection.
 
-    ``hard`` is the reference success of a hard task, ``easy`` that of a very easy category; ``cap``
-    and ``cap_easy`` limit the tasks per category; ``budget`` is the agents' step cap; ``resamples``
-    of tasks are for validation; ``chains`` and ``draws`` are of the sampler.
+    ``budget`` is the agents' step cap; ``resamples`` of tasks are for validation; ``chains`` and
+    ``draws`` are of the sampler.
     """
 
     attempts: Path
     save: Path | None = None
-    hard: float = Field(default=0.20, gt=0, lt=1)
-    easy: float = Field(default=0.85, gt=0, lt=1)
-    cap: int = 3
-    cap_easy: int = 2
-    min_agents: int = 4
     budget: int = 30
     resamples: int = 500
     seed: int = 0
@@ -60,25 +52,24 @@ def hard_subset(config: HardSubsetConfig) -> str:
     """
     fit_model = _fitter(config)
     data = read_attempts(config.attempts, config.budget)
-    rules = SubsetRules(config.hard, config.easy, config.cap, config.cap_easy, config.min_agents)
     fit = fit_model(data)
-    subset = select_hard(data, fit, rules)
+    subset = select_hard(data, fit, config)
     if not len(subset.selected):
         raise UserError(
-            f"{config.attempts}: no task was attempted by {rules.min_agents} agents or more: "
+            f"{config.attempts}: no task was attempted by {config.min_agents} agents or more: "
             "lower --min-agents or add attempts"
         )
     if config.save:
         write_tasks(config.save, data, subset)
     tables = [_by_site(data, subset)]
     if config.leave_one_out:
-        tables.append(_left_out(data, subset, lambda d: select_hard(d, fit_model(d), rules)))
+        tables.append(_left_out(data, subset, lambda d: select_hard(d, fit_model(d), config)))
     below = [*_validate(data, subset, config), f"fitted by {fit.method}"]
     notes = [f"warning: {note}" for note in fit.notes]
     rest = (
         f"each task: {config.save}" if config.save else "each task with its hardness: --save FILE"
     )
-    above = list(_describe(data, subset, rules))
+    above = list(_describe(data, subset, config))
     if config.full:
         return "\n".join([*above, "", render(tables, "table"), *below, *notes, rest]) + "\n"
     return first_screen(above, tables, below, notes, rest=rest)

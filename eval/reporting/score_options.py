@@ -120,6 +120,16 @@ def _how(add: Callable[..., Any]) -> None:
     )
 
 
+def add_format(group: Any, shown: str) -> None:
+    """Add the option that says how tables are written."""
+    group.add_argument(
+        "--format",
+        choices=("table", "csv", "markdown", "latex"),
+        default="table",
+        help=f"of the {shown} (default: table)",
+    )
+
+
 def _output(group: Any) -> None:
     add = group.add_argument
     add(
@@ -130,12 +140,7 @@ def _output(group: Any) -> None:
         help="print this table of the paper instead of all; may be repeated",
     )
     add("--full", action="store_true", help="print all tables and notes instead of one screen")
-    add(
-        "--format",
-        choices=("table", "csv", "markdown", "latex"),
-        default="table",
-        help="of the tables (default: table)",
-    )
+    add_format(group, "tables")
     add("--csv", action="store_true", help="print results.csv instead of tables")
     add("--json", action="store_true", help="print results.json instead of tables")
     add(

@@ -123,15 +123,10 @@ class Rubric:
             share = int((budget - bare) * _PICTURES_SHARE)
             loaded = first_that_fit([shot.image for shot in best], share, limits)
             kept = sorted(zip(best, loaded, strict=False), key=lambda pair: pair[0].number)
-            shots, pictures = [shot for shot, _ in kept], [image for _, image in kept]
-            around = truncated_prompts.prompt_tokens(
-                messages(truncated_prompts.EMPTY_VIEW, shots, pictures), limits
+            complete = len(kept) == len(best)
+            return truncated_prompts.around_pictures(
+                truncator, messages, kept, budget, limits, complete=complete
             )
-            view = truncator.first(budget - around)
-            if view is None:
-                return None
-            rung = view.rung.label if len(kept) == len(best) else "fewer"
-            return truncated_prompts.TruncatedPrompt(rung, messages(view, shots, pictures))
 
         reply = await truncated_prompts.ask_with_truncation(
             ask, make, limit=self._options.max_prompt_tokens, images=limits

@@ -144,15 +144,10 @@ class WebJudge:
                 [note.shot.image for note in best], share, limits, beside, DETAIL
             )
             kept = sorted(zip(best, shown, strict=False), key=lambda pair: pair[0].shot.number)
-            notes, pictures = [note for note, _ in kept], [shown for _, shown in kept]
-            around = truncated_prompts.prompt_tokens(
-                messages(truncated_prompts.EMPTY_VIEW, notes, pictures), limits
+            complete = len(kept) == len(best)
+            return truncated_prompts.around_pictures(
+                truncator, messages, kept, budget, limits, complete=complete
             )
-            view = truncator.first(budget - around)
-            if view is None:
-                return None
-            rung = view.rung.label if len(kept) == len(best) else "fewer"
-            return truncated_prompts.TruncatedPrompt(rung, messages(view, notes, pictures))
 
         limit = self._options.max_prompt_tokens
         return parse_reply(

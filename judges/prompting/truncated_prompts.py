@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
@@ -27,6 +27,8 @@ from trajudge.trajectories.truncation import (
 CLOSE = 0.92
 # Of the window, for the reply: what a run asks for by default.
 REPLY_ROOM = 1024
+
+T = TypeVar("T")
 
 EMPTY_VIEW = TruncatedView(
     rung=TruncationLevel.FULL, goal="", steps=(), head=0, elided=0, answer="", axtree=""
@@ -115,6 +117,27 @@ async def ask_about_steps(
         return TruncatedPrompt(view.rung.label, messages(view))
 
     return await ask_with_truncation(ask, make, limit=limit, images=images)
+
+
+def around_pictures(
+    truncator: PromptTruncator,
+    messages: Callable[[TruncatedView, Sequence[T], Sequence[Picture]], list[Message]],
+    kept: Sequence[tuple[T, Picture]],
+    budget: int,
+    images: ImageLimits,
+    *,
+    complete: bool,
+) -> TruncatedPrompt | None:
+    """Fit a run's text into what the pictures ``kept``, each with what it is a picture of, leave of
+    the budget (tokens); None where no text fits. A prompt whose pictures are not ``complete`` is of
+    the level ``fewer``."""
+    sources, pictures = [source for source, _ in kept], [picture for _, picture in kept]
+    around = prompt_tokens(messages(EMPTY_VIEW, sources, pictures), images)
+    view = truncator.first(budget - around)
+    if view is None:
+        return None
+    rung = view.rung.label if complete else "fewer"
+    return TruncatedPrompt(rung, messages(view, sources, pictures))
 
 
 def cut_or_full(recorded: str | None, shown: str | None) -> str:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from trajudge.environments.apps.almanac.schema import FORMATS, LABELS, SHELVES, YEARS
-from trajudge.environments.apps.submissions import asks, number_for, preference, removal, transition
+from trajudge.environments.apps.submissions import (
+    confirmed,
+    number_for,
+    preference,
+    removal,
+    transition,
+)
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 
@@ -79,20 +85,15 @@ OPERATIONS = {
     "drop": removal("bookmark", "research"),
     "write-note": Operation(_write_note),
     "delete-note": removal("note", "research", irreversible=True),
-    "request-export": Operation(
+    "request-export": confirmed(
         _request,
-        irreversible=True,
-        confirm=asks(
-            "indicator",
-            "name",
-            "A request for {} counts against your yearly allowance at once. Send it?",
-            unknown="this series",
-        ),
+        "indicator",
+        "name",
+        "A request for {} counts against your yearly allowance at once. Send it?",
+        unknown="this series",
     ),
-    "withdraw-export": Operation(
-        _withdraw,
-        irreversible=True,
-        confirm=asks("export", "number", "Request {} will be given up for good. Do so?"),
+    "withdraw-export": confirmed(
+        _withdraw, "export", "number", "Request {} will be given up for good. Do so?"
     ),
     "book": Operation(_book, irreversible=True),
     "digest": preference("digest", "account"),

@@ -11,7 +11,7 @@ from trajudge.environments.apps.console.schema import (
     TEAMS,
 )
 from trajudge.environments.apps.submissions import (
-    asks,
+    confirmed,
     is_date,
     number_for,
     preference,
@@ -113,19 +113,13 @@ OPERATIONS = {
     "deploy": Operation(_deploy, irreversible=True),
     "set-quota": Operation(_set_quota),
     "silence": toggle("service", "silenced"),
-    "retire": Operation(
-        _retire,
-        irreversible=True,
-        confirm=asks("machine", "name", "The disks of {} are erased for good. Retire it?"),
+    "retire": confirmed(
+        _retire, "machine", "name", "The disks of {} are erased for good. Retire it?"
     ),
     "assign": Operation(_assign),
     "set-role": Operation(_set_role),
-    "revoke": Operation(
-        _revoke,
-        irreversible=True,
-        confirm=asks(
-            "accesskey", "label", "Whoever uses {} is cut off at once. Revoke it?", field="key"
-        ),
+    "revoke": confirmed(
+        _revoke, "accesskey", "label", "Whoever uses {} is cut off at once. Revoke it?", field="key"
     ),
     "schedule": Operation(_schedule),
     "digest": preference("digest", "preferences"),

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from trajudge.environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
-from trajudge.environments.apps.submissions import asks, is_date, number_for, preference, toggle
+from trajudge.environments.apps.submissions import (
+    confirmed,
+    is_date,
+    number_for,
+    preference,
+    toggle,
+)
 from trajudge.environments.model.spec import FormSubmission, Operation, Rejected, Success
 
 RESOLUTIONS = ("fixed", "duplicate", "not reproducible", "withdrawn")
@@ -107,17 +113,14 @@ def _book(submission: FormSubmission) -> Success | Rejected:
 OPERATIONS = {
     "file-ticket": Operation(_file_ticket),
     "update-ticket": Operation(_update_ticket),
-    "close-ticket": Operation(
-        _close_ticket,
-        irreversible=True,
-        confirm=asks("ticket", "number", "{} cannot be opened again once it is closed. Close it?"),
+    "close-ticket": confirmed(
+        _close_ticket, "ticket", "number", "{} cannot be opened again once it is closed. Close it?"
     ),
-    "decide-purchase": Operation(
+    "decide-purchase": confirmed(
         _decide_purchase,
-        irreversible=True,
-        confirm=asks(
-            "purchase", "number", "The verdict on {} is sent to the buyers and binding. Send it?"
-        ),
+        "purchase",
+        "number",
+        "The verdict on {} is sent to the buyers and binding. Send it?",
     ),
     "decide-leave": Operation(_decide_leave, irreversible=True),
     "book": Operation(_book),

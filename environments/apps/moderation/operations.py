@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from trajudge.environments.apps.moderation.schema import ACTIONS, SETTLED
-from trajudge.environments.apps.submissions import asks, number_for, preference, toggle
+from trajudge.environments.apps.submissions import confirmed, number_for, preference, toggle
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 from trajudge.environments.model.state import AppState
 
@@ -99,22 +99,15 @@ def _settle(submission: FormSubmission) -> Success | Rejected:
 
 
 OPERATIONS = {
-    "decide": Operation(
-        _decide,
-        irreversible=True,
-        confirm=asks(
-            "post", "number", "The decision on {} is final and closes its reports. Record it?"
-        ),
+    "decide": confirmed(
+        _decide, "post", "number", "The decision on {} is final and closes its reports. Record it?"
     ),
     "warn": Operation(_warn, irreversible=True),
-    "suspend": Operation(
+    "suspend": confirmed(
         _suspend,
-        irreversible=True,
-        confirm=asks(
-            "member",
-            "handle",
-            "{} is locked out at once and told why; this stays on record. Suspend?",
-        ),
+        "member",
+        "handle",
+        "{} is locked out at once and told why; this stays on record. Suspend?",
     ),
     "settle": Operation(_settle, irreversible=True),
     "lock": toggle("forum", "locked"),

@@ -11,7 +11,7 @@ from trajudge.environments.apps.press.schema import (
     VERDICTS,
 )
 from trajudge.environments.apps.submissions import (
-    asks,
+    confirmed,
     is_date,
     number_for,
     preference,
@@ -106,23 +106,17 @@ def _delete(submission: FormSubmission) -> Success | Rejected:
 OPERATIONS = {
     "edit": Operation(_edit),
     "review": Operation(_review, irreversible=True),
-    "publish": Operation(
-        _publish,
-        irreversible=True,
-        confirm=asks("article", "title", "Everybody can read {} at once. Publish it?"),
+    "publish": confirmed(
+        _publish, "article", "title", "Everybody can read {} at once. Publish it?"
     ),
     "pin": toggle("article", "pinned"),
     "compose": Operation(_compose),
-    "send": Operation(
-        _send,
-        irreversible=True,
-        confirm=asks("newsletter", "number", "{} goes out at once, whatever its date. Send it?"),
+    "send": confirmed(
+        _send, "newsletter", "number", "{} goes out at once, whatever its date. Send it?"
     ),
     "show": Operation(transition("comment", "held", "shown", "This comment is not held.")),
-    "delete": Operation(
-        _delete,
-        irreversible=True,
-        confirm=asks("comment", "number", "Comment {} cannot be brought back. Delete it?"),
+    "delete": confirmed(
+        _delete, "comment", "number", "Comment {} cannot be brought back. Delete it?"
     ),
     "hints": preference("hints", "preferences"),
 }

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from trajudge.environments.apps.shop.schema import CITIES, DELIVERIES
-from trajudge.environments.apps.submissions import asks, number_for, preference, removal, transition
+from trajudge.environments.apps.submissions import (
+    confirmed,
+    number_for,
+    preference,
+    removal,
+    transition,
+)
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 
@@ -96,12 +102,12 @@ OPERATIONS = {
     "add-to-cart": Operation(_add_to_cart),
     "remove-from-cart": removal("cart", "cart", "item"),
     "place-order": Operation(_place_order, irreversible=True, confirm=_about_order),
-    "cancel-order": Operation(
+    "cancel-order": confirmed(
         _cancel_order,
-        irreversible=True,
-        confirm=asks(
-            "purchase", "number", "Order {} will be cancelled for good. Cancel it?", field="order"
-        ),
+        "purchase",
+        "number",
+        "Order {} will be cancelled for good. Cancel it?",
+        field="order",
     ),
     "wish": Operation(_wish),
     "unwish": removal("wish", "wishes", "item"),

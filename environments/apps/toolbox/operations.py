@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trajudge.environments.apps.submissions import asks, preference, removal
+from trajudge.environments.apps.submissions import confirmed, preference, removal
 from trajudge.environments.apps.toolbox.tools import TOOLS, ToolResult, hundredths, read, whole
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
@@ -119,10 +119,8 @@ OPERATIONS = {
     "save-job": Operation(_save_job),
     "run-job": Operation(_run_job),
     "rename-job": Operation(_rename_job),
-    "delete-job": Operation(
-        _delete_job,
-        irreversible=True,
-        confirm=asks("job", "name", "The job {} cannot be brought back. Delete it?"),
+    "delete-job": confirmed(
+        _delete_job, "job", "name", "The job {} cannot be brought back. Delete it?"
     ),
     "delete-result": removal("result", "history", irreversible=True),
     "record-room": Operation(_record_room),

@@ -10,23 +10,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from pydantic import Field
 from scipy import special
 
 from trajudge.eval.stats.difficulty.attempts import Attempts
 from trajudge.eval.stats.difficulty.hazard_model import HazardFit
 from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.trajectories.model import Record
+
+TIE = 1e-3  # hardness probabilities this close count as equal
 
 
-@dataclass(frozen=True)
-class SubsetRules:
-    """The released configuration. ``tie``: hardness probabilities this close count as equal."""
+class SubsetRules(Record):
+    """How hard tasks are told and selected; the defaults are the released configuration.
 
-    hard: float = 0.20
-    easy: float = 0.85
+    ``hard`` is the reference success of a hard task, ``easy`` that of a very easy category; ``cap``
+    and ``cap_easy`` limit the tasks per category.
+    """
+
+    hard: float = Field(default=0.20, gt=0, lt=1)
+    easy: float = Field(default=0.85, gt=0, lt=1)
     cap: int = 3
     cap_easy: int = 2
     min_agents: int = 4
-    tie: float = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +90,7 @@ def select_hard(data: Attempts, fit: HazardFit, rules: SubsetRules | None = None
             if not left:
                 break
             best = max(hardness[t] for t in left)
-            tied = [t for t in left if hardness[t] >= best - chosen.tie]
+            tied = [t for t in left if hardness[t] >= best - TIE]
             task = min(tied, key=lambda t: (per_site[data.site[t]], success[t], t))
             selected.append(task)
             per_site[data.site[task]] += 1
