@@ -17,6 +17,7 @@ from trajudge.eval.stats.difficulty.attempts import Attempts, attempts
 from trajudge.eval.stats.difficulty.hard_subset import HardSubset, SubsetRules, select_hard
 from trajudge.eval.stats.difficulty.hazard_model import HazardFit, fit_hazard
 from trajudge.eval.stats.difficulty.subset_validation import leave_one_out, validate_subset
+from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import MissingExtra, UserError
 from trajudge.trajectories.util.tables import Table, first_screen, render
 
@@ -24,7 +25,7 @@ COLUMNS = ("agent", "task_id", "site", "template", "category", "steps", "success
 OUTCOMES = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
 
 
-class HardSubsetConfig(SubsetRules):
+class HardSubsetConfig(SubsetRules, Record):
     """What the command is asked for, beside the rules of the selection.
 
     ``budget`` is the agents' step cap; ``resamples`` of tasks are for validation; ``chains`` and

@@ -10,18 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from pydantic import Field
+from pydantic import BaseModel, Field
 from scipy import special
 
 from trajudge.eval.stats.difficulty.attempts import Attempts
 from trajudge.eval.stats.difficulty.hazard_model import HazardFit
 from trajudge.eval.stats.interval import Bools, Floats, Ints
-from trajudge.trajectories.model import Record
 
 TIE = 1e-3  # hardness probabilities this close count as equal
 
 
-class SubsetRules(Record):
+class SubsetRules(BaseModel, frozen=True, extra="forbid"):
     """How hard tasks are told and selected; the defaults are the released configuration.
 
     ``hard`` is the reference success of a hard task, ``easy`` that of a very easy category; ``cap``
