@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.internal.conjecture import providers
 
 from tests.samples import FUZZING, examples
 from tests.screens import one_screen
@@ -21,6 +22,11 @@ from tests.screens import one_screen
 # compile its modules anew: bytecode is kept, whatever the shell says.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Workers outnumber cores already: threads of theirs that multiply small matrices only wait for
+# each other.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # A loaded machine, or a slow library, is no failure. The search is the same every
 # time, so that a commit passes or fails always; ``make fuzz`` searches anew (``tests/fuzz.py``).
@@ -38,6 +44,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("fuzz" if FUZZING else "repeatable")
+if not FUZZING:
+    # Hypothesis also tries the constants of every module of ours that is imported by then. What is
+    # imported depends on what a worker ran before, and the search has to be the same every time.
+    vars(providers)["_get_local_constants"] = lambda: providers._local_constants
 
 REQUIRED = {part.strip() for part in os.environ.get("TRAJUDGE_REQUIRE", "").split(",")} - {""}
 
