@@ -18,9 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from trajudge.environments.agents.protocol import Job, NotPlayed
 from trajudge.environments.agents.script import AGENTS
@@ -97,6 +94,9 @@ def numbers(job: Job, seed: int = 0) -> Numbers | None:
 
 def predicted(runs: Sequence[Numbers], seed: int = 0) -> np.ndarray:
     """Return the forest's score of every run, (n,), from folds that hold none of its scenario."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+
     features = np.array([run[3:7] for run in runs], float)
     success = np.array([run.success for run in runs])
     forest = RandomForestClassifier(TREES, min_samples_leaf=5, random_state=seed)
@@ -109,6 +109,8 @@ def predicted(runs: Sequence[Numbers], seed: int = 0) -> np.ndarray:
 
 def auc(runs: Sequence[Numbers], seed: int = 0) -> tuple[float, float, float]:
     """Return the area under the ROC curve and its 95 % limits, scenarios resampled."""
+    from sklearn.metrics import roc_auc_score
+
     scores = predicted(runs, seed)
     success = np.array([run.success for run in runs])
     tasks = sorted({run.task for run in runs})

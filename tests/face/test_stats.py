@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binomtest
 
 from trajudge import stats
 
@@ -15,6 +14,8 @@ def test_eight_functions_are_public_and_documented() -> None:
 
 
 def test_arrays_go_in_and_come_out() -> None:
+    from scipy.stats import binomtest
+
     truth = binomtest(7, 10).proportion_ci(method="wilson")
     found = stats.wilson(7, 10)
     np.testing.assert_allclose([found.low, found.high], [truth.low, truth.high])

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from scipy import special
-from scipy.stats import binom
 
 _MOST = 200_000
 
@@ -20,6 +19,8 @@ def labels_needed(
     None where the two are too close for any number within reason. Multiply by the design effect
     where several trajectories of a task are labelled.
     """
+    from scipy.stats import binom  # noqa: PLC0415 - slow to import
+
     if truth < target:
         return labels_needed(1 - target, 1 - truth, alpha=alpha, power=power)
     largest = _about(target, truth, alpha, power)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sklearn.metrics import roc_auc_score
 
 from benchmarks import page_blind
 from tests.environments.cases import job
@@ -44,6 +43,8 @@ def test_a_forest_tells_runs_by_their_length_where_it_tells_success(
     runs: list[page_blind.Numbers],
 ) -> None:
     """The measure sees what it is to see: the longer half a success, and it knows."""
+    from sklearn.metrics import roc_auc_score
+
     middle = sorted(run.steps for run in runs)[len(runs) // 2]
     changed = [run._replace(success=run.steps > middle) for run in runs]
     scores = page_blind.predicted(changed)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, cohen_kappa_score
 
 from trajudge.annotations import Annotation, Role, open_annotations
 from trajudge.annotations.store import write
@@ -59,6 +58,7 @@ def pairs(annotations: list[Annotation], label: AnnotatedLabel) -> tuple[list[in
 @pytest.mark.parametrize("split", ["test", "all"])
 def test_the_figures_are_those_of_other_implementations(real_data: Path, split: str) -> None:
     import krippendorff
+    from sklearn.metrics import accuracy_score, cohen_kappa_score
 
     everything = open_annotations(f"agentrewardbench:{real_data / 'agentrewardbench'}")
     chosen = [a for a in everything if split in (a.split, "all")]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from tests.samples import narrow
 from tests.tables import mistakes
@@ -104,6 +103,8 @@ def test_one_agent_has_no_order() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_tau_is_scipys_where_there_are_no_ties(seed: int) -> None:
+    from scipy import stats
+
     rng = np.random.default_rng(seed)
     counts = np.stack([np.full(4, 97), rng.permutation(97)[:4], rng.permutation(97)[:4]])
     ours = tau_of(4)(counts.reshape(-1).astype(float))[0]

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from tests.screens import on_one_line
 from tests.trajectories.loaders.cua_made import WEB, release
@@ -197,6 +196,8 @@ def test_runs_under_different_policies_are_not_scored_together(
 
 def test_the_published_table() -> None:
     """Cohen's κ of the Universal Verifier on the web split, where somebody fetched the files."""
+    from sklearn.metrics import cohen_kappa_score
+
     folder = os.environ.get("TRAJUDGE_CUAVERIFIERBENCH")
     if not folder:
         pytest.skip("TRAJUDGE_CUAVERIFIERBENCH names no folder with the published files")

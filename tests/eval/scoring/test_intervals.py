@@ -4,15 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import (
-    average_precision_score,
-    balanced_accuracy_score,
-    cohen_kappa_score,
-    f1_score,
-    matthews_corrcoef,
-    recall_score,
-    roc_auc_score,
-)
 
 from tests.eval.cases import failed, key, label, said
 from trajudge.annotations import Annotation
@@ -59,6 +50,16 @@ def overall(resamples: int = 2000) -> Score:
 
 
 def test_every_metric_is_scikit_learns_and_has_an_interval_around_it() -> None:
+    from sklearn.metrics import (
+        average_precision_score,
+        balanced_accuracy_score,
+        cohen_kappa_score,
+        f1_score,
+        matthews_corrcoef,
+        recall_score,
+        roc_auc_score,
+    )
+
     found, verdict = overall(), SCORE > 0.5
     assert found.f1 == pytest.approx(f1_score(TRUTH, verdict))
     assert found.kappa == pytest.approx(cohen_kappa_score(TRUTH, verdict))

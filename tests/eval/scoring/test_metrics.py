@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn import metrics as sk
 
 from trajudge.eval.scoring.metrics import Counts, rate
 from trajudge.eval.stats.judging.confusion import METRICS
@@ -25,6 +24,8 @@ def agrees(ours: float | None, theirs: Callable[[], Any]) -> None:
 @pytest.mark.slow
 @given(PAIRS)
 def test_every_rate_is_scikit_learns(pairs: list[tuple[bool, bool]]) -> None:
+    from sklearn import metrics as sk
+
     truth, said = (np.array(column) for column in zip(*pairs, strict=True))
     tn, fp, fn, tp = sk.confusion_matrix(truth, said, labels=[False, True]).ravel()
     counts = Counts(tp=int(tp), fp=int(fp), fn=int(fn), tn=int(tn))

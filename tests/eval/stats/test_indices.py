@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from trajudge.eval.stats.indices import Multiplicities, uniform_indices
 
 
 @pytest.mark.parametrize("bound", [1, 2, 58, 257, 19_683])
 def test_every_index_is_as_likely(bound: int) -> None:
+    from scipy import stats
+
     drawn = uniform_indices(bound, 400_000, np.random.default_rng(bound))
     found = np.bincount(drawn, minlength=bound)
     assert len(found) == bound
@@ -24,6 +25,8 @@ def test_every_index_is_as_likely(bound: int) -> None:
 
 def test_indices_read_from_one_word_are_independent() -> None:
     """Eight base-7 digits of a word lie an eighth of the whole apart."""
+    from scipy import stats
+
     digits = uniform_indices(7, 8 * 50_000, np.random.default_rng(1)).reshape(8, -1)
     for first, second in product(range(8), repeat=2):
         if first < second:
@@ -39,6 +42,8 @@ def test_any_bound_and_any_number(bound: int, size: int, seed: int) -> None:
 
 
 def test_counts_have_the_multinomial_law_within_each_block() -> None:
+    from scipy import stats
+
     sizes, n = (3, 2), 60_000
     counts = Multiplicities(sizes, n).draw(np.random.default_rng(2)).astype(int)
     three, two = counts[:, :3], counts[:, 3:]

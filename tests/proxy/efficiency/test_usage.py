@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai.types.responses.response_usage import ResponseUsage
 
 from trajudge.judges.adapters.protocols.chat import read_usage
 from trajudge.proxy.efficiency import usage
@@ -34,6 +33,8 @@ def test_chat_usage_is_what_the_adapters_read() -> None:
 
 
 def test_usage_of_the_responses_api() -> None:
+    from openai.types.responses.response_usage import ResponseUsage
+
     written = ResponseUsage.model_validate(
         {
             "input_tokens": 50,

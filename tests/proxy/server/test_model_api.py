@@ -6,10 +6,8 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
-import openai
 import pytest
 
 from tests.llm_replies import Outgoing
@@ -18,6 +16,10 @@ from tests.proxy.model_server import WORDS, model_server
 from tests.proxy.site import events_of, proxied
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.model_api import model_api
+
+if TYPE_CHECKING:
+    import anthropic
+    import openai
 
 pytestmark = pytest.mark.anyio
 ASKED: Any = [{"role": "user", "content": "Shall I?"}]
@@ -44,12 +46,16 @@ SDKS: list[openai.AsyncOpenAI | anthropic.AsyncAnthropic] = []
 
 
 def gpt(proxy: EmbeddedProxy) -> openai.AsyncOpenAI:
+    import openai
+
     sdk = openai.AsyncOpenAI(base_url=proxy.api_url("openai"), api_key="k", max_retries=0)
     SDKS.append(sdk)
     return sdk
 
 
 def claude(proxy: EmbeddedProxy) -> anthropic.AsyncAnthropic:
+    import anthropic
+
     url = proxy.api_url("anthropic")
     sdk = anthropic.AsyncAnthropic(base_url=url, api_key="k", max_retries=0)
     SDKS.append(sdk)
@@ -156,6 +162,8 @@ async def test_a_stream_that_ends_early_states_no_output(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("fault", ["429", "500"])
 async def test_failures_reach_the_sdk_as_they_are(tmp_path: Path, fault: str) -> None:
+    import openai
+
     with LlmServer(script=always(fault)) as server:
         async with proxied(out=tmp_path, **apis(server.url)) as proxy:
             with pytest.raises(openai.APIStatusError) as raised:
@@ -166,6 +174,8 @@ async def test_failures_reach_the_sdk_as_they_are(tmp_path: Path, fault: str) ->
 
 
 async def test_an_api_that_is_down_is_said(tmp_path: Path) -> None:
+    import openai
+
     async with proxied(out=tmp_path, **apis("http://127.0.0.1:9")) as proxy:
         with pytest.raises(openai.InternalServerError, match="does not answer"):
             await gpt(proxy).chat.completions.create(model="gpt-4o", messages=ASKED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from scipy import stats
 
 from trajudge.eval.select.measures.labels_needed import labels_needed
 
@@ -24,6 +23,8 @@ def test_the_exact_binomial_sizes(target: float, truth: float, n: int) -> None:
 
 
 def power(n: int, target: float, truth: float, alpha: float) -> float:
+    from scipy import stats
+
     return float(
         sum(
             stats.binom.pmf(k, n, truth)

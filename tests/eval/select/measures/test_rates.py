@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from trajudge.eval.select.measures.rates import (
     RateSums,
@@ -29,6 +28,8 @@ def brute_force(
     hits: np.ndarray, trials: np.ndarray, task: np.ndarray, benchmark: np.ndarray, bound: float
 ) -> float:
     """The specification, in loops."""
+    from scipy import stats
+
     total, variance, df = 0.0, 0.0, 0
     sizes: list[int] = []
     all_excess: list[float] = []
@@ -80,6 +81,8 @@ def test_p_values_are_those_of_the_specification(seed: int) -> None:
 
 @given(st.integers(0, 40), st.integers(0, 40), st.floats(0.01, 0.99))
 def test_the_exact_part_is_the_binomial_tail(hits: int, misses: int, bound: float) -> None:
+    from scipy import stats
+
     n = hits + misses
     expected = stats.binom.sf(hits - 1, n, bound)
     found = binomial_p(np.array([float(hits)]), np.array([float(n)]), bound)
@@ -88,6 +91,8 @@ def test_the_exact_part_is_the_binomial_tail(hits: int, misses: int, bound: floa
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_limit_is_where_the_test_begins_to_reject(seed: int) -> None:
+    from scipy import stats
+
     rng = np.random.default_rng(seed)
     trials = rng.random(200) < 0.6
     hits = trials & (rng.random(200) < 0.8)

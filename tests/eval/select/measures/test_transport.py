@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from tests.eval.select.world import evidence
 from trajudge.eval.select.measures.rates import cluster_sums, lower_limits, rate_sums, upper_limits
@@ -25,6 +24,8 @@ def world(false: dict[str, float], true: float = 0.9, n: int = 300, seed: int = 
 
 
 def test_chi_square_is_the_textbook_one() -> None:
+    from scipy import stats
+
     rng = np.random.default_rng(1)
     benchmark = rng.choice(["a", "b", "c"], 200)
     trials, hits = rng.random(200) < 0.7, rng.random(200) < 0.4

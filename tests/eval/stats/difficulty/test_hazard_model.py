@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
-from scipy.stats import spearmanr
 
 from tests.eval.stats.hazard_world import simulate
 from trajudge.eval.stats.difficulty import hazard_model
@@ -34,6 +32,8 @@ def test_extreme_hazards_stay_finite(log_hazard: float) -> None:
 
 
 def test_the_mode_is_the_one_a_general_optimiser_finds() -> None:
+    from scipy.optimize import minimize
+
     data, _ = simulate(0, tasks=12, agents=3)
     design = build_design(data)
     y, n = data.success.astype(float), design.matrix.shape[1]
@@ -53,6 +53,8 @@ def test_the_mode_is_the_one_a_general_optimiser_finds() -> None:
 
 
 def test_scales_are_the_mode_under_their_prior() -> None:
+    from scipy.optimize import minimize
+
     effects, prior = np.array([0.3, -0.5, 0.1]), 0.5
     found = hazard_model._scale(effects, np.zeros((3, 3)), slice(0, 3), prior)
 
@@ -66,6 +68,8 @@ def test_scales_are_the_mode_under_their_prior() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_ranks_tasks_better_than_raw_success_rates(seed: int) -> None:
+    from scipy.stats import spearmanr
+
     data, truth = simulate(seed)
     fit = fit_hazard(data)
     raw = np.nanmean(data.outcomes(), axis=0)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from tests.eval.stats.hazard_world import simulate
 from tests.eval.test_hard_subset import write_attempts
@@ -38,6 +37,8 @@ def sampled() -> HazardFit:
 
 @needs_numpyro
 def test_agrees_with_the_penalised_fit(sampled: HazardFit) -> None:
+    from scipy.stats import spearmanr
+
     penalised = fit_hazard(DATA)
     for number in (hardness_probability, reference_success):
         ours, theirs = number(sampled), number(penalised)

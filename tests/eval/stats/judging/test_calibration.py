@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.calibration import calibration_curve
-from sklearn.isotonic import IsotonicRegression
 
 from trajudge.eval.stats.judging.calibration import fit_calibration, reliability
 
@@ -17,6 +15,8 @@ NEW = np.linspace(0, 1, 37)
 
 
 def test_isotonic_is_scikit_learns() -> None:
+    from sklearn.isotonic import IsotonicRegression
+
     expected = IsotonicRegression(out_of_bounds="clip").fit(SCORE, TRUTH).predict(NEW)
     assert fit_calibration(SCORE, TRUTH, "isotonic")(NEW) == pytest.approx(expected)
 
@@ -49,6 +49,8 @@ def test_separable_scores_do_not_run_away() -> None:
 
 
 def test_bins_are_scikit_learns_and_tasks_widen_them() -> None:
+    from sklearn.calibration import calibration_curve
+
     task = np.arange(N) // 4
     score = 0.97 * SCORE + 0.0013  # on no bin's edge, where the two round differently
     found = reliability(score, TRUTH, task)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
-from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 
 from trajudge.eval.stats.interval import Floats
 from trajudge.eval.stats.intervals.cluster_bootstrap import cluster_bootstrap, sum_clusters
@@ -40,6 +39,8 @@ def calibration_error_by_loop(scores: Floats, truth: Floats) -> float:
 @pytest.mark.slow
 @given(ITEMS)
 def test_they_are_scikit_learns(items: list[tuple[float, bool]]) -> None:
+    from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
+
     scores = np.array([score for score, _ in items])
     truth = np.array([float(right) for _, right in items])
     auc, ap, brier, error = metrics(scores, truth)

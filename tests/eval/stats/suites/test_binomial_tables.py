@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from trajudge.eval.stats.suites.binomial_tables import (
     BUCKETS,
@@ -22,6 +21,8 @@ def tables(rollouts: int = 20, most_copies: int = 702) -> BinomialTables:
 
 @pytest.mark.parametrize("rollouts", [2, 3, 20, 33])
 def test_the_laws_are_scipys(rollouts: int) -> None:
+    from scipy import stats
+
     for place, digit in enumerate(tables(rollouts, 300).digits):
         for row, (first, ends) in enumerate(zip(digit.first, digit.ends, strict=True)):
             k, value = divmod(row, digit.values)
@@ -45,6 +46,8 @@ def test_a_bucket_given_at_once_lies_within_one_outcome() -> None:
     [(20, 1, 1), (20, 3, 17), (20, 16, 10), (20, 31, 5), (20, 300, 13), (20, 702, 19), (3, 40, 2)],
 )
 def test_draws_have_the_binomial_law(rollouts: int, copies: int, k: int) -> None:
+    from scipy import stats
+
     n = 200_000
     drawn = tables(rollouts).successes(
         np.full((1, n), copies, dtype=np.uint16), np.array([k]), np.random.default_rng(copies)
