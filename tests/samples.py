@@ -14,12 +14,18 @@ import pytest
 F = TypeVar("F", bound=Callable[..., Any])
 
 FUZZING = "TRAJUDGE_FUZZ" in os.environ
-_PART = 0.4
+_PART = 0.25
 
 
 def examples(full: int = 100) -> int:
     """How many examples a property test searches, of as many as ``make fuzz`` does."""
     return full if FUZZING else round(full * _PART)
+
+
+def repeats(few: int, full: int) -> int:
+    """How often a seeded check is repeated: ``make fuzz`` repeats it in full (mark it
+    ``sampled``)."""
+    return full if FUZZING else few
 
 
 def narrow(test: F) -> F:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.samples import repeats
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.model.axes import instance, open_state
@@ -38,11 +39,12 @@ def guesses(scenario: Scenario, bound: Bound, state: AppState, goal: str) -> lis
 
 
 @pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.parametrize("name", APPS)
 def test_doing_nothing_never_succeeds_whatever_is_said(name: str) -> None:
     app = load_app(name)
     for scenario in app.scenarios:
-        for n in range(2):
+        for n in range(repeats(1, 2)):
             config = Config(app=name, scenario=scenario.id, instance=n, profile=n)
             case = check(app, config)
             if not isinstance(case, Case):

@@ -9,6 +9,7 @@ from functools import cache, partial
 
 import pytest
 
+from tests.samples import repeats
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import Reject, check
 from trajudge.environments.checks.shortest import shortest
@@ -143,15 +144,17 @@ def test_one_scenario_s_cases_do_not_depend_on_the_others() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.parametrize("level", [1, 2, 3])
 def test_only_cases_of_the_wanted_level_are_produced(
     level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "shortest", partial(shortest, budget=1))  # not the matter here
-    specification = WANTED.model_copy(update={"level": level, "count": 24})
+    count = repeats(8, 24)
+    specification = WANTED.model_copy(update={"level": level, "count": count})
     cases, _ = produce(specification, planned(specification))
     assert {case.level for case in cases} == {level}
-    assert len(cases) == 24
+    assert len(cases) == count
 
 
 @pytest.mark.slow

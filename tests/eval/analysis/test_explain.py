@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,22 @@ from trajudge.eval.score import main
 KEY = "sk-not-to-be-shown"
 
 
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty runs of the bundled sample, judged once by a judge without a model."""
+    folder = tmp_path_factory.mktemp("judged") / "run"
+    words = ["--data", "sample", "--judge", "heuristic", "--limit", "40"]
+    assert judge_main([*words, "--out", str(folder)]) == 0
+    return folder
+
+
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A judge without a model on the bundled sample, and a key for the one that explains."""
+def run(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of that run, an empty cache, and a key for the model that explains."""
     monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "replies.sqlite"))
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    folder = tmp_path / "run"
-    assert judge_main(["--data", "sample", "--judge", "heuristic", "--out", str(folder)]) == 0
-    return folder
+    return shutil.copytree(judged, tmp_path / "run")
 
 
 def kind_of(incoming: Incoming) -> str:
@@ -40,7 +48,8 @@ def explained(run: Path, server: LlmServer, *words: str) -> list[dict[str, Any]]
     """What ``--mismatches`` holds after the command, which must succeed."""
     file = run.parent / "wrong.jsonl"
     model = ["--explain", "gpt-4o", "--adapter", "openai", "--base-url", server.url]
-    assert main([str(run), "--mismatches", str(file), *model, *words]) == 0
+    off = ["--baselines", "off"]
+    assert main([str(run), "--mismatches", str(file), *off, *model, *words]) == 0
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
@@ -115,7 +124,7 @@ def test_a_refused_key_is_one_sentence_and_the_wrong_verdicts_are_kept(
     file = run.parent / "wrong.jsonl"
     with LlmServer(script=always("401")) as server:
         model = ["--explain", "gpt-4o", "--adapter", "openai", "--base-url", server.url]
-        assert main([str(run), "--mismatches", str(file), *model]) == 2
+        assert main([str(run), "--mismatches", str(file), "--baselines", "off", *model]) == 2
     shown = capsys.readouterr().err
     assert "OPENAI_API_KEY" in shown.splitlines()[-1]
     assert KEY not in shown

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.eval.stats.reference import hierarchical_loop
+from tests.samples import FUZZING
 from trajudge.eval.stats.interval import Floats
 from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
 from trajudge.eval.stats.suites import tree as trees
@@ -30,6 +31,13 @@ RUNGS = [
     Levels(rollouts=False),
     Levels(axes=(True, False)),
     Levels(scenarios=False, axes=False),
+]
+# Every choice of levels on a balanced or a ragged tree; a search (``make fuzz``) takes both.
+SHAPED = [
+    (levels, ragged)
+    for place, levels in enumerate(RUNGS)
+    for ragged in (False, True)
+    if FUZZING or place % 2 == ragged
 ]
 
 
@@ -73,8 +81,8 @@ def assert_same_law(fast: Floats, slow: Floats) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("levels", RUNGS, ids=repr)
-@pytest.mark.parametrize("ragged", [False, True], ids=["balanced", "ragged"])
+@pytest.mark.sampled
+@pytest.mark.parametrize(("levels", "ragged"), SHAPED, ids=repr)
 def test_replicates_have_the_law_of_the_text(ragged: bool, levels: Levels) -> None:
     data, rng = outcomes(1, ragged=ragged), np.random.default_rng(2)
     sampler = prepare(as_tree(data), levels)
