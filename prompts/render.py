@@ -8,12 +8,13 @@ Page text, agent text and goals are untrusted. Every value that a template print
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib import resources
 
-from jinja2 import DictLoader, StrictUndefined
+from jinja2 import DictLoader, StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from trajudge.prompts.cards import Card, read_card
@@ -64,7 +65,20 @@ class Prompt:
 
         Raises jinja2.UndefinedError if the template names a value that was not given.
         """
-        return sendable(self.environment.get_template(f"{template}.jinja").render(values))
+        return sendable(self._template(f"{template}.jinja").render(values))
+
+    def _template(self, name: str) -> Template:
+        """Return a template with its globals in one dict: jinja2 chains those of the environment
+        behind its own, and every rendering copies the chain, which takes as long as a short
+        template."""
+        if name not in self._loaded:
+            self._loaded[name] = self.environment.get_template(name)
+            self._loaded[name].globals = dict(self._loaded[name].globals)
+        return self._loaded[name]
+
+    @cached_property
+    def _loaded(self) -> dict[str, Template]:
+        return {}
 
 
 @cache
@@ -96,6 +110,17 @@ def prompt_of(files: dict[str, str]) -> Prompt:
         auto_reload=False,
         trim_blocks=True,
         keep_trailing_newline=False,
-        finalize=lambda value: str(value) if type(value) is int else neutralise(str(value), tags),
+        finalize=_neutraliser(tags),
     )
     return Prompt(read_card(files["card.yaml"]), digest.hexdigest(), tags, rules, environment)
+
+
+def _neutraliser(tags: frozenset[str]) -> Callable[[object], str]:
+    """Return what makes a printed value harmless text."""
+
+    def finalize(value: object) -> str:
+        if type(value) is str:
+            return neutralise(value, tags)
+        return str(value) if type(value) is int else neutralise(str(value), tags)
+
+    return finalize

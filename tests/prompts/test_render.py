@@ -52,6 +52,13 @@ def test_a_value_that_was_not_given_is_an_error() -> None:
         prompt("{{ missing }}")
 
 
+def test_a_value_of_one_rendering_is_unknown_to_the_next() -> None:
+    made = prompt_of({"card.yaml": CARD, "user.jinja": "{{ value }}{{ range(2) | join }}"})
+    assert made.render("user", value="a") == "a01"
+    with pytest.raises(UndefinedError):
+        made.render("user")
+
+
 def test_a_template_cannot_reach_python() -> None:
     with pytest.raises(SecurityError):
         prompt("{{ value.__class__.__mro__ }}")
