@@ -11,8 +11,9 @@ from functools import cached_property
 from importlib import import_module
 from time import perf_counter
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+import orjson
 from pydantic import JsonValue
 
 from trajudge.judges.adapters import sdk as sdks
@@ -26,6 +27,15 @@ from trajudge.judges.models.capabilities import Capability, capability
 from trajudge.judges.models.table import model_names
 from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
 from trajudge.trajectories.util.errors import did_you_mean
+
+
+class _Translated(NamedTuple):
+    """Parameters as the protocol names them, the fields that are never left out, and the headers as
+    they may be shown."""
+
+    wanted: dict[str, JsonValue]
+    told: dict[str, Any]
+    shown_headers: dict[str, JsonValue]
 
 
 class ProviderAdapter(ABC):
@@ -72,6 +82,7 @@ class ProviderAdapter(ABC):
         self._max_connections = max_connections
         self._images = sdks.ImageBase64Cache()
         self._unsupported = UnsupportedParameters()
+        self._last: tuple[tuple[str, bytes], _Translated] | None = None
 
     def _service_url(self, model: str) -> str:
         """Return the URL where the provider's own service answers. Raises UserError."""
@@ -118,11 +129,8 @@ class ProviderAdapter(ABC):
         """Parse the answer in the body of a 200. Raises CallFailed."""
 
     async def send(self, request: Request) -> AdapterResponse:
-        asked, plain = split(request.parameters)
-        wanted, prompt = self._wanted(plain), self._prompt(request)
-        told = merged(self.told(request.parameters, request.model), asked.body)
-        if not self._takes_temperature(request.parameters, told):
-            wanted.pop("temperature", None)
+        wanted, told, shown_headers = self._translated(request)
+        prompt = self._prompt(request)
         served = request.model.removeprefix(f"{self.name}/")
         started = perf_counter()
         while True:
@@ -146,9 +154,22 @@ class ProviderAdapter(ABC):
                 raise await self._suggesting(error, served)
         reply = self._read(answered.content)
         seconds = perf_counter() - started
-        sent = parameters | asked.shown_headers
+        sent = parameters | shown_headers
         reply = reply.model_copy(update={"seconds": seconds, "parameters": sent})
         return AdapterResponse(reply, rate_headers(answered.headers))
+
+    def _translated(self, request: Request) -> _Translated:
+        """Return the parameters in the protocol's words: made once, as those of a run's requests
+        are nearly always the same. Raises UserError."""
+        key = request.model, orjson.dumps(request.parameters)
+        if self._last is None or self._last[0] != key:
+            asked, plain = split(request.parameters)
+            wanted = self._wanted(plain)
+            told = merged(self.told(request.parameters, request.model), asked.body)
+            if not self._takes_temperature(request.parameters, told):
+                wanted.pop("temperature", None)
+            self._last = key, _Translated(wanted, told, asked.shown_headers)
+        return self._last[1]
 
     async def _suggesting(self, error: CallFailed, model: str) -> CallFailed:
         """Name the closest model that the server serves, where it does not serve ``model``."""

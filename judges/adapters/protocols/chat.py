@@ -88,7 +88,7 @@ def read_usage(usage: object) -> Usage:
     Thoughts that a server counts in the total alone (xAI, Gemini) are ``output``, as they are
     billed.
     """
-    fields = usage if isinstance(usage, Mapping) else {}
+    fields = usage if isinstance(usage, dict) else {}
     details = fields.get("prompt_tokens_details")
     prompt, answer = count(fields, "prompt_tokens"), count(fields, "completion_tokens")
     apart = max(0, count(fields, "total_tokens") - prompt - answer)
@@ -107,5 +107,5 @@ def read_usage(usage: object) -> Usage:
 
 def count(fields: object, name: str) -> int:
     """Return a count of tokens, 0 where it is missing or no count."""
-    value = fields.get(name) if isinstance(fields, Mapping) else None
+    value = fields.get(name) if isinstance(fields, dict) else None
     return value if isinstance(value, int) and value > 0 else 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,23 @@ async def test_reasoning_models_get_their_own_limit_and_no_temperature(model: st
     with LlmServer() as server:
         reply = await replies(server, model)
     assert reply.parameters == {"max_completion_tokens": 50, "seed": 1}
+
+
+async def test_parameters_that_change_from_call_to_call_are_sent_as_they_are() -> None:
+    in_turn: list[dict[str, Any]] = [
+        {"temperature": 0},
+        {"temperature": 0.0},
+        {"temperature": 1, "extra_body": {"k": 1}},
+    ]
+    with LlmServer() as server:
+        adapter = OpenAIAdapter("gpt-4o", base_url=server.url + "/v1")
+        try:
+            for parameters in [*in_turn, *in_turn]:
+                await adapter.send(request(parameters=parameters))
+        finally:
+            await adapter.close()
+    sent = [(repr(seen.payload["temperature"]), seen.payload.get("k")) for seen in server.seen]
+    assert sent == 2 * [("0", None), ("0.0", None), ("1", 1)]
 
 
 async def test_a_refused_max_tokens_is_sent_under_its_other_name() -> None:
