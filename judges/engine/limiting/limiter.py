@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 RECENT = 32  # requests whose fate decides between bad luck and trouble
 BAD_LUCK = 5  # refusals among them that are no sign of a limit
+BAD_LUCK_TOLD = 8  # where the server says when to come back: that tells of a moment, not of a place
 FIRST_PAUSE = 0.1  # seconds, doubled while the trouble lasts
 LONGEST_PAUSE = 30.0
 
@@ -111,7 +112,7 @@ class Limiter:
                 self.requests.refused(self._now())
                 self.tokens.refused(self._now())
         else:
-            self._shrink(permit)
+            self._shrink(permit, BAD_LUCK if retry_after is None else BAD_LUCK_TOLD)
         if (retry_after is not None and _is_trouble(self._admitted)) or self.in_flight == 1:
             hint = "" if retry_after is None else f", Retry-After {retry_after:g} s"
             self._pause_all(permit, retry_after, "429" + hint)
@@ -123,7 +124,7 @@ class Limiter:
         permit.troubled = True
         self._ended.append(permit)
         if _is_trouble(self._ended):
-            self._shrink(permit)
+            self._shrink(permit, BAD_LUCK)
             self._pause_all(permit, retry_after, "the server is overloaded or out of reach")
         self.release(permit)
 
@@ -156,8 +157,8 @@ class Limiter:
             tokens_left is not None and tokens_left < max(permit.tokens, 1)
         )
 
-    def _shrink(self, permit: Permit) -> None:
-        alone = max(_troubled(self._admitted), _troubled(self._ended)) <= BAD_LUCK
+    def _shrink(self, permit: Permit, bad_luck: int) -> None:
+        alone = max(_troubled(self._admitted), _troubled(self._ended)) <= bad_luck
         before = self.concurrency.size
         self.concurrency.refused(permit.level, self.in_flight - 1, alone=alone)
         if self.concurrency.size != before:

@@ -100,6 +100,20 @@ def test_a_limit_at_once_is_found_out(slots: int, learning: int) -> None:
     assert server.refusals <= 64 - slots + learning
 
 
+@pytest.mark.parametrize(("wait", "shrinks"), [(0.3, False), (None, True)])
+def test_a_few_refusals_that_name_a_wait_are_bad_luck(wait: float | None, shrinks: bool) -> None:
+    """Of 5 % refusals chance makes more than 5 of 32 now and then, more than 8 hardly ever."""
+
+    async def main() -> int:
+        limiter = Limiter(concurrency=64)
+        permits = [await limiter.acquire() for _ in range(40)]
+        for permit in permits[-7:]:
+            limiter.refused(permit, wait, None)
+        return limiter.concurrency.size
+
+    assert (run(main()) < 64) is shrinks
+
+
 def test_a_limit_that_is_only_refused_loses_nothing() -> None:
     server = Metered(6000, LATENCY, tells=False)
     assert run(timed(server)) <= 1.2 * JUDGMENTS / 100
