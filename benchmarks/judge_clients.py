@@ -18,7 +18,7 @@ from trajudge.eval.runs.options import parse
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.eval.runs.workers import StopSignal, judge_all, workers_for
 from trajudge.judges.judging import judge_trajectory
-from trajudge.judges.model import Judgment, Status
+from trajudge.judges.model import Judgment
 from trajudge.judges.registry import make_judge, needs_of
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 
@@ -85,7 +85,7 @@ async def through_judge(words: list[str], jobs: list[JudgmentJob], concurrency: 
                 await judge_all(iter(jobs), judge_one, width=width, record=journal.add, stop=stop)
             finally:
                 await engines.close()
-            return sum(made.status is Status.OK for made in journal.judgments())
+            return int(journal.judgments().columns.ok().sum())
 
 
 async def in_turn(count: int, concurrency: int, each: Callable[[int], Awaitable[bool]]) -> int:
