@@ -5,8 +5,10 @@ with known behaviour, or with ``--model`` any model. What is written: ``trajecto
 ``images/`` (``--data trajudge:DIR``), ``labels.jsonl`` (annotations that follow from the final
 state), ``facts.jsonl`` (what they rest on), ``traces/`` (HAR files). A recording that was killed
 goes on where it was, and asks a model nothing twice; runs that failed are told (exit code 1) and
-tried again by the same command. The same seed gives the same text but for operation codes, whose
-key is drawn for the recording; pictures may differ between versions of Chromium.
+tried again by the same command. With ``--faults`` every run is repeated for each fault of the plan,
+behind a proxy that carries it out; ``trajudge proxy results`` compares the folders. The same seed
+gives the same text but for operation codes, whose key is drawn for the recording; pictures may
+differ between versions of Chromium.
 """
 
 from __future__ import annotations
@@ -39,6 +41,14 @@ def parser() -> argparse.ArgumentParser:
         help="a scripted agent by name or behaviour, or all; may be repeated (default: all, none "
         "with --model)",
     )
+    add(
+        "--faults",
+        type=Path,
+        metavar="FILE",
+        help="record a clean arm and one for each fault of this plan, by default with the agents "
+        "that recover (resilient)",
+    )
+    add("--text-only", action="store_true", help="with --faults: no pictures")
     add_seed(made)
     add("--workers", type=count, default=1, metavar="N", help="browsers at once (default: 1)")
     add_model_agent(made)
@@ -51,28 +61,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Record the agents; return 1 if a run failed."""
     options = parser().parse_args(arguments)
     from trajudge.environments.agents.protocol import Halted  # noqa: PLC0415 - --help needs none
-    from trajudge.environments.recording.campaign import record, table  # noqa: PLC0415
-    from trajudge.environments.recording.recorder import run_name  # noqa: PLC0415
+    from trajudge.environments.recording import faulted, screens  # noqa: PLC0415
+    from trajudge.environments.recording.campaign import record  # noqa: PLC0415
     from trajudge.environments.recording.settings import RecordConfig, plan_of  # noqa: PLC0415
-    from trajudge.trajectories.util import tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     config = read_settings(RecordConfig, options)
+    plan, out, workers = plan_of(config), config.out, config.workers
     try:
-        counts, failed = record(plan_of(config), config.out, config.workers)
+        if config.faults is None:
+            recorded = record(plan, out, workers)
+            failed, screen = recorded.failed, screens.recording_screen(recorded, out)
+        else:
+            arms = faulted.arms_of(config.faults, pictures=not config.text_only)
+            found = faulted.record_arms(plan, arms, out, workers)
+            failed = [job for arm in found for job in arm.recorded.failed]
+            screen = screens.arms_screen(found, out)
     except Halted as halted:
         sys.stderr.write(f"stopped: {one_line(str(halted))}; the same command resumes\n")
         return FAILURES
-    runs = sum(row["runs"] for row in counts.values())
-    rest = f"judge them with  trajudge judge --data trajudge:{config.out}"
-    again = f"{len(failed)} runs failed: the same command tries them again"
-    found = [f"{runs} runs recorded by {len(counts)} agents", *([again] if failed else [])]
-    sys.stdout.write(tables.first_screen(found, [table(counts)], rest=rest, more="labels.jsonl"))
-    reasons = [f"failed: {run_name(job)}: {reason}" for job, reason in failed]
-    told = tables.first_warnings(
-        reasons, tables.screen_width(), rest="the same command tries all again"
-    )
-    sys.stderr.writelines(f"{line}\n" for line in told)
+    sys.stdout.write(screen)
+    sys.stderr.writelines(f"{line}\n" for line in screens.failure_lines(failed))
     return FAILURES if failed else OK
 
 

@@ -63,6 +63,8 @@ class Policy:
         self._back = False  # whether it went back already
         self._at = 0
         self._form_begins = 0  # the first intent on the page that is open
+        self._page_began = 0  # the same of the page before
+        self._moved_on = False  # whether the last action was an intent that leads to a page
         self._sent: tuple[int, int] | None = None  # that form's intents, if it was just sent
         self._failures = 0
         self._blocks = 0
@@ -72,7 +74,8 @@ class Policy:
         """Return what to do about this view; the run ends with a Say."""
         if (cover := self._cover(view)) is not None:
             return cover if self.closes else self._blocked()
-        self._look_back(view)
+        self.look_back(view)
+        self._moved_on = False
         while self._at < len(self.intents):
             intent = self.intents[self._at]
             act = self._act(intent, view)
@@ -82,6 +85,13 @@ class Policy:
                 return act
             self._at += 1
         return Say(Behaviour.STOPS_EARLY)
+
+    def begin_page_again(self, *, undone: bool) -> None:
+        """Do what the open page is for from its start: it was loaded afresh, and what was entered
+        is gone. ``undone``: the last move, which should have led to it, had no effect."""
+        begins = self._page_began if undone and self._moved_on else self._form_begins
+        self._at = self._form_begins = min(self._at, begins)
+        self._sent, self._failures, self._moved_on = None, 0, False
 
     def _blocked(self) -> Act | Say:
         """Go on as if nothing covered the page, until it is time to give up."""
@@ -100,7 +110,7 @@ class Policy:
                 return Act(write("click", found.bid), f"close what covers the page ({found.name})")
         return None
 
-    def _look_back(self, view: AgentObservation) -> None:
+    def look_back(self, view: AgentObservation) -> None:
         """Take the last move again if it failed; the whole form if the page says so."""
         last = self.intents[self._at - 1] if self._at else None
         if view.observation.page_error is not None and isinstance(last, PlanStep):
@@ -179,7 +189,8 @@ class Policy:
         if move.do == "press":
             self._sent = (self._form_begins, self._at)
         if move.do in ("press", "follow"):
-            self._form_begins = self._at
+            self._page_began, self._form_begins = self._form_begins, self._at
+            self._moved_on = True
 
     def _on_control(self, move: PlanStep, view: AgentObservation) -> Act | None:
         name, text = self._said(move.label), self._said(move.text)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal, get_args
 
 from trajudge.environments.model.page import Label
 from trajudge.environments.model.plan import PlanStep
@@ -55,6 +56,16 @@ AGENTS: dict[str, Behaviour] = {
     "scripted-p": Behaviour.FORGETS,
 }
 
+Way = Literal["dismiss", "reload", "wait"]
+RESILIENT: dict[str, frozenset[Way]] = {
+    "scripted-q": frozenset({"wait"}),
+    "scripted-r": frozenset(),
+    "scripted-s": frozenset({"dismiss"}),
+    "scripted-t": frozenset({"reload"}),
+    "scripted-u": frozenset({"dismiss", "reload", "wait"}),
+}
+"""Agents that do one thing in the same way, by what they do where the web fails them."""
+
 ORACLE = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.ORACLE)
 
 
@@ -63,6 +74,19 @@ def miss_name(agent: str, attempt: int) -> str:
     the published layouts hold one run of an agent on a task."""
     numbered = AGENTS.get(agent) is Behaviour.NEAR_MISS and attempt
     return f"{agent}{attempt + 1}" if numbered else agent
+
+
+def is_scripted(agent: str) -> bool:
+    """Tell whether an agent needs no model."""
+    return agent in AGENTS or agent in RESILIENT
+
+
+def resilience_of(name: str) -> str:
+    """Return the word for what a resilient agent does about faults, "" for another agent."""
+    ways = RESILIENT.get(name)
+    if ways is None:
+        return ""
+    return "every" if len(ways) == len(get_args(Way)) else next(iter(ways), "none")
 
 
 def behaviour_of(name: str) -> Behaviour | None:

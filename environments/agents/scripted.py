@@ -43,15 +43,25 @@ ROOM = 8  # actions beyond the task's, and as many again as the task takes, fit 
 
 class Scripted:
     """One agent in one run. It knows the ground truth from the state, as a script must; what it
-    does with it is its behaviour. ``stuck`` says what it could not find, if it gave up."""
+    does with it is its behaviour (that of the ``agent``, if none is given). ``stuck`` says what it
+    could not find, if it gave up, and ``stuck_says`` what its last message rests on then."""
 
     telemetry: Mapping[str, float] = MappingProxyType({})
 
     def __init__(
-        self, run: ServedRun, agent: str, attempt: int, seed: int, recorded: Sequence[str] = ()
+        self,
+        run: ServedRun,
+        agent: str,
+        attempt: int,
+        seed: int,
+        recorded: Sequence[str] = (),
+        *,
+        behaviour: Behaviour | None = None,
+        stuck_says: Behaviour = Behaviour.STOPS_EARLY,
     ) -> None:
         self.run = run
-        self.behaviour = AGENTS[agent]
+        self.behaviour = behaviour or AGENTS[agent]
+        self.stuck_says = stuck_says
         self.rng = generator("agent", run.config.id, agent, attempt, seed)
         self.near = self._mistaken(attempt)  # while the state is as it was
         self.followed = self._followed()
@@ -105,7 +115,8 @@ class Scripted:
         act = self.policy.next(view)
         failed = view.observation.page_error is not None
         if isinstance(act, Say):
-            return write("send_msg_to_user", self._message(act.kind)), ending(self.rng)
+            kind = self.stuck_says if self.stuck else act.kind
+            return write("send_msg_to_user", self._message(kind)), ending(self.rng)
         title = view.title.rpartition(" - ")[0]
         return act.text, reasoning(act.why, title, failed, self.rng)
 

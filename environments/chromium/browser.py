@@ -12,7 +12,7 @@ import contextlib
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -53,12 +53,16 @@ class Browser:
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, playwright: Playwright, executable: str, port: int
+        self,
+        loop: asyncio.AbstractEventLoop,
+        playwright: Playwright,
+        executable: str,
+        flags: Sequence[str],
     ) -> None:
         self._loop = loop
         self._playwright = playwright
         self._executable = executable
-        self._port = port
+        self._flags = flags
         self._process: ChromiumProcess | None = None
         self._idle: list[Tab] = []
         self._lent = 0
@@ -116,7 +120,7 @@ class Browser:
         await self.stop()
         self._runs = 0
         process = ChromiumProcess()
-        await process.start(self._playwright, self._executable, _flags(self._port))
+        await process.start(self._playwright, self._executable, self._flags)
         self._process = process
         return process
 
@@ -129,9 +133,10 @@ class Browser:
 
 
 @contextmanager
-def launch(port: int) -> Iterator[Browser]:
+def launch(port: int, proxy: str = "") -> Iterator[Browser]:
     """Open a headless Chromium in which ``http://<run>.localhost/`` is the server on loopback's
-    ``port``, for every run, and no other host exists.
+    ``port``, for every run, and no other host exists. ``proxy`` is the address of a proxy that
+    knows the same server: all requests go through it then.
 
     Raises MissingExtra without Playwright, UserError without a browser.
     """
@@ -143,7 +148,7 @@ def launch(port: int) -> Iterator[Browser]:
     with _event_loop() as loop:
         run = _runner(loop)
         playwright = run(async_playwright().start())
-        browser = Browser(loop, playwright, executable, port)
+        browser = Browser(loop, playwright, executable, _flags(port, proxy))
         try:
             run(browser.start())
             yield browser
@@ -172,8 +177,11 @@ def _event_loop() -> Iterator[asyncio.AbstractEventLoop]:
         loop.close()
 
 
-def _flags(port: int) -> list[str]:
+def _flags(port: int, proxy: str) -> list[str]:
     """Return what Chromium is started with: it knows one server, at ``port`` of this machine."""
     as_root = hasattr(os, "geteuid") and os.geteuid() == 0
     hosts = f"MAP *.localhost:80 127.0.0.1:{port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    return [*FLAGS, *["--no-sandbox"] * as_root, f"--host-resolver-rules={hosts}"]
+    # Without the second Chromium goes past its proxy for names on this machine.
+    through = [f"--proxy-server={proxy}", "--proxy-bypass-list=<-loopback>"] if proxy else []
+    sandbox = ["--no-sandbox"] * as_root
+    return [*FLAGS, *sandbox, *through, f"--host-resolver-rules={hosts}"]

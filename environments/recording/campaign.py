@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trajudge.environments.agents.model import ModelAgent
 from trajudge.environments.agents.model_client import open_model_client
 from trajudge.environments.agents.protocol import Job
-from trajudge.environments.agents.script import AGENTS, behaviour_of
+from trajudge.environments.agents.script import behaviour_of, is_scripted, resilience_of
 from trajudge.environments.model.case import read_cases
-from trajudge.environments.recording.episode import Recorded, play
+from trajudge.environments.recording.episode import Recorded
+from trajudge.environments.recording.fault_proxy import FaultArm
 from trajudge.environments.recording.jobs import jobs_for
 from trajudge.environments.recording.journal import COUNTED, Journal, assemble
 from trajudge.environments.recording.pool import FailedJob, for_all
@@ -56,6 +57,7 @@ class RecordingPlan(NamedTuple):
     agents: Sequence[str]
     seed: int
     model: Model | None = None
+    attempts: int = 1
 
 
 class CampaignResult(NamedTuple):
@@ -65,14 +67,25 @@ class CampaignResult(NamedTuple):
     failed: list[FailedJob]
 
 
-def record(plan: RecordingPlan, out: Path, workers: int = 1) -> CampaignResult:
+def record(
+    plan: RecordingPlan, out: Path, workers: int = 1, arm: FaultArm | None = None
+) -> CampaignResult:
     """Record what is missing and write what there is. Raises UserError, and Halted where nothing
-    can be recorded any more; the runs until then are kept."""
-    cases, agents, seed, model = plan
+    can be recorded any more; the runs until then are kept. With an ``arm`` the browsers are behind
+    a proxy that carries out its faults."""
+    cases, agents, seed, model, attempts = plan
     names = [*agents, model.handle.model] if model else list(agents)
-    jobs = jobs_for(read_cases(cases), names, model.attempts if model else 1)
-    what = {"cases": sha256(cases.read_bytes()).hexdigest(), "agents": names, "seed": seed}
-    journal = Journal(out, {**what, "model": model.what} if model else what)
+    jobs = jobs_for(read_cases(cases), names, attempts)
+    what: dict[str, Any] = {
+        "cases": sha256(cases.read_bytes()).hexdigest(),
+        "agents": names,
+        "seed": seed,
+    }
+    if model:
+        what["model"] = model.what
+    if arm:
+        what |= {**arm.record, "pictures": arm.pictures, "attempts": attempts}
+    journal = Journal(out, what)
     if (counts := journal.counts) is not None:
         return CampaignResult(counts, [])
     done = journal.done()
@@ -85,14 +98,14 @@ def record(plan: RecordingPlan, out: Path, workers: int = 1) -> CampaignResult:
             journal.add(run_name(job), recorded)
             show("recording", next(numbers), len(jobs))
 
-        scripted = [job for job in missing if job.agent in AGENTS]
-        failed += for_all(scripted, Recorder.record, keep, seed=seed, workers=workers)
+        scripted = [job for job in missing if is_scripted(job.agent)]
+        failed += for_all(scripted, Recorder.record, keep, seed=seed, workers=workers, arm=arm)
         if model and len(scripted) < len(missing):
-            asked = [job for job in missing if job.agent not in AGENTS]
+            asked = [job for job in missing if not is_scripted(job.agent)]
             spent = sum(
                 entry["trajectory"]["telemetry"].get("cost", 0.0) for entry in done.values()
             )
-            ask = partial(_ask, model, spent=spent, seed=seed, workers=workers)
+            ask = partial(_ask, model, spent=spent, seed=seed, workers=workers, arm=arm)
             failed += ask(asked, keep)
     return CampaignResult(assemble(journal, [run_name(job) for job in jobs]), failed)
 
@@ -105,18 +118,14 @@ def _ask(
     spent: float,
     seed: int,
     workers: int,
+    arm: FaultArm | None,
 ) -> list[FailedJob]:
     """Record a model. Its agents wait for replies most of the time, so threads do, which share the
     budget; when the recording is left early, nothing is asked any more."""
     with open_model_client(model.handle, model.see, spent) as client:
 
         def work(recorder: Recorder, job: Job) -> Recorded:
-            return play(
-                recorder.server,
-                recorder.browser,
-                job,
-                lambda run: ModelAgent(client, job, run.goal),
-            )
+            return recorder.play(job, lambda run: ModelAgent(client, job, run.goal))
 
         return for_all(
             jobs,
@@ -124,6 +133,7 @@ def _ask(
             keep,
             seed=seed,
             workers=workers,
+            arm=arm,
             side_by_side="threads",
             halt=client.stop,
         )
@@ -135,5 +145,6 @@ def table(counts: Mapping[str, Mapping[str, int]]) -> Table:
     for agent, row in counts.items():
         known = behaviour_of(agent)
         cells = (str(row[name]) for name in COUNTED)
-        rows.append((agent, known.value if known else "model", *cells))
+        word = known.value if known else resilience_of(agent) or "model"
+        rows.append((agent, word, *cells))
     return Table("Labels by agent", ("agent", "behaviour", *COUNTED), rows)

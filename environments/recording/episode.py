@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -24,6 +24,7 @@ from trajudge.trajectories.model import Step, Trajectory
 
 if TYPE_CHECKING:
     from trajudge.environments.chromium import AgentObservation, Browser, Session
+    from trajudge.environments.recording.fault_proxy import FaultProxy
     from trajudge.environments.serving.server import Server
 
 
@@ -32,12 +33,14 @@ VIEWPORT: Viewport = (1024, 768)
 
 
 class Recorded(NamedTuple):
-    """A recorded run. ``facts`` says what the labels rest on, ``har`` is the network trace."""
+    """A recorded run. ``facts`` says what the labels rest on, ``har`` is the network trace,
+    ``events`` what the proxy noted, if the run went through one."""
 
     trajectory: Trajectory
     finding: VerificationResult
     facts: Mapping[str, Any]
     har: Mapping[str, Any]
+    events: Sequence[Mapping[str, Any]] = ()
 
 
 class OpenPage(Protocol):
@@ -59,15 +62,23 @@ def play(
     name: str = "",
     viewport: Viewport = VIEWPORT,
     pictures: bool = True,
+    proxy: FaultProxy | None = None,
 ) -> Recorded:
     """Let an agent do a job in a fresh run and a fresh browser context. ``name`` names the run
     (its codes differ from those of another name); by default the agent and the attempt. Without
-    ``pictures`` only text is seen and recorded."""
+    ``pictures`` only text is seen and recorded. The run is a task of the ``proxy``, if the browser
+    is behind one."""
 
     def visit(url: str) -> AbstractContextManager[Session]:
         return open_session(browser, url, viewport=viewport, pictures=pictures)
 
-    return play_in(visit, server, job, make, name=name)
+    if proxy is None:
+        return play_in(visit, server, job, make, name=name)
+    proxy.begin(job)
+    recorded = play_in(visit, server, job, make, name=name)
+    ended = proxy.end()
+    facts = {**recorded.facts, "injected": {**proxy.arm.record, "exposure": ended.exposure}}
+    return recorded._replace(facts=facts, events=ended.events)
 
 
 def play_in(

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trajudge.environments.agents.protocol import Job
-from trajudge.environments.agents.script import AGENTS, Behaviour
+from trajudge.environments.agents.script import (
+    AGENTS,
+    RESILIENT,
+    Behaviour,
+    is_scripted,
+    resilience_of,
+)
 from trajudge.environments.apps import load_app
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
@@ -16,7 +22,7 @@ from trajudge.trajectories.util.errors import UserError
 
 def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) -> list[Job]:
     """Return every agent on every case; a near-miss agent once for each slot that has a decoy, a
-    model ``attempts`` times and told how to declare its answer."""
+    resilient one and a model ``attempts`` times, the model told how to declare its answer."""
     return [job for case in cases for agent in agents for job in _jobs(case, agent, attempts)]
 
 
@@ -34,7 +40,7 @@ def _jobs(case: Case, agent: str, attempts: int) -> list[Job]:
         attempts = 1
     if behaviour is Behaviour.BLOCKED:
         config = _with_promotion(config)
-    goal = case.goal if behaviour else with_answer_form(case.goal, scenario)
+    goal = case.goal if is_scripted(agent) else with_answer_form(case.goal, scenario)
     return [
         Job(
             config=config,
@@ -60,11 +66,14 @@ def _with_promotion(config: Config) -> Config:
 def chosen(words: Sequence[str]) -> list[str]:
     """Return the agents named, by name or by behaviour. Raises UserError for a name that is
     neither."""
-    by_behaviour = {behaviour.value: name for name, behaviour in AGENTS.items()}
-    if list(words) == ["all"]:
-        return list(AGENTS)
+    behaviours = {name: behaviour.value for name, behaviour in AGENTS.items()}
+    behaviours |= {name: f"resilient-{resilience_of(name)}" for name in RESILIENT}
+    by_behaviour = {behaviour: name for name, behaviour in behaviours.items()}
+    whole = {"all": list(AGENTS), "resilient": list(RESILIENT)}
+    if len(words) == 1 and words[0] in whole:
+        return whole[words[0]]
     for word in words:
-        if word not in AGENTS and word not in by_behaviour:
-            known = ", ".join(f"{name} ({behaviour})" for name, behaviour in AGENTS.items())
-            raise UserError(f"no agent is called {word!r}: choose from all, {known}")
+        if word not in behaviours and word not in by_behaviour:
+            known = ", ".join(f"{name} ({behaviour})" for name, behaviour in behaviours.items())
+            raise UserError(f"no agent is called {word!r}: choose from all, resilient, {known}")
     return [by_behaviour.get(word, word) for word in words]

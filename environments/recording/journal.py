@@ -1,7 +1,8 @@
 """A recording on disk: one line a finished run, so that a killed recording goes on where it was.
 
 ``runs.jsonl`` holds a header (what is recorded) and the runs as they end; images lie beside it,
-named by their content, and network traces in ``traces/``. ``assemble`` writes the trajectories in
+named by their content, network traces in ``traces/``, what a proxy noted in ``events/``.
+``assemble`` writes the trajectories in
 stable order, their labels and their facts; when all runs are there, ``recording.json`` (the header
 and the labels by agent) takes the place of ``runs.jsonl``.
 """
@@ -93,6 +94,10 @@ class Journal:
         """Keep a finished run: its images first, its line last."""
         har = orjson.dumps(recorded.har)
         write_bytes(self.folder / "traces" / f"{name}.har", har)
+        if recorded.events:
+            lines = (orjson.dumps(event) + b"\n" for event in recorded.events)
+            (self.folder / "events").mkdir(exist_ok=True)
+            write_bytes(self.folder / "events" / f"{name}.jsonl", b"".join(lines))
         steps = tuple(self._kept(step) for step in recorded.trajectory.steps)
         trajectory = recorded.trajectory.model_copy(update={"steps": steps})
         entry = {

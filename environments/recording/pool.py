@@ -23,6 +23,7 @@ from threading import Thread
 from typing import Literal, NamedTuple, TypeVar
 
 from trajudge.environments.agents.protocol import Halted, Job, NotPlayed
+from trajudge.environments.recording.fault_proxy import FaultArm
 from trajudge.environments.recording.recorder import Recorder, open_recorder
 from trajudge.trajectories.util.terminal import one_line
 
@@ -30,6 +31,7 @@ T = TypeVar("T")
 TRIES = 2  # of a job that fails for no known reason, the second in a fresh browser
 Work = Callable[[Recorder, Job], T]
 Keep = Callable[[Job, T], None]
+RecorderArguments = tuple[int, FaultArm | None]  # a seed, and the faults that runs meet
 
 
 class FailedJob(NamedTuple):
@@ -46,6 +48,7 @@ def for_all(
     *,
     seed: int,
     workers: int = 1,
+    arm: FaultArm | None = None,
     side_by_side: Literal["processes", "threads"] = "processes",
     halt: Callable[[], None] = lambda: None,
 ) -> list[FailedJob]:
@@ -54,15 +57,16 @@ def for_all(
 
     For processes ``work`` is a function of a module. A job that fails is tried again in a fresh
     browser; the others go on. Raises what ``launch`` raises and Halted, after which
-    nothing is begun any more; what was kept stays. ``halt`` is called when that happens, or on
+    nothing is begun any more; what was kept stays. The browsers are behind a proxy that carries out
+    the faults of the ``arm``, if one is given. ``halt`` is called when that happens, or on
     Ctrl-C, to bring jobs that are under way to an end.
     """
     if workers == 1 or len(jobs) < 2:
-        failed = _in_turn(jobs, work, keep, seed)
+        failed = _in_turn(jobs, work, keep, (seed, arm))
     elif side_by_side == "threads":
-        failed = _in_threads(jobs, work, keep, seed=seed, workers=workers, halt=halt)
+        failed = _in_threads(jobs, work, keep, recorder=(seed, arm), workers=workers, halt=halt)
     else:
-        failed = _in_processes(jobs, work, keep, seed=seed, workers=workers)
+        failed = _in_processes(jobs, work, keep, recorder=(seed, arm), workers=workers)
     places = {job: place for place, job in enumerate(jobs)}
     return sorted(failed, key=lambda one: places[one.job])
 
@@ -84,9 +88,11 @@ def attempted(recorder: Recorder, work: Work[T], job: Job) -> T | FailedJob:
     return FailedJob(job, reason)
 
 
-def _in_turn(jobs: Sequence[Job], work: Work[T], keep: Keep[T], seed: int) -> list[FailedJob]:
+def _in_turn(
+    jobs: Sequence[Job], work: Work[T], keep: Keep[T], made: RecorderArguments
+) -> list[FailedJob]:
     failed: list[FailedJob] = []
-    with open_recorder(seed) as recorder:
+    with open_recorder(*made) as recorder:
         for job in jobs:
             _settle(job, attempted(recorder, work, job), keep, failed)
     return failed
@@ -104,7 +110,7 @@ def _in_threads(
     work: Work[T],
     keep: Keep[T],
     *,
-    seed: int,
+    recorder: RecorderArguments,
     workers: int,
     halt: Callable[[], None],
 ) -> list[FailedJob]:
@@ -112,14 +118,14 @@ def _in_threads(
     with ExitStack() as stack:
         idle: SimpleQueue[Recorder] = SimpleQueue()
         for _ in range(workers):
-            idle.put(stack.enter_context(open_recorder(seed)))
+            idle.put(stack.enter_context(open_recorder(*recorder)))
 
         def once(job: Job) -> T | FailedJob:
-            recorder = idle.get()
+            taken = idle.get()
             try:
-                return attempted(recorder, work, job)
+                return attempted(taken, work, job)
             finally:
-                idle.put(recorder)
+                idle.put(taken)
 
         with _cancelled(ThreadPoolExecutor(workers), halt) as pool:
             for job, future in _ended({pool.submit(once, job): job for job in jobs}):
@@ -128,7 +134,12 @@ def _in_threads(
 
 
 def _in_processes(
-    jobs: Sequence[Job], work: Work[T], keep: Keep[T], *, seed: int, workers: int
+    jobs: Sequence[Job],
+    work: Work[T],
+    keep: Keep[T],
+    *,
+    recorder: RecorderArguments,
+    workers: int,
 ) -> list[FailedJob]:
     """Do the jobs in processes. One that dies takes the others with it: what they had in hand is
     done once more."""
@@ -136,7 +147,7 @@ def _in_processes(
     left = list(jobs)
     for _ in range(TRIES):
         left, begun = [], left
-        pool: Executor = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (seed,))
+        pool: Executor = ProcessPoolExecutor(workers, get_context("spawn"), _begin, recorder)
         with _cancelled(pool):
             for job, future in _ended({pool.submit(_here, work, job): job for job in begun}):
                 try:
@@ -170,7 +181,7 @@ def _cancelled(pool: Executor, halt: Callable[[], None] = lambda: None) -> Itera
 _HERE: Recorder | None = None  # the recorder of a worker process
 
 
-def _begin(seed: int) -> None:
+def _begin(seed: int, arm: FaultArm | None = None) -> None:
     """Set a worker process up. Ctrl-C is the parent's business: the worker ends the job that it
     has in hand, and if the parent is gone, itself; the browser goes with it."""
     global _HERE  # noqa: PLW0603
@@ -179,7 +190,7 @@ def _begin(seed: int) -> None:
     parent = parent_process()
     if parent is not None:
         Thread(target=_end_with, args=([parent.sentinel],), daemon=True).start()
-    _HERE = Recorder(seed)
+    _HERE = Recorder(seed, arm)
     atexit.register(_HERE.close)
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from secrets import token_bytes
 from typing import TYPE_CHECKING
 
-from trajudge.environments.agents.protocol import Job, NotPlayed
-from trajudge.environments.agents.script import AGENTS, ORACLE, Behaviour
+from trajudge.environments.agents.protocol import Agent, Job, NotPlayed
+from trajudge.environments.agents.resilient import Resilient
+from trajudge.environments.agents.script import AGENTS, ORACLE, RESILIENT, Behaviour
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.checks.variation import changed_case
 from trajudge.environments.chromium import launch
 from trajudge.environments.recording.episode import Recorded, play, play_offline
+from trajudge.environments.recording.fault_proxy import FaultArm, FaultProxy, open_proxy
+from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.serving.server import Server, serve
 
 if TYPE_CHECKING:
@@ -28,12 +31,19 @@ def run_name(job: Job) -> str:
 
 class Recorder:
     """Plays jobs one after another in one browser, which starts with the first. The operation codes
-    are keyed by a secret that is drawn here: no seed gives them away."""
+    are keyed by a secret that is drawn here: no seed gives them away. With an ``arm`` the browser
+    is behind a proxy that carries out its faults. Without ``pictures`` only text is recorded."""
 
-    def __init__(self, seed: int) -> None:
+    pictures = True
+
+    def __init__(self, seed: int, arm: FaultArm | None = None) -> None:
         self.seed = seed
         self._outer = ExitStack()
         self.server: Server = self._outer.enter_context(serve())
+        self.proxy: FaultProxy | None = None
+        if arm is not None:
+            self.pictures = arm.pictures
+            self.proxy = self._outer.enter_context(open_proxy(arm, self.server.port, seed))
         self._inner = ExitStack()
         self._browser: Browser | None = None
 
@@ -41,7 +51,8 @@ class Recorder:
     def browser(self) -> Browser:
         """The browser that is open. Raises what ``launch`` raises."""
         if self._browser is None:
-            self._browser = self._inner.enter_context(launch(self.server.port))
+            address = self.proxy.address if self.proxy else ""
+            self._browser = self._inner.enter_context(launch(self.server.port, address))
         return self._browser
 
     def renew(self) -> None:
@@ -51,13 +62,19 @@ class Recorder:
 
     def record(self, job: Job) -> Recorded:
         """Play a scripted agent's job; one that gets lost still gives a run."""
-        actions = self._elsewhere(job) if AGENTS[job.agent] is Behaviour.REPLAYS else ()
-        return play(
-            self.server,
-            self.browser,
-            job,
-            lambda run: Scripted(run, job.agent, job.attempt, self.seed, actions),
-        )
+        replays = AGENTS.get(job.agent) is Behaviour.REPLAYS
+        actions = self._elsewhere(job) if replays else ()
+
+        def agent(run: ServedRun) -> Agent:
+            if job.agent in RESILIENT:
+                return Resilient(run, job.agent, job.attempt, self.seed)
+            return Scripted(run, job.agent, job.attempt, self.seed, actions)
+
+        return self.play(job, agent)
+
+    def play(self, job: Job, make: Callable[[ServedRun], Agent]) -> Recorded:
+        """Let an agent do a job, behind the proxy if there is one."""
+        return play(self.server, self.browser, job, make, proxy=self.proxy, pictures=self.pictures)
 
     def close(self) -> None:
         try:
@@ -107,9 +124,9 @@ def actions_of(recorded: Recorded) -> list[str]:
 
 
 @contextmanager
-def open_recorder(seed: int) -> Iterator[Recorder]:
+def open_recorder(seed: int, arm: FaultArm | None = None) -> Iterator[Recorder]:
     """Open a recorder in this process."""
-    made = Recorder(seed)
+    made = Recorder(seed, arm)
     try:
         yield made
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from trajudge.environments.agents.script import AGENTS
+from trajudge.environments.agents.script import is_scripted
 from trajudge.environments.agents.settings import ModelSettings, model_settings, model_side
 from trajudge.environments.recording.campaign import Model, RecordingPlan
 from trajudge.environments.recording.jobs import chosen
@@ -26,12 +26,15 @@ class RecordConfig(Record):
 
     ``agent`` names scripted agents or behaviours (empty: all, none beside a model); ``model`` sees
     ``representation`` of a page and does every case ``attempts`` times; what follows says how it is
-    called (``CallConfig``), None for the defaults.
+    called (``CallConfig``), None for the defaults. ``faults`` is a plan whose faults are recorded
+    one at a time beside a clean arm, ``text_only`` without pictures.
     """
 
     cases: Path
     out: Path = Path("recorded")
     agent: tuple[str, ...] = ()
+    faults: Path | None = None
+    text_only: bool = False
     seed: int = 0
     workers: int = 1
     model: str | None = None
@@ -58,7 +61,8 @@ class RecordConfig(Record):
 
 def _agents_of(config: RecordConfig) -> list[str]:
     """Read which scripted agents are recorded. Raises UserError for an unknown one."""
-    return chosen(config.agent or ([] if config.model else ["all"]))
+    every = ["resilient"] if config.faults else ["all"]
+    return chosen(config.agent or ([] if config.model else every))
 
 
 def _model_of(config: RecordConfig) -> ModelSettings | None:
@@ -69,7 +73,7 @@ def _model_of(config: RecordConfig) -> ModelSettings | None:
             if value is not None:
                 raise UserError(f"--{name.replace('_', '-')} goes with --model NAME")
         return None
-    if config.model in AGENTS:
+    if is_scripted(config.model):
         raise UserError(f"--model {config.model}: must not be the name of a scripted agent")
     return model_settings(config.model, seed=config.seed, **given)
 
@@ -79,4 +83,4 @@ def plan_of(config: RecordConfig) -> RecordingPlan:
     settings, agents = _model_of(config), _agents_of(config)
     seen = Representation(config.representation)
     model = Model(model_side(settings), seen, config.attempts) if settings else None
-    return RecordingPlan(config.cases, agents, config.seed, model)
+    return RecordingPlan(config.cases, agents, config.seed, model, config.attempts)
