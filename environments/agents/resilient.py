@@ -85,7 +85,7 @@ class Resilient:
         if _COVERED in failed and "reload" in self.ways and self._reloads < RELOADS:
             self._reloads += 1
             policy.begin_page_again(undone=True)
-            return write("goto", view.observation.url), "load the page again"
+            return write("goto", view.observation.url or ""), "load the page again"
         return self.scripted.act(view)
 
     def _wait_or_reload(self, view: AgentObservation) -> tuple[str, str] | None:

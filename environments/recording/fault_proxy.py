@@ -99,7 +99,7 @@ def open_proxy(arm: FaultArm, port: int, seed: int) -> Iterator[FaultProxy]:
         out = Path(folder) / "out"
         site = f"*.localhost=http://127.0.0.1:{port}"
         options = ["--faults", str(plan), "--site", site, "--out", str(out)]
-        command = [sys.executable, "-m", "trajudge.eval.cli", "proxy", "serve", *options]
+        command = [sys.executable, "-m", "trajudge.proxy.serve", *options]
         process = subprocess.Popen(  # noqa: S603 - our own command
             command,
             stdout=subprocess.PIPE,
