@@ -1,0 +1,96 @@
+"""``env record --faults``: a clean arm and one for each fault, paired, with the proxy's events."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.environments.cases import sound
+from trajudge.annotations import store as annotation_store
+from trajudge.environments.model.case import write_cases
+from trajudge.environments.record import main
+from trajudge.environments.recording.faulted import arms_of
+from trajudge.environments.recording.horizons import horizon_of
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import OK, USAGE_ERROR
+
+BUSY = {"id": "busy", "kind": "status", "status": 503, "policy": "random(1)"}
+CASE = sound("unwish")
+
+
+def plan_file(folder: Path, *faults: object) -> Path:
+    path = folder / "plan.json"
+    path.write_text(json.dumps({"seed": 0, "faults": faults}))
+    return path
+
+
+@pytest.mark.slow
+def test_a_recording_with_a_fault(
+    chromium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases, out = tmp_path / "cases.jsonl", tmp_path / "out"
+    write_cases(cases, [CASE])
+    words = ["--cases", str(cases), "--faults", str(plan_file(tmp_path, BUSY)), "--text-only"]
+    agents = ["--agent", "resilient-reload", "resilient-none", "--seed", "2"]
+    assert main([*words, *agents, "--out", str(out)]) == OK
+    assert "trajudge proxy results" in capsys.readouterr().out
+    found = {}
+    for arm in ("clean", "busy"):
+        labels = annotation_store.load(out / arm / "labels.jsonl")
+        found[arm] = {label.key.agent: label.success for label in labels}
+    assert found["clean"] == {"scripted-t": True, "scripted-r": True}
+    assert found["busy"] == {"scripted-t": True, "scripted-r": False}
+    facts = [json.loads(line) for line in (out / "busy/facts.jsonl").read_text().splitlines()]
+    for fact in facts:
+        (exposure,) = fact["injected"]["exposure"]
+        assert exposure["fired"] == exposure["planned"]
+        assert 1 <= exposure["planned"][0] <= horizon_of(CASE.config)
+        assert fact["injected"]["plan"]["faults"] == [BUSY]
+    planned = {json.dumps(fact["injected"]["exposure"][0]["planned"]) for fact in facts}
+    assert len(planned) == 1, "one seed gives every agent the same faults"
+    for trace in sorted((out / "busy/traces").iterdir()):
+        entries = json.loads(trace.read_text())["log"]["entries"]
+        assert 503 in [entry["response"]["status"] for entry in entries]
+    for log in sorted((out / "busy/events").iterdir()):
+        events = [json.loads(line) for line in log.read_text().splitlines()]
+        assert [events[0]["type"], events[-1]["type"]] == ["task", "task_end"]
+        assert len({event["task"] for event in events}) == 1
+    assert sorted(json.loads((out / "resilience.json").read_text())["arms"]) == ["busy", "clean"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", "no JSON"),
+        ("[]", "names no faults"),
+        ('{"faults": []}', "names no faults"),
+        ('{"faults": [{"kind": "reset"}]}', "needs an id"),
+        ('{"faults": [{"id": "clean"}]}', "other than 'clean'"),
+        ('{"faults": [{"id": "a"}, {"id": "a"}]}', "two faults have one id"),
+    ],
+)
+def test_what_is_no_plan_is_refused(content: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=sentence):
+        arms_of(path)
+
+
+def test_a_plan_that_the_proxy_refuses_is_refused_in_its_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_cases(tmp_path / "cases.jsonl", [CASE])
+    plan = plan_file(tmp_path, {**BUSY, "status": 404})
+    words = ["--cases", str(tmp_path / "cases.jsonl"), "--faults", str(plan)]
+    assert main([*words, "--out", str(tmp_path / "out")]) == USAGE_ERROR
+    assert "status is 404" in capsys.readouterr().err
+
+
+def test_each_fault_is_an_arm_of_its_own(tmp_path: Path) -> None:
+    late = {"id": "late", "kind": "reset", "policy": "at(9)"}
+    arms = arms_of(plan_file(tmp_path, BUSY, late))
+    assert [arm.name for arm in arms] == ["clean", "busy", "late"]
+    assert [len(arm.plan["faults"]) for arm in arms] == [0, 1, 1]
+    assert arms[1].record == {"arm": "busy", "plan": {"seed": 0, "faults": [BUSY]}}
