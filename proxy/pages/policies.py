@@ -1,6 +1,7 @@
-"""Content security policies amended so that one style and one script of ours may run.
+"""Content security policies amended so that one style and one script of ours may run, and report.
 
-Only elements with a nonce are allowed in addition; what the page itself may do stays as it was.
+Only elements with a nonce and one path of the proxy's own are allowed in addition; what the page
+itself may do stays as it was.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ _META = re.compile(
 _CONTENT = re.compile(rb"(\bcontent\s*=\s*)(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
 
 
-def amended_policy(policy: str, nonce: str) -> str:
-    """Return a policy that also allows script and style elements with ``nonce``.
+def amended_policy(policy: str, nonce: str, beacon: str = "") -> str:
+    """Return a policy that also allows script and style elements with ``nonce``, and requests to
+    ``beacon``, an address without its scheme.
 
     A policy that already allows all inline elements stays as it is: beside a nonce, browsers would
     ignore its 'unsafe-inline' and stop the page's own scripts.
     """
-    return ", ".join(_amended_one(one, nonce) for one in policy.split(",") if one.strip())
+    return ", ".join(_amended_one(one, nonce, beacon) for one in policy.split(",") if one.strip())
 
 
-def _amended_one(policy: str, nonce: str) -> str:
+def _amended_one(policy: str, nonce: str, beacon: str) -> str:
     directives: dict[str, list[str]] = {}
     for directive in policy.split(";"):
         name, *values = directive.split() or [""]
@@ -37,7 +39,18 @@ def _amended_one(policy: str, nonce: str) -> str:
         target = governing if governing != "default-src" else f"{kind}-src-elem"
         kept = [value for value in directives[governing] if value.lower() != "'none'"]
         directives[target] = [*kept, f"'nonce-{nonce}'"]
+    if beacon:
+        _allow_requests(directives, beacon)
     return "; ".join(" ".join([name, *values]) for name, values in directives.items())
+
+
+def _allow_requests(directives: dict[str, list[str]], address: str) -> None:
+    names = ("connect-src", "default-src")
+    governing = next((name for name in names if name in directives), None)
+    if governing is None or {"'self'", "*"} & {value.lower() for value in directives[governing]}:
+        return
+    kept = [value for value in directives[governing] if value.lower() != "'none'"]
+    directives["connect-src"] = [*kept, address]
 
 
 def _allows_inline(values: list[str]) -> bool:
@@ -46,7 +59,7 @@ def _allows_inline(values: list[str]) -> bool:
     return "'unsafe-inline'" in lower and not restricted
 
 
-def amended_metas(html: bytes, nonce: str) -> bytes:
+def amended_metas(html: bytes, nonce: str, beacon: str = "") -> bytes:
     """Amend the policies that a document states in ``meta`` elements."""
 
     def amend(element: re.Match[bytes]) -> bytes:
@@ -54,7 +67,7 @@ def amended_metas(html: bytes, nonce: str) -> bytes:
 
     def _amend_content(found: re.Match[bytes]) -> bytes:
         value = found[2][1:-1].decode("latin-1").replace("&#39;", "'").replace("&quot;", '"')
-        policy = amended_policy(value, nonce).replace('"', "&quot;")
+        policy = amended_policy(value, nonce, beacon).replace('"', "&quot;")
         return found[1] + b'"' + policy.encode("latin-1") + b'"'
 
     return _META.sub(amend, html)

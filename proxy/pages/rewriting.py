@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from trajudge.proxy.http.messages import HeaderFields, ResponseHead, field, replaced, without
 from trajudge.proxy.pages.policies import amended_metas, amended_policy
-from trajudge.proxy.pages.popup import PopupOverlay
+from trajudge.proxy.pages.popup import BEACON, PopupOverlay
 
 MAX_DOCUMENT = 64 * 2**20  # bytes, decoded
 _POLICIES = ("content-security-policy", "content-security-policy-report-only")
@@ -56,15 +56,16 @@ def plain_response(head: ResponseHead, body: bytes) -> tuple[HeaderFields, bytes
 
 
 def with_overlays(
-    headers: HeaderFields, html: bytes, overlays: Sequence[PopupOverlay]
+    headers: HeaderFields, html: bytes, overlays: Sequence[PopupOverlay], host: str
 ) -> tuple[HeaderFields, bytes]:
-    """Return fields and document with the overlays in them, which share one nonce."""
-    nonce = overlays[0].nonce
+    """Return fields and document with the overlays in them, which share one nonce and report to
+    the page's own ``host``."""
+    nonce, beacon = overlays[0].nonce, f"{host}{BEACON}"
     amended = tuple(
-        (name, amended_policy(value, nonce) if name.lower() in _POLICIES else value)
+        (name, amended_policy(value, nonce, beacon) if name.lower() in _POLICIES else value)
         for name, value in headers
     )
-    html = amended_metas(html, nonce)
+    html = amended_metas(html, nonce, beacon)
     inserted = b"".join(overlay.html() for overlay in overlays)
     place = html.lower().rfind(b"</body")
     place = len(html) if place < 0 else place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import IncompleteReadError
 from contextlib import aclosing
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from trajudge.proxy.http.bodies import (
     BodyTooLarge,
@@ -180,7 +180,8 @@ async def _whole(
     try:
         if overlays:
             check_rewritable(own)
-            headers, body = with_overlays(*plain_response(own, body), overlays)
+            host = urlsplit(exchange.url).netloc
+            headers, body = with_overlays(*plain_response(own, body), overlays, host)
     except CannotRewrite as error:
         for overlay in overlays:
             impossible(exchange, load, overlay.fault, str(error))

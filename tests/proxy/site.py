@@ -130,6 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _strict(self) -> None:
         self._page("<title>strict</title><p>strict", Content_Security_Policy=POLICY)
 
+    def _closed(self) -> None:
+        self._page("<title>closed</title>", Content_Security_Policy="default-src 'none'")
+
     def _meta(self) -> None:
         meta = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         self._page(f"<head>{meta}<title>meta</title></head><body>meta</body>")

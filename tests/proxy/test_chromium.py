@@ -122,6 +122,7 @@ def test_links_windows_forms_and_redirects(browser: Browser, site: Site, tmp_pat
     ("variant", "accessibility", "path"),
     [
         ("modal", "full", "/strict"),
+        ("modal", "full", "/closed"),
         ("modal", "none", "/meta"),
         ("banner", "full", "/meta"),
         ("banner", "none", "/strict"),

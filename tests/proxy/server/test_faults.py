@@ -221,6 +221,24 @@ def test_a_policy_allows_one_nonce_more(policy: str, amended: str) -> None:
     assert amended_policy(policy, "z") == amended.replace("N", "'nonce-z'")
 
 
+@pytest.mark.parametrize(
+    ("policy", "requests"),
+    [
+        ("default-src 'none'", "connect-src shop.localhost/b/"),
+        ("connect-src https://api.test", "connect-src https://api.test shop.localhost/b/"),
+        ("connect-src 'self'", "connect-src 'self'"),
+        ("default-src *", None),
+        ("img-src 'none'", None),
+    ],
+)
+def test_a_policy_lets_a_closed_overlay_report(policy: str, requests: str | None) -> None:
+    """Else a popup that was closed would count as one that was not."""
+    amended = amended_policy(policy, "z", "shop.localhost/b/").split("; ")
+    assert [part for part in amended if part.startswith("connect-src")] == [requests or ""][
+        : bool(requests)
+    ]
+
+
 async def test_what_does_not_load_a_page_does_not_count(site: Site, tmp_path: Path) -> None:
     others = [
         ("GET", page_headers("iframe")),
