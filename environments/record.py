@@ -61,27 +61,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Record the agents; return 1 if a run failed."""
     options = parser().parse_args(arguments)
     from trajudge.environments.agents.protocol import Halted  # noqa: PLC0415 - --help needs none
-    from trajudge.environments.recording import faulted, screens  # noqa: PLC0415
-    from trajudge.environments.recording.campaign import record  # noqa: PLC0415
-    from trajudge.environments.recording.settings import RecordConfig, plan_of  # noqa: PLC0415
+    from trajudge.environments.recording.screens import failure_lines, recorded  # noqa: PLC0415
+    from trajudge.environments.recording.settings import RecordConfig  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     config = read_settings(RecordConfig, options)
-    plan, out, workers = plan_of(config), config.out, config.workers
     try:
-        if config.faults is None:
-            recorded = record(plan, out, workers)
-            failed, screen = recorded.failed, screens.recording_screen(recorded, out)
-        else:
-            arms = faulted.arms_of(config.faults, pictures=not config.text_only)
-            found = faulted.record_arms(plan, arms, out, workers)
-            failed = [job for arm in found for job in arm.recorded.failed]
-            screen = screens.arms_screen(found, out)
+        screen, failed = recorded(config)
     except Halted as halted:
         sys.stderr.write(f"stopped: {one_line(str(halted))}; the same command resumes\n")
         return FAILURES
     sys.stdout.write(screen)
-    sys.stderr.writelines(f"{line}\n" for line in screens.failure_lines(failed))
+    sys.stderr.writelines(f"{line}\n" for line in failure_lines(failed))
     return FAILURES if failed else OK
 
 

@@ -1,14 +1,15 @@
-"""What ``trajudge env record`` shows of a recording."""
+"""What ``trajudge env record`` does and shows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.environments.recording.campaign import CampaignResult, table
-from trajudge.environments.recording.faulted import ArmResult
+from trajudge.environments.recording.campaign import CampaignResult, record, table
+from trajudge.environments.recording.faulted import ArmResult, arms_of, record_arms
 from trajudge.environments.recording.pool import FailedJob
 from trajudge.environments.recording.recorder import run_name
+from trajudge.environments.recording.settings import RecordConfig, plan_of
 from trajudge.trajectories.util.tables import (
     Table,
     first_screen,
@@ -18,12 +19,24 @@ from trajudge.trajectories.util.tables import (
 from trajudge.trajectories.util.terminal import one_line
 
 
-def recording_screen(recorded: CampaignResult, out: Path) -> str:
+def recorded(config: RecordConfig) -> tuple[str, list[FailedJob]]:
+    """Record what the settings name; return what is shown, and the jobs that gave no run. Raises
+    UserError and Halted."""
+    plan, out, workers = plan_of(config), config.out, config.workers
+    if config.faults is None:
+        campaign = record(plan, out, workers)
+        return recording_screen(campaign, out), campaign.failed
+    planned = arms_of(config.faults, pictures=not config.text_only)
+    arms = record_arms(plan, planned, out, workers)
+    return arms_screen(arms, out), [job for arm in arms for job in arm.recorded.failed]
+
+
+def recording_screen(campaign: CampaignResult, out: Path) -> str:
     """Show a recording: labels by agent."""
-    runs = sum(row["runs"] for row in recorded.counts.values())
-    found = [f"{runs} runs recorded by {len(recorded.counts)} agents", *_again(recorded.failed)]
+    runs = sum(row["runs"] for row in campaign.counts.values())
+    found = [f"{runs} runs recorded by {len(campaign.counts)} agents", *_again(campaign.failed)]
     rest = f"judge them with  trajudge judge --data trajudge:{out}"
-    return first_screen(found, [table(recorded.counts)], rest=rest, more="labels.jsonl")
+    return first_screen(found, [table(campaign.counts)], rest=rest, more="labels.jsonl")
 
 
 def arms_screen(arms: Sequence[ArmResult], out: Path) -> str:
