@@ -51,7 +51,8 @@ def cases_of(portion: Portion, path: Path, runs_a_case: int = RUNS_A_CASE) -> li
         count = max(8, portion.runs // runs_a_case)
         config = GenerateConfig(app=portion.app, count=count, seed=portion.seed, noise=True)
         specification = specification_of(config)
-        write_cases(path, produce(specification, planned(specification, None)).cases)
+        produced = produce(specification, planned(specification, None), search=False)
+        write_cases(path, produced.cases)
     return read_cases(path)
 
 

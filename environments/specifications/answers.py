@@ -1,8 +1,8 @@
 """What is to be answered: the check of the agent's response, with one JSON schema per kind.
 
 A task that asks for one thing wants a list of values, one that asks for several an object with a
-key for each kind. An operation code is made by the run, so its value is known to no specification
-that is written before: only its shape is asked for.
+key for each kind. An operation code is made by the run: a specification that is written before asks
+for its shape and says so (``shape_only``), one that is written for a recorded run knows its values.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ _SCHEMAS: dict[str, Schema] = {
 }
 
 
-def answer_check(run: OracleRun) -> AnswerCheck:
+def answer_check(run: OracleRun, codes: Sequence[str] = ()) -> AnswerCheck:
     """Return the check of the response: its data for a task that asks for something, else that it
-    reports a change."""
+    reports a change. ``codes`` are the right operation codes, where they are known."""
     if not run.answers:
         expected = ExpectedAnswer(task_type="mutate", status="SUCCESS", retrieved_data=None)
         return AnswerCheck(expected=expected, results_schema={"type": "null"})
-    schema, data = _asked(run.answers)
+    schema, data = _asked(run.answers, codes or (CODE,))
     return AnswerCheck(
         expected=ExpectedAnswer(task_type="retrieve", status="SUCCESS", retrieved_data=data),
         results_schema={"type": "array", "items": schema},
+        shape_only=not codes and any(answer.kind == "code" for answer in run.answers),
     )
 
 
-def _asked(answers: Sequence[ResolvedAnswer]) -> tuple[Schema, list[Any]]:
+def _asked(answers: Sequence[ResolvedAnswer], codes: Sequence[str]) -> tuple[Schema, list[Any]]:
     if len(answers) == 1:
-        return _schema(answers[0]), _values(answers[0])
+        return _schema(answers[0]), _values(answers[0], codes)
     kinds = [answer.kind for answer in answers]
     if len(set(kinds)) != len(kinds) or "texts" in kinds:
         raise ValueError(f"an object cannot tell these answers apart: {', '.join(kinds)}")
     properties = {answer.kind: _schema(answer) for answer in answers}
-    data = {answer.kind: _values(answer)[0] for answer in answers}
+    data = {answer.kind: _values(answer, codes)[0] for answer in answers}
     return {"type": "object", "properties": properties}, [data]
 
 
@@ -56,10 +57,11 @@ def _schema(answer: ResolvedAnswer) -> Schema:
     return {**known, "enum": list(answer.among)} if answer.among else known
 
 
-def _values(answer: ResolvedAnswer) -> list[Any]:
-    """Return the right values as JSON has them: amounts and numbers bare, everything else text."""
+def _values(answer: ResolvedAnswer, codes: Sequence[str]) -> list[Any]:
+    """Return the right values as JSON has them: amounts and numbers bare, everything else text;
+    several codes are alternatives."""
     if answer.kind == "code":
-        return [CODE]
+        return [codes[0] if len(codes) == 1 else list(codes)]
     if answer.kind == "money":
         return [_number(value.replace("$", "")) for value in answer.values]
     if answer.kind == "number":

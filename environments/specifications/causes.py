@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trajudge.environments.specifications.comparing import RunComparison
+from trajudge.environments.specifications.comparing import KINDS, RunComparison
 from trajudge.rules.verdict import Outcome
 
 
@@ -14,13 +14,11 @@ def cause(one: RunComparison) -> str:
 def _accepted(one: RunComparison) -> str:
     wrong = [fact for fact in one.run.facts["answers"] if fact["right"] is False]
     broken = [fact for fact in one.run.facts["predicates"] if not fact["holds"]]
-    if one.kind == "answer with a code":
+    if KINDS[one.kind].beforehand:
         return "a code is known by its shape alone"
     if broken and "network" in one.kind:
         more = any(fact["found"] > fact["wanted"] for fact in broken)
         return "done more often than asked" if more else "undone or overwritten afterwards"
-    if any(fact["kind"] == "code" for fact in wrong):
-        return "a code is known by its shape alone"
     if wrong:
         return f"within the rule's tolerance ({wrong[0]['kind']})"
     return "unexplained"
@@ -29,8 +27,6 @@ def _accepted(one: RunComparison) -> str:
 def _rejected(one: RunComparison) -> str:
     if one.run.message is None and "answer" in one.kind:
         return "ended without a message"
-    if one.kind == "answer with a code":
-        return "true of what the run did instead"
     failed = next((reason.partition(":")[0] for reason in one.reasons), "")
     if failed.startswith("network") and failed.endswith(".url"):
         return "done by other requests"

@@ -13,10 +13,12 @@ import orjson
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.agents.script import AGENTS, behaviour_of
 from trajudge.environments.model.case import Case
+from trajudge.environments.specifications.codes import known_codes
+from trajudge.environments.specifications.oracle import OracleRun, oracle_run
 from trajudge.environments.specifications.requests import SITE
 from trajudge.environments.specifications.responses import response_text
 from trajudge.environments.specifications.states import PROBE, changed_rows
-from trajudge.environments.specifications.tasks import specification
+from trajudge.environments.specifications.tasks import written_task
 from trajudge.environments.specifications.verifying_again import verified_again
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
@@ -38,17 +40,20 @@ from trajudge.trajectories.util.errors import UserError
 
 
 class CheckFamily(NamedTuple):
-    """What a family of rules is made of; with ``last`` every check of a request is about the last
-    one, as in the published tasks."""
+    """What a family of rules is made of. ``last``: every check of a request is about the last one,
+    whatever else was sent, as in the published tasks; ``beforehand``: as written before the run,
+    where nobody knows its codes."""
 
     checks: tuple[type, ...]
     last: bool = False
+    beforehand: bool = False
 
 
-# From the narrowest to the widest. A code is made by the run, so that a rule knows its shape alone:
-# answers that hold one are counted apart.
+# From the narrowest to the widest. Answers with a code, which the run itself makes, are counted
+# apart: by what is known beforehand, and by a specification that is filled in from the record.
 KINDS: Mapping[str, CheckFamily] = {
     "answer": CheckFamily((AnswerCheck,)),
+    "answer, shape of a code": CheckFamily((AnswerCheck,), beforehand=True),
     "answer with a code": CheckFamily((AnswerCheck,)),
     "network": CheckFamily((NetworkCheck,)),
     "network, last only": CheckFamily((NetworkCheck,), last=True),
@@ -56,6 +61,7 @@ KINDS: Mapping[str, CheckFamily] = {
     "answer + network": CheckFamily((AnswerCheck, NetworkCheck)),
     "answer + network + state": CheckFamily((AnswerCheck, NetworkCheck, BackendCheck)),
 }
+_OF_ANSWERS = ("answer", "answer, shape of a code", "answer with a code")
 _OF_CHANGES = ("network", "network, last only", "state")
 MODES: Sequence[Mode] = (Mode.SOUND, Mode.RELEASE)
 
@@ -172,13 +178,17 @@ def _trace_file(folder: Path, entry: Trajectory) -> Path:
 
 def compare(runs: Iterable[RecordedRun]) -> Iterator[RunComparison]:
     """Yield every run's comparisons: each kind of check that its task has, in both modes."""
-    tasks: dict[str, Task] = {}
+    walks: dict[str, tuple[OracleRun, Task]] = {}
     for run in runs:
-        task = tasks.setdefault(run.case.id, specification(run.case))
-        yield from _compared(run, task)
+        if run.case.id not in walks:
+            walk = oracle_run(run.case.config)
+            walks[run.case.id] = walk, written_task(run.case, walk)
+        yield from _compared(run, *walks[run.case.id])
 
 
-def _compared(run: RecordedRun, task: Task) -> Iterator[RunComparison]:
+def _compared(run: RecordedRun, walk: OracleRun, beforehand: Task) -> Iterator[RunComparison]:
+    codes = known_codes(walk, run.facts)
+    task = written_task(run.case, walk, codes) if codes else beforehand
     trace = load_trace(run.trace)
     states = {PROBE: State(after=changed_rows(run.facts["changes"]), before={})}
     answer = response_text(task, run.message)
@@ -186,7 +196,7 @@ def _compared(run: RecordedRun, task: Task) -> Iterator[RunComparison]:
     for kind, made_of in KINDS.items():
         if not _asked(task, run, kind):
             continue
-        part = only(task, made_of)
+        part = only(beforehand if made_of.beforehand else task, made_of)
         for mode in MODES:
             if BackendCheck in made_of.checks and mode is Mode.RELEASE:
                 continue  # the released package knows no such check
@@ -205,7 +215,7 @@ def site_of(trace: Trace) -> Hosts:
 def only(task: Task, family: CheckFamily) -> Task:
     """Return the task with the checks that a family is made of."""
     kept = tuple(
-        msgspec.structs.replace(check, last_event_only=True)
+        msgspec.structs.replace(check, last_event_only=True, changing_urls=())
         if family.last and isinstance(check, NetworkCheck)
         else check
         for check in task.eval
@@ -216,7 +226,7 @@ def only(task: Task, family: CheckFamily) -> Task:
 
 def _asked(task: Task, run: RecordedRun, kind: str) -> bool:
     """Tell whether a kind of check says something of its own about the task."""
-    if kind in ("answer", "answer with a code"):
+    if kind in _OF_ANSWERS:
         asked = {fact["kind"] for fact in run.facts["answers"]}
         return bool(asked) and ("code" in asked) is kind.endswith("code")
     if kind in _OF_CHANGES:
@@ -225,7 +235,7 @@ def _asked(task: Task, run: RecordedRun, kind: str) -> bool:
 
 
 def _truth(run: RecordedRun, kind: str) -> bool | None:
-    if kind in ("answer", "answer with a code"):
+    if kind in _OF_ANSWERS:
         rights = [fact["right"] for fact in run.facts["answers"]]
         return False if False in rights else None if None in rights else True
     if kind in _OF_CHANGES:

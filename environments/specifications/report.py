@@ -17,6 +17,7 @@ _ERRORS = ("kind of check", "mode", "failed", "accepted [95 %]", "succeeded", "r
 _RATES = ("kind of check", "mode", "precision [95 %]", "recall [95 %]", "unknown", "left out")
 _BESIDE = ("kind of check", "mode", "runs", "accepted")
 _SHORT = {
+    "answer, shape of a code": "code by shape",
     "answer with a code": "answer (code)",
     "network, last only": "last request",
     "answer + network": "answer+network",

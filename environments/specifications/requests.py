@@ -4,7 +4,9 @@ As in the published tasks, a check names method, address and the fields that mat
 form carries without anybody's doing are left out (an agent may leave a note), unless the state is
 expected to hold them. The published tasks hold the last such request to a check. Here that is so
 where a later one would overwrite what the task asks for; where each request does something of its
-own (one more order, another ticket closed) any of them may meet the check.
+own (one more order, another ticket closed) any of them may meet the check. What a further request
+did no check of requests can tell: a run that changed something else besides is left open
+(``changing_urls``), unless the state is asked.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ SITE = "homepage"
 this is the one to which it gives no meaning of its own."""
 
 DONE = 303  # what the server answers to a form that it has carried out
+_CHANGES = f"^{placeholder(SITE)}/do/[^/]+$"  # every operation; a banner is dismissed elsewhere
 _TYPES: dict[Input, Schema] = {
     "number": {"type": "number"},
     "date": {"type": "string", "format": "date"},
@@ -53,5 +56,8 @@ def _check(run: OracleRun, form: SentForm) -> NetworkCheck:
         post_data=data or None,
     )
     return NetworkCheck(
-        expected=event, last_event_only=_overwritten(run, form), post_data_schema=schema
+        expected=event,
+        last_event_only=_overwritten(run, form),
+        post_data_schema=schema,
+        changing_urls=(_CHANGES,),
     )

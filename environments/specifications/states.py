@@ -47,6 +47,13 @@ def _expected(
     return {f"{_rows(expect, cells)}.{column}": cell}
 
 
+def asked_rows(app: App, run: OracleRun, table: str) -> str:
+    """Return the path of the rows of a table that the first expectation of them asks for."""
+    bound = report_changes(run.scenario, run.bound, run.changes).bound
+    expect = next(one for one in run.scenario.expect if one.table == table)
+    return _rows(expect, _cells(expect, {one.name: one.key for one in app.tables}, bound, run))
+
+
 def _rows(expect: Expect, cells: Mapping[str, Any]) -> str:
     """Return the path of the rows that have the values and were not undone."""
     tests = [f"@.{column} == {_literal(cell)}" for column, cell in cells.items()]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -16,15 +15,27 @@ from trajudge.environments.specifications.answers import answer_check
 from trajudge.environments.specifications.oracle import OracleRun, oracle_run
 from trajudge.environments.specifications.requests import SITE, network_checks
 from trajudge.environments.specifications.states import state_checks
-from trajudge.rules.verified.dataset import BackendCheck, Check, Task, placeholder, task_record
+from trajudge.rules.verified.dataset import (
+    Check,
+    Task,
+    placeholder,
+    published_record,
+    task_record,
+)
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 
 
 def specification(case: Case) -> Task:
     """Return the task of a case: the answer, the requests and the state that it asks for."""
-    config, run = case.config, oracle_run(case.config)
-    checks: list[Check] = [answer_check(run), *network_checks(run)]
+    return written_task(case, oracle_run(case.config))
+
+
+def written_task(case: Case, run: OracleRun, codes: Sequence[str] = ()) -> Task:
+    """Return the task of a case from its oracle's walk. ``codes`` are the operation codes that a
+    run may report (``codes.known_codes``); without them their shape is asked for."""
+    config = case.config
+    checks: list[Check] = [answer_check(run, codes), *network_checks(run)]
     checks += state_checks(load_app(config.app), run)
     return Task(
         task_id=_number(config.id),
@@ -49,15 +60,6 @@ def _slots(run: OracleRun) -> Bound:
         name: next(iter(value.values())) if isinstance(value, dict) else value
         for name, value in run.bound.items()
     }
-
-
-def published_record(task: Task) -> dict[str, Any]:
-    """Return the task as a record that the released package reads: without checks of the state,
-    which are this project's extension."""
-    record = task_record(task)
-    pairs = zip(task.eval, record["eval"], strict=True)
-    record["eval"] = [entry for check, entry in pairs if not isinstance(check, BackendCheck)]
-    return record
 
 
 def write_tasks(path: Path, cases: Iterable[Case], *, published: bool = False) -> None:

@@ -31,10 +31,13 @@ def produce(
     planned: GenerationPlan,
     progress: Callable[[int, int], None] = lambda _cases, _tried: None,
     validate: Validate | None = None,
+    *,
+    search: bool = True,
 ) -> Produced:
     """Return cases spread evenly over the planned scenarios. Every scenario draws from a generator
     of its own, so that its configurations do not depend on the others. ``progress`` is told the
-    numbers of cases and of configurations tried with each of these."""
+    numbers of cases and of configurations tried with each of these. Without ``search`` no shortest
+    way is looked for, which takes most of the time and which only optimality needs."""
     tally = Tally(Counter(), Counter(), Counter(), Counter())
     sources: dict[Template, Iterator[Case | None]] = {
         template: _cases(specification, planned, template, tally, validate)
@@ -54,7 +57,7 @@ def produce(
             ranks[template] += 1 / POSTPONED
             continue
         ranks[template] = 1 + int(ranks[template])
-        cases.append(_searched(case))
+        cases.append(_searched(case) if search else case)
     return Produced(tuple(cases), tally)
 
 

@@ -22,6 +22,7 @@ TaskId: TypeAlias = int | str
 TaskType: TypeAlias = Literal["retrieve", "mutate", "navigate"]
 Schema: TypeAlias = dict[str, Any]
 
+_EXTENSIONS = ("shape_only", "changing_urls")
 _FOLDER_NAME = re.compile(r"(?!\.+\Z)[\w.-]{1,100}")
 _PLACEHOLDER = re.compile(r"__([A-Z][A-Z_]*?)__")
 
@@ -43,11 +44,16 @@ class AnswerCheck(
     tag_field="evaluator",
     tag="AgentResponseEvaluator",
 ):
-    """``results_schema`` names the kinds of the values; ``ordered`` lists are kept in order."""
+    """``results_schema`` names the kinds of the values; ``ordered`` lists are kept in order.
+
+    ``shape_only`` (this project's extension): the values say what a right answer looks like and not
+    which it is, so that an answer that meets them may still be wrong.
+    """
 
     expected: ExpectedAnswer
     results_schema: Schema
     ordered: bool = False
+    shape_only: bool = False
 
 
 class ExpectedEvent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,7 +83,11 @@ class NetworkCheck(
     tag_field="evaluator",
     tag="NetworkEventEvaluator",
 ):
-    """A request that the run must have sent, or with ``should_not_exist`` must not have sent."""
+    """A request that the run must have sent, or with ``should_not_exist`` must not have sent.
+
+    ``changing_urls`` (this project's extension): to which addresses requests of its method and
+    status change the site; a further one may have repeated or undone what this one did.
+    """
 
     expected: ExpectedEvent
     last_event_only: bool = True
@@ -88,6 +98,7 @@ class NetworkCheck(
     ignored_post_data_params_patterns: tuple[str, ...] = ()
     query_params_schema: Schema | None = None
     post_data_schema: Schema | None = None
+    changing_urls: tuple[str, ...] = ()
 
 
 class BackendCheck(
@@ -197,6 +208,21 @@ def _check(task: Task, seen: Counter[str], path: Path) -> None:
 
 
 def task_record(task: Task) -> dict[str, Any]:
-    """Return the task as a JSON object, defaults included."""
+    """Return the task as a JSON object, defaults included, extensions where they are used."""
     record: dict[str, Any] = msgspec.to_builtins(task)
+    for check in record["eval"]:
+        for name in _EXTENSIONS:
+            if not check.get(name, True):
+                del check[name]
     return record
+
+
+def published_record(task: Task) -> dict[str, Any]:
+    """Return the task as a record that the released package reads: without this project's
+    extensions, so that it may accept what they leave open."""
+    plain = [
+        {name: value for name, value in check.items() if name not in _EXTENSIONS}
+        for check in task_record(task)["eval"]
+        if check["evaluator"] != "BackendStateEvaluator"
+    ]
+    return {**task_record(task), "eval": plain}

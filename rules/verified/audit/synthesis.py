@@ -18,7 +18,9 @@ from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
 from trajudge.rules.verified.audit.examples import example
 from trajudge.rules.verified.dataset import (
+    AnswerCheck,
     BackendCheck,
+    Check,
     NetworkCheck,
     Task,
     placeholder,
@@ -107,9 +109,16 @@ def synthesise(task: Task, mode: Mode = Mode.SOUND) -> Synthesis:
 
 
 def _without_state(task: Task) -> Task:
-    """Return the task without the checks that only a site's own state can meet."""
-    kept = tuple(check for check in task.eval if not isinstance(check, BackendCheck))
+    """Return the task without what only a site's own state can decide: checks of it, and an answer
+    of which only the shape is known."""
+    kept = tuple(map(_known, (one for one in task.eval if not isinstance(one, BackendCheck))))
     return msgspec.structs.replace(task, eval=kept) if kept else task
+
+
+def _known(check: Check) -> Check:
+    if isinstance(check, AnswerCheck):
+        return msgspec.structs.replace(check, shape_only=False)
+    return check
 
 
 def _rendered(text: str, hosts: Mapping[str, tuple[str, ...]]) -> str:

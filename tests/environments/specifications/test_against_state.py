@@ -18,6 +18,8 @@ from trajudge.environments.rules import main
 pytestmark = pytest.mark.slow
 
 CASES = 20
+BY_SHAPE = "answer, shape of a code"
+DECIDED = ("answer", "answer with a code", "state", "answer + network + state")
 PLAYED = (
     *(Behaviour.ORACLE, Behaviour.NEAR_MISS, Behaviour.ORACLE, Behaviour.SIDE_EFFECT),
     *(Behaviour.DETOURS, Behaviour.FABRICATES, Behaviour.STOPS_EARLY, Behaviour.LOOPS),
@@ -55,19 +57,26 @@ def test_rules_agree_with_the_state_on_every_run(found: dict[str, Any]) -> None:
     wrong = {
         (row["kind"], row["mode"]): (row["false_accepts"]["hits"], row["false_rejects"]["hits"])
         for row in found["agreement"]
-        if row["kind"] != "answer with a code"
+        if (row["kind"], row["mode"]) != (BY_SHAPE, "release-1.2.3")
     }
     assert wrong == dict.fromkeys(wrong, (0, 0)), found["differences"]
-    assert {row["unknown"] for row in found["agreement"]} == {0}
+    decided = [row for row in found["agreement"] if row["kind"] in DECIDED]
+    assert {row["unknown"] for row in decided} == {0}
 
 
-def test_a_code_that_was_made_up_passes_for_its_shape(found: dict[str, Any]) -> None:
-    """What a specification written before the run cannot know; the requests tell such runs."""
-    causes = {row["because"] for row in found["causes"]}
-    assert causes <= {"a code is known by its shape alone"}
+def test_a_code_whose_shape_alone_is_known_is_open(found: dict[str, Any]) -> None:
+    """What a specification written before the run cannot know, and the released form passes."""
+    rows = {(row["kind"], row["mode"]): row for row in found["agreement"]}
+    sound, release = rows[BY_SHAPE, "sound"], rows[BY_SHAPE, "release-1.2.3"]
+    assert sound["precision"]["trials"] == 0
+    assert sound["unknown"] == release["precision"]["trials"] > 0
+    assert rows["answer with a code", "sound"]["recall"]["hits"] == release["recall"]["hits"]
+    assert {row["because"] for row in found["causes"]} <= {"a code is known by its shape alone"}
 
 
-def test_rules_do_not_see_side_effects(found: dict[str, Any]) -> None:
+def test_requests_leave_a_side_effect_open_and_the_state_passes_it(found: dict[str, Any]) -> None:
     rows = {(row["kind"], row["mode"]): row for row in found["side_effects"]}
+    requests, state = rows["network", "sound"], rows["state", "sound"]
+    assert requests["accepted"] < requests["runs"] == state["runs"] == state["accepted"]
     whole = rows["answer + network + state", "sound"]
     assert whole["runs"] == whole["accepted"] > 0

@@ -12,7 +12,6 @@ from tests.environments.cases import sound
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.model.case import Case
 from trajudge.environments.specifications.tasks import (
-    published_record,
     specification,
     write_tasks,
 )
@@ -23,6 +22,7 @@ from trajudge.rules.verified.dataset import (
     NetworkCheck,
     Task,
     load_tasks,
+    published_record,
 )
 from trajudge.trajectories.util.errors import UserError
 
@@ -45,6 +45,7 @@ def test_a_purchase_asks_for_its_code_its_requests_and_its_rows(buy: Case) -> No
     assert isinstance(answer, AnswerCheck)
     assert answer.expected.task_type == "retrieve"
     assert answer.expected.retrieved_data == ["^[A-Z2-7]{10}$"]
+    assert answer.shape_only
     assert isinstance(cart, NetworkCheck)
     assert cart.expected.url == "__HOMEPAGE__/do/add-to-cart"
     assert cart.expected.response_status == 303
@@ -100,6 +101,7 @@ def test_some_run_passes_every_specification_in_either_mode(app: str, tmp_path: 
 
 def test_the_published_form_holds_no_extension_of_ours(buy: Case) -> None:
     record = published_record(specification(buy))
+    assert not {"shape_only", "changing_urls"} & {key for entry in record["eval"] for key in entry}
     assert {entry["evaluator"] for entry in record["eval"]} == {
         "AgentResponseEvaluator",
         "NetworkEventEvaluator",

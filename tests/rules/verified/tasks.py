@@ -27,7 +27,7 @@ def task(
         "evaluator": "AgentResponseEvaluator",
         "results_schema": schema or {"type": "array", "items": {"type": "string"}},
         "expected": {"task_type": task_type, "status": status, "retrieved_data": data},
-        **({"ordered": fields.pop("ordered")} if "ordered" in fields else {}),
+        **{name: fields.pop(name) for name in ("ordered", "shape_only") if name in fields},
     }
     events = [{"evaluator": "NetworkEventEvaluator", **check} for check in network]
     record = {"task_id": 1, "sites": ["shopping"], "intent": "Do it.", "eval": [check, *events]}

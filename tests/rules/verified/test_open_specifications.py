@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.rules.verified.tasks import HOSTS, answer, mutation, page, request, task, trace
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified.backend import State
+from trajudge.rules.verified.dataset import BackendCheck
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 
 SOUND = VerifiedEvaluator(hosts=HOSTS)
@@ -129,3 +132,51 @@ def test_a_request_that_may_be_the_forbidden_one_leaves_its_absence_open() -> No
 def test_the_release_keeps_its_verdicts() -> None:
     release = VerifiedEvaluator(mode=Mode.RELEASE, hosts=HOSTS)
     assert release.evaluate(task([BAD]), answer(["x"]), trace(HOME)).outcome is Outcome.FAIL
+
+
+def test_a_shape_decides_against_an_answer_and_never_for_it() -> None:
+    shape = task(["^[A-Z]{4}$"], STRINGS, shape_only=True)
+    outcomes = [
+        SOUND.evaluate(shape, said, trace(HOME)).outcome.value
+        for said in (answer(["ABCD"]), answer(["abc"]), answer([]), None)
+    ]
+    assert outcomes == ["unknown", "fail", "fail", "fail"]
+    release = VerifiedEvaluator(Mode.RELEASE, HOSTS)
+    assert release.evaluate(shape, answer(["ABCD"]), trace(HOME)).outcome is Outcome.PASS
+
+
+CHANGES = ("^__SHOPPING__/do/[^/]+$",)
+ORDER = {
+    "changing_urls": CHANGES,
+    "last_event_only": False,
+    "expected": {"url": "__SHOPPING__/do/order", "http_method": "POST", "response_status": 303},
+}
+
+
+@pytest.mark.parametrize(
+    ("sent", "outcome"),
+    [
+        ([("order", 303)], "pass"),
+        ([("order", 200), ("order", 303)], "pass"),
+        ([("order", 303), ("order", 303)], "unknown"),
+        ([("order", 303), ("cancel", 303)], "unknown"),
+        ([("note", 303), ("order", 303)], "unknown"),
+        ([("order", 303), ("page/dismiss", 303)], "pass"),
+        ([("note", 303), ("cancel", 303)], "fail"),
+        ([], "fail"),
+    ],
+)
+def test_a_further_change_of_the_site_leaves_the_requests_open(
+    sent: list[tuple[str, int]], outcome: str
+) -> None:
+    run = trace(HOME, *(request(f"/do/{name}", "POST", status) for name, status in sent))
+    said = answer(task_type="mutate")
+    assert SOUND.evaluate(mutation(ORDER), said, run).outcome.value == outcome
+    state = State(after={"orders": 1})
+    with_state = {"evaluator": "BackendStateEvaluator", "probe": "p", "expected": {"$.orders": 1}}
+    asked = mutation(ORDER)
+    asked = msgspec.structs.replace(
+        asked, eval=(*asked.eval, msgspec.convert(with_state, BackendCheck))
+    )
+    held = SOUND.evaluate(asked, said, run, {"p": state}).outcome.value
+    assert held == ("fail" if outcome == "fail" else "pass")
