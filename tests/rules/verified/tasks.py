@@ -27,11 +27,16 @@ def task(
         "evaluator": "AgentResponseEvaluator",
         "results_schema": schema or {"type": "array", "items": {"type": "string"}},
         "expected": {"task_type": task_type, "status": status, "retrieved_data": data},
-        **{name: fields.pop(name) for name in ("ordered", "shape_only") if name in fields},
+        **_own(fields, "ordered", "shape_only"),
     }
     events = [{"evaluator": "NetworkEventEvaluator", **check} for check in network]
     record = {"task_id": 1, "sites": ["shopping"], "intent": "Do it.", "eval": [check, *events]}
     return msgspec.convert({**record, **fields}, Task)
+
+
+def _own(fields: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Take the fields of these names out."""
+    return {name: fields.pop(name) for name in names if name in fields}
 
 
 def mutation(*network: dict[str, Any], **fields: Any) -> Task:
