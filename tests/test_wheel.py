@@ -57,7 +57,7 @@ REVEALED = (
     "trajudge.face.scores.Scores",
     "float | None",
     "matplotlib.axes._axes.Axes",
-    "tuple[trajudge.eval.scoring.records.MetricDifference, ...]",
+    "tuple[trajudge.eval.scoring.records.comparison.MetricDifference, ...]",
     "trajudge.eval.select.decision.CandidateResult | None",
     "dict[str, int]",
     "int",

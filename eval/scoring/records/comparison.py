@@ -1,0 +1,87 @@
+"""Judges beside each other, and beside trivial baselines."""
+
+from __future__ import annotations
+
+from trajudge.eval.scoring.records.names import OVERALL, Label, Rate
+from trajudge.trajectories.model import Record
+
+
+class MetricDifference(Record):
+    """``first`` minus ``second`` in one metric, on the ``n`` trajectories that both judged.
+
+    ``low`` and ``high`` are 95 % limits over tasks
+    (``eval.stats.intervals.clustered_differences``), ``p`` the level at which they exclude zero and
+    ``p_holm`` that corrected for the number of pairs; None where undefined. ``note`` says why.
+    """
+
+    benchmark: str = OVERALL
+    label: Label = "success"
+    metric: Rate
+    first: str
+    second: str
+    n: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    note: str = ""
+
+
+class McNemarResult(Record):
+    """McNemar's exact test of who is right more often (accuracy, trajectories independent), and
+    ``improvement``, the probability that on a task drawn at random a verdict of ``first`` is better
+    than one of ``second`` (a tie counts half), with 95 % limits over tasks."""
+
+    benchmark: str = OVERALL
+    label: Label = "success"
+    first: str
+    second: str
+    n: int
+    only_first_right: int
+    only_second_right: int
+    p: float
+    p_holm: float
+    improvement: float | None = None
+    improvement_low: float | None = None
+    improvement_high: float | None = None
+
+
+class Ranking(Record):
+    """Judges by one metric, best first. ``ties`` are the longest runs of neighbours of whom no
+    two are told apart (Demšar 2006's bars), ``apart`` the pairs that are."""
+
+    benchmark: str = OVERALL
+    label: Label = "success"
+    metric: Rate
+    judges: tuple[str, ...]
+    ties: tuple[tuple[str, ...], ...]
+    apart: tuple[tuple[str, str], ...]
+
+
+class Comparison(Record):
+    """Every pair of judges on every label that both were asked for, over all benchmarks first."""
+
+    differences: tuple[MetricDifference, ...] = ()
+    discordances: tuple[McNemarResult, ...] = ()
+    rankings: tuple[Ranking, ...] = ()
+
+
+class EqualRecall(Record):
+    """A judge's precision less that of a trivial ``baseline`` which is made to accept as many of
+    the same ``n`` trajectories' successes: at the judge's ``recall``.
+
+    The baseline accepts by its score, or else by its verdict, from the threshold at which its
+    recall is the judge's; of the trajectories at the threshold a share. ``low`` and ``high`` are
+    95 % limits over tasks that take this threshold for given; None where undefined.
+    """
+
+    judge: str
+    baseline: str
+    n: int
+    recall: float
+    precision: float
+    baseline_precision: float
+    difference: float
+    low: float | None
+    high: float | None
