@@ -7,7 +7,6 @@ was not. ``calls.jsonl`` beside it is the ledger of this machine's calls: second
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -15,9 +14,10 @@ from typing import IO
 import numpy as np
 
 from trajudge.eval.data.call_log import CALLS, ledger_lines
-from trajudge.eval.data.index.columns import JudgmentColumns, JudgmentColumnsBuilder
-from trajudge.eval.data.index.judgments import RunJudgments, read_into
+from trajudge.eval.data.index.columns import JudgmentColumns
+from trajudge.eval.data.index.judgments import RunJudgments, read_run_judgments
 from trajudge.eval.data.index.keys import KeyColumns, distinct, places_among
+from trajudge.eval.data.index.saved_columns import SavedColumns
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     judgment_line,
@@ -27,26 +27,21 @@ from trajudge.eval.data.run_folder import (
 )
 from trajudge.eval.stats.interval import Ints
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.gc_pause import collection_paused
 
 
 class JudgmentJournal:
-    """The judgments of a run's folder: those from before, and those that are added. Their texts
-    stay in the file."""
+    """The judgments of a run's folder: those from before, and those that are added. Nothing of
+    these stays in memory: they are read from their file when they are asked for."""
 
     def __init__(self, folder: Path) -> None:
         """Open the journal. Raises UserError for an unwritable folder or a damaged line."""
         self._folder = folder
-        self._builder = JudgmentColumnsBuilder()
         try:
             self._files = {name: _open_to_append(folder / name) for name in (JUDGMENTS, CALLS)}
         except OSError as error:
             raise UserError(f"{folder}: cannot be written ({error.strerror})") from error
-        self._end = self._files[JUDGMENTS].tell()
-        with collection_paused():
-            read_into(self._builder, folder / JUDGMENTS)
+        self._lines: RunJudgments | None = self._read()
 
     def __enter__(self) -> JudgmentJournal:
         return self
@@ -59,36 +54,45 @@ class JudgmentJournal:
 
     def judgments(self) -> RunJudgments:
         """Return the judgments so far, the last of each trajectory and sample, in the order of
-        their lines."""
-        columns = self._builder.copy()
-        return RunJudgments.of_file(self._folder / JUDGMENTS, columns).at(_last_of_each(columns))
+        their lines, with the seconds of their calls in all sessions."""
+        if self._lines is None:
+            self._lines = self._read()
+        return self._lines.at(_last_of_each(self._lines.columns))
 
     def add(self, judgment: Judgment) -> None:
         """Write one judgment; it has left this process when this returns. Raises UserError on a
         full disk: the line is then cut off again by the next session."""
+        self._lines = None
         write_record(self._folder, judgment)
         line = judgment_line(judgment)
-        self._builder.add(judgment, self._end, len(line))
-        self._end += len(line)
         with writing(self._folder):
             for name, content in ((JUDGMENTS, line), (CALLS, b"".join(ledger_lines(judgment)))):
                 self._files[name].write(content)
                 self._files[name].flush()
 
-    def finish(self, keys: Sequence[TrajectoryKey]) -> RunJudgments:
+    def finish(self, keys: KeyColumns) -> RunJudgments:
         """Rewrite ``judgments.jsonl`` in the order of ``keys`` (then by sample), and return the
         judgments with the seconds of their calls.
 
         Raises UserError on a full disk; the file then stays as it was.
         """
+        is_new = self._lines is None
         judgments = self.judgments()
         order = _order(judgments.columns, keys, self._folder)
-        path = self._folder / JUDGMENTS
-        if len(judgments) < len(self._builder) or (np.diff(order) < 0).any():
+        path, ledger = self._folder / JUDGMENTS, self._folder / CALLS
+        if len(judgments) < self._count() or (np.diff(order) < 0).any():
             judgments = judgments.at(order)
             write_lines(path, judgments.lines())
-            judgments = judgments.in_file(path)
-        return judgments.timed(self._folder / CALLS)
+            judgments, is_new = judgments.in_file(path), True
+        if is_new:
+            SavedColumns(path, ledger, written_here=True).keep(judgments.columns)
+        return judgments
+
+    def _read(self) -> RunJudgments:
+        return read_run_judgments(self._folder / JUDGMENTS, self._folder / CALLS)
+
+    def _count(self) -> int:
+        return 0 if self._lines is None else len(self._lines)
 
 
 def _last_of_each(columns: JudgmentColumns) -> Ints:
@@ -99,10 +103,10 @@ def _last_of_each(columns: JudgmentColumns) -> Ints:
     return np.sort(order[~np.append(of_one, False)] if len(order) else order)
 
 
-def _order(columns: JudgmentColumns, keys: Sequence[TrajectoryKey], folder: Path) -> Ints:
+def _order(columns: JudgmentColumns, keys: KeyColumns, folder: Path) -> Ints:
     """Return the rows in the order of ``keys``, then by sample. Raises UserError for a judgment of
     another trajectory."""
-    mine = places_among(columns.keys, KeyColumns.of(keys))
+    mine = places_among(columns.keys, keys)
     if (mine < 0).any():
         other = columns.keys.key(int(np.argmin(mine)))
         raise UserError(

@@ -10,7 +10,6 @@ magic, the CRC-32 of what follows, MessagePack.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from trajudge.eval.data.index.cache_place import SETTLED, place_in_cache
 from trajudge.eval.data.published_file import JudgmentFile, read_file
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.safe_files import DataFolder
@@ -29,9 +29,6 @@ _READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _MAGIC = b"TJX1"
 _MAX_BYTES = 2_000_000_000
-# File systems date a change to the tick of a clock: a file that changed this short before it was
-# read may change again without a new date, so it is not kept. Nanoseconds.
-SETTLED = 2_000_000_000
 
 
 class _Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -64,7 +61,7 @@ class JudgmentIndex:
         self.notes: list[str] = []
         self._settled = settled
         self._root = str(root)
-        self._place = _place(root)
+        self._place = place_in_cache(root, NAME)
         self._known = self._load()
         self._seen: _Folders = {}
         self._fresh = 0
@@ -147,19 +144,6 @@ def _opened(folder: str, path: str, data: DataFolder) -> int:
 
 def _identity(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _place(root: Path) -> Path | None:
-    """In the user's cache, never beside the data: where the cached replies are (``TRAJUDGE_CACHE``
-    names their file), else ``~/.cache/trajudge``. None for a user without a home."""
-    name = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:32] + NAME
-    if replies := os.environ.get("TRAJUDGE_CACHE"):
-        return Path(replies).expanduser().absolute().parent / name
-    try:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    except RuntimeError:
-        return None
-    return cache / "trajudge" / name
 
 
 def _decode(content: bytes) -> _Folders:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 
 from trajudge.eval.data.index.columns import JudgmentColumns
 from trajudge.eval.data.index.keys import KeyColumns, places_among
+from trajudge.eval.data.index.labels import RewardColumns, Rewards
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.stats.interval import Bools
 from trajudge.judges.model import Judgment, Status
@@ -30,22 +31,24 @@ class JudgmentJob(NamedTuple):
 
 @dataclass
 class LoadReport:
-    """What the files gave besides jobs; ``rewards`` are the official ones."""
+    """What the files gave besides jobs: the official ``rewards`` of the trajectories that were
+    read. Those that are not read for the judge are read where ``earlier`` lacks their reward."""
 
+    earlier: Rewards = field(default_factory=dict)
     rewards: dict[TrajectoryKey, float | None] = field(default_factory=dict)
     unreadable: list[Unreadable] = field(default_factory=list)
     repeated: list[TrajectoryKey] = field(default_factory=list)
 
 
 def jobs_done(
-    keys: Sequence[TrajectoryKey],
+    keys: KeyColumns,
     samples: int,
     judgments: JudgmentColumns,
     *,
     retry_failed: bool,
 ) -> Bools:
     """Tell which of the samples of ``keys`` need not be judged again, (K, samples)."""
-    row = places_among(judgments.keys, KeyColumns.of(keys))
+    row = places_among(judgments.keys, keys)
     counted = (row >= 0) & (judgments.sample < samples)
     if retry_failed:
         counted &= judgments.ok()
@@ -64,12 +67,9 @@ def jobs_of(
     trajectory that cannot be read if ``strict``.
     """
     left = np.ones((len(plan.keys), samples), dtype=bool) if done is None else ~done
-    some = np.asarray(left.any(axis=1)).tolist()
-    wanted = {
-        key: place
-        for place, key in enumerate(plan.keys)
-        if some[place] or key not in report.rewards
-    }
+    some = left.any(axis=1)
+    some |= places_among(plan.key_columns, RewardColumns.of(report.earlier).keys) < 0
+    wanted = {plan.keys[place]: place for place in np.flatnonzero(some).tolist()}
     if not wanted:
         return
     read = np.zeros(len(plan.keys), dtype=bool)

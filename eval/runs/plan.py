@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from trajudge.annotations import Annotation, Labels, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.inputs import DataSource
 from trajudge.eval.data.manifest import RunManifest, code_version, default_folder
 from trajudge.eval.runs.selection import Filters, select
@@ -46,6 +48,11 @@ class RunPlan:
     def below(self, folder: Path) -> RunPlan:
         """Return the same plan, its run in a folder of its own below ``folder``."""
         return replace(self, folder=folder / default_folder(self.manifest).name)
+
+    @cached_property
+    def key_columns(self) -> KeyColumns:
+        """``keys`` as columns, (K,)."""
+        return KeyColumns.of(self.keys)
 
     @property
     def training(self) -> dict[str, set[TrajectoryKey]]:

@@ -11,6 +11,7 @@ from trajudge.eval.data.call_log import PAYMENTS, paid, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
 from trajudge.eval.data.index.judgments import RunJudgments
+from trajudge.eval.data.index.labels import Rewards
 from trajudge.eval.data.journal import JudgmentJournal
 from trajudge.eval.data.manifest import open_folder
 from trajudge.eval.data.run_folder import REWARDS, read_rewards, write_labels, write_rewards
@@ -60,7 +61,7 @@ class RunResult(NamedTuple):
 
     code: int
     judgments: RunJudgments
-    rewards: dict[TrajectoryKey, float | None]
+    rewards: Rewards
     scores: ScoreReport
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -142,27 +143,33 @@ class RunSession:
         sent = merged(earlier_sent(plan.folder))
         open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
         write_labels(plan.folder, plan.annotations)
-        rewards = self.report.rewards
         if has_rewards := (plan.folder / REWARDS).is_file():
-            rewards.update(read_rewards(plan.folder))
-        before = dict(rewards)
+            self.report.earlier = read_rewards(plan.folder)
         with JudgmentJournal(plan.folder) as journal:
             try:
                 await self._judge(journal)
             finally:
-                if rewards != before or not has_rewards:
+                rewards = self._rewards()
+                if rewards is not self.report.earlier or not has_rewards:
                     write_rewards(plan.folder, rewards)
-            judgments = journal.finish(plan.keys)
+            judgments = journal.finish(plan.key_columns)
         scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
         warnings, notes = tuple(self._warnings(judgments)), tuple(self._notes(judgments))
         code = self._code(judgments)
         return RunResult(code, judgments, rewards, scores, warnings, notes, self.spent)
 
+    def _rewards(self) -> Rewards:
+        """Return the official rewards of all sessions: those from before, if there is no news."""
+        earlier, read = self.report.earlier, self.report.rewards
+        if all(key in earlier and earlier[key] == reward for key, reward in read.items()):
+            return earlier
+        return {**earlier, **read}
+
     async def _judge(self, journal: JudgmentJournal) -> None:
         planned, plan = self.planned, self.plan
         samples, retry_failed = planned.run.samples, planned.run.retry_failed
         earlier = journal.judgments()
-        done = jobs_done(plan.keys, samples, earlier.columns, retry_failed=retry_failed)
+        done = jobs_done(plan.key_columns, samples, earlier.columns, retry_failed=retry_failed)
         jobs = jobs_of(plan, samples, done, self.report, strict=planned.data.strict)
         if self.model and samples > 1:
             jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))

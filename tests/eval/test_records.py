@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.judges.runs import mug_run
+from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.journal import JudgmentJournal
 from trajudge.eval.data.run_folder import JUDGMENTS, RECORDS, read_judgments, record_path
 from trajudge.judges.model import Judgment, Status
@@ -20,7 +21,7 @@ def test_a_record_is_a_file_of_its_own(tmp_path: Path) -> None:
     record = {"rubric": ["a \ud800 surrogate"], "votes": [True, None]}
     with JudgmentJournal(tmp_path) as journal:
         journal.add(judgment(record=record))
-        journal.finish([mug_run().key])
+        journal.finish(KeyColumns.of([mug_run().key]))
     (file,) = (tmp_path / RECORDS).iterdir()
     assert file.name == "shop,scripted,shop.1,0,0.json"
     assert json.loads(file.read_text(encoding="utf-8")) == record

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -187,10 +186,6 @@ class JudgmentColumnsBuilder:
         self._seconds.append(call.seconds)
         self._usage.extend(_TOKENS(call.usage))
 
-    def copy(self) -> JudgmentColumns:
-        """Return the columns so far."""
-        return deepcopy(self).build()
-
     def build(self) -> JudgmentColumns:
         """Return the columns; nothing is added afterwards."""
         calls = CallColumns(
@@ -216,9 +211,6 @@ class JudgmentColumnsBuilder:
             length=column_of(self._length),
             calls=calls,
         )
-
-    def __len__(self) -> int:
-        return len(self._status)
 
 
 def behind_each_other(parts: Sequence[JudgmentColumns]) -> JudgmentColumns:

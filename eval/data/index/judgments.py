@@ -20,6 +20,7 @@ from trajudge.eval.data.index.columns import (
 )
 from trajudge.eval.data.index.lines import bad_line, decode_fields, whole_lines
 from trajudge.eval.data.index.opened_file import OpenedFile
+from trajudge.eval.data.index.saved_columns import SavedColumns
 from trajudge.eval.data.index.seconds import with_seconds
 from trajudge.eval.stats.interval import Bools, Ints
 from trajudge.judges.model import Judgment
@@ -87,10 +88,6 @@ class RunJudgments(Sequence[Judgment]):
         columns = replace(self.columns, offset=np.cumsum(length) - length)
         return RunJudgments.of_file(path, columns)
 
-    def timed(self, ledger: Path) -> RunJudgments:
-        """Give their calls the seconds of all sessions."""
-        return RunJudgments(self._files, with_seconds(self.columns, ledger), self._file)
-
     def renamed(self, names: Mapping[str, str]) -> RunJudgments:
         """Give judges other names."""
         judges = tuple(names.get(judge, judge) for judge in self.columns.judges)
@@ -128,20 +125,24 @@ class RunJudgments(Sequence[Judgment]):
 def read_run_judgments(path: Path, ledger: Path) -> RunJudgments:
     """Read a run's judgments in file order, ``ledger`` for the seconds of their calls. A last line
     without its newline was torn by a kill and is left out; a bad line elsewhere raises
-    UserError."""
+    UserError. The columns of a large run are kept in the user's cache."""
+    saved = SavedColumns(path, ledger)
+    columns = saved.load()
+    if columns is None:
+        columns = _read_columns(path, ledger)
+        saved.keep(columns)
+    return RunJudgments.of_file(path, columns)
+
+
+def _read_columns(path: Path, ledger: Path) -> JudgmentColumns:
     builder = JudgmentColumnsBuilder()
     with collection_paused():
-        read_into(builder, path)
-        return RunJudgments.of_file(path, builder.build()).timed(ledger)
-
-
-def read_into(builder: JudgmentColumnsBuilder, path: Path) -> None:
-    """Read all lines of a file into columns. Raises UserError as ``read_run_judgments``."""
-    for line in whole_lines(path):
-        try:
-            builder.add(decode_fields(line.content), line.offset, len(line.content))
-        except ValidationError as error:
-            raise bad_line(path, line.number, error) from error
+        for line in whole_lines(path):
+            try:
+                builder.add(decode_fields(line.content), line.offset, len(line.content))
+            except ValidationError as error:
+                raise bad_line(path, line.number, error) from error
+        return with_seconds(builder.build(), ledger)
 
 
 def columns_of(judgments: Iterable[Judgment]) -> JudgmentColumns:

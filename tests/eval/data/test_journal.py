@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.eval.data.call_log import CALLS
+from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.journal import JudgmentJournal
 from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line
 from trajudge.judges.model import Call, Judgment, Status, Usage
@@ -37,7 +38,7 @@ def written(folder: Path, numbers: list[int], seconds: float = 0.0) -> bytes:
     with JudgmentJournal(folder) as journal:
         for number in numbers:
             journal.add(judgment(number, seconds=seconds))
-        journal.finish(KEYS)
+        journal.finish(KeyColumns.of(KEYS))
     return (folder / JUDGMENTS).read_bytes()
 
 
@@ -76,7 +77,7 @@ def test_the_last_judgment_of_a_trajectory_and_sample_counts(tmp_path: Path) -> 
         journal.add(judgment(0))
         journal.add(judgment(1, seconds=1.5))
         assert [j.status for j in journal.judgments()] == [Status.OK, Status.OK]
-        finished = journal.finish(KEYS)
+        finished = journal.finish(KeyColumns.of(KEYS))
     assert [j.key for j in finished] == KEYS[:2]
     assert finished[1].calls[0].seconds == 1.5
     assert list(map(judgment_line, finished)) == (tmp_path / JUDGMENTS).read_bytes().splitlines(
@@ -88,7 +89,7 @@ def test_a_judgment_of_a_trajectory_that_is_gone_is_named(tmp_path: Path) -> Non
     with JudgmentJournal(tmp_path) as journal:
         journal.add(judgment(5))
         with pytest.raises(UserError, match=r"b/a/5, which the data no longer has"):
-            journal.finish(KEYS[:2])
+            journal.finish(KeyColumns.of(KEYS[:2]))
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
