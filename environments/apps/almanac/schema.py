@@ -38,7 +38,8 @@ TABLES = (
 )  # fmt: skip
 
 YEARS = tuple(range(2018, 2026))
-MONTHS = ("September", "October", "November", "December", "January", "February")
+MONTHS = ("March", "April", "May", "June", "July", "August", "September", "October", "November",
+          "December", "January", "February")  # fmt: skip
 SHELVES = ("To read", "For the thesis", "Sources", "Finished")
 LABELS = ("Idea", "Question", "Result", "Reminder")
 FORMATS = {"spreadsheet": 2, "typeset tables": 5, "printed volume": 9}  # days it takes to make

@@ -27,7 +27,8 @@ TABLES = (
     table("account", id="token", name="text", street="text", city="text", newsletter="flag"),
 )  # fmt: skip
 
-MONTHS = ("October", "November", "December", "January", "February")
+MONTHS = ("March", "April", "May", "June", "July", "August", "September", "October", "November",
+          "December", "January", "February")  # fmt: skip
 DELIVERIES = {"standard": 350, "express": 890, "pickup": 0}
 _MATERIALS = ("Linen", "Oak", "Stoneware", "Copper", "Wool", "Cork", "Glass", "Bamboo", "Slate")
 _THINGS = {
@@ -90,7 +91,7 @@ def _products(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
 
 
 def _prices(rng: np.random.Generator, product: tuple[Value, ...]) -> list[tuple[Value, ...]]:
-    factors = rng.permutation(np.linspace(0.8, 1.3, len(MONTHS)))
+    factors = rng.permutation(np.linspace(0.7, 1.8, len(MONTHS)))
     return [
         (token("price", product[0], month), product[0], month, int(int(product[3]) * factor))
         for month, factor in zip(MONTHS, factors, strict=True)
