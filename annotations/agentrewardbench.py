@@ -80,28 +80,28 @@ def load(path: Path | None = None) -> list[Annotation]:
     ``path`` is ``annotations.csv`` or its folder; None reads the installed package. Raises
     UserError for a missing file or column, and for a value outside the format.
     """
-    data = None
+    folder = None
     if path is None:
         path = _packaged(_ANNOTATIONS)
     elif path.is_dir():
-        data = DataFolder(path)
+        folder = DataFolder(path)
         path /= _ANNOTATIONS
     splits_path = path.with_name(_SPLITS)
-    splits = load_splits(splits_path, data) if splits_path.is_file() else {}
+    splits = load_splits(splits_path, folder) if splits_path.is_file() else {}
     seen: set[TrajectoryKey] = set()
     annotations = []
     columns = (*_IDENTITY, *(column for column, _ in _LABELS.values()))
-    for line, row in _rows(path, columns, data):
+    for line, row in _rows(path, columns, folder):
         annotation = _annotation(row, splits, seen, f"{path}, line {line}")
         seen.add(annotation.key)
         annotations.append(annotation)
     return annotations
 
 
-def load_splits(path: Path, data: DataFolder | None = None) -> dict[tuple[str, str], Split]:
-    """(benchmark, canonical task id) -> split. ``data`` is what the file must not lead out of."""
+def load_splits(path: Path, folder: DataFolder | None = None) -> dict[tuple[str, str], Split]:
+    """(benchmark, canonical task id) -> split. ``folder`` is what the file must not lead out of."""
     splits: dict[tuple[str, str], Split] = {}
-    for line, row in _rows(path, _SPLIT_COLUMNS, data):
+    for line, row in _rows(path, _SPLIT_COLUMNS, folder):
         split = _SPLIT_NAMES.get(row["split"])
         if split is None:
             raise UserError(
@@ -121,8 +121,10 @@ def with_packaged_splits(annotations: Iterable[Annotation]) -> list[Annotation]:
     except UserError:
         splits = {}
     return [
-        item.model_copy(update={"split": splits.get((item.key.benchmark, item.key.task_id))})
-        for item in annotations
+        annotation.model_copy(
+            update={"split": splits.get((annotation.key.benchmark, annotation.key.task_id))}
+        )
+        for annotation in annotations
     ]
 
 
@@ -159,12 +161,12 @@ def _value(text: str, values: Mapping[str, int | None], column: str, where: str)
 
 
 def _rows(
-    path: Path, columns: tuple[str, ...], data: DataFolder | None
+    path: Path, columns: tuple[str, ...], folder: DataFolder | None
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """(line number, row) with blanks stripped; every row has ``columns``."""
     try:
         with (
-            data.open(path, _MAX_BYTES) if data else open_regular(path, _MAX_BYTES) as raw,
+            folder.open(path, _MAX_BYTES) if folder else open_regular(path, _MAX_BYTES) as raw,
             io.TextIOWrapper(raw, newline="", encoding="utf-8-sig") as file,
         ):
             reader = csv.DictReader(file, restval="")

@@ -34,8 +34,8 @@ def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
     """
     for source in history_files(path):
         try:
-            told = _judgement(read_object(source.data, source.path).get("history", NULL))
-            verdict = _fields(told) if told else None
+            judgement = _judgement(read_object(source.data, source.path).get("history", NULL))
+            verdict = _fields(judgement) if judgement else None
         except (ValueError, RecursionError) as error:
             verdict = {"status": "skipped", "detail": reason(error)}
         if verdict is not None:
@@ -45,17 +45,17 @@ def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
 def _judgement(history: Raw) -> dict[str, Raw]:
     """Return the fields of the last result's verdict, none if there is none."""
     items = elements(history)
-    results = elements(fields(items[-1]).get("result", NULL)) if items else []
-    return fields(fields(results[-1]).get("judgement", NULL)) if results else {}
+    outcomes = elements(fields(items[-1]).get("result", NULL)) if items else []
+    return fields(fields(outcomes[-1]).get("judgement", NULL)) if outcomes else {}
 
 
-def _fields(told: dict[str, Raw]) -> dict[str, Any]:
-    texts = (string(told.get(name, NULL)) for name in ("reasoning", "failure_reason"))
+def _fields(judgement: dict[str, Raw]) -> dict[str, Any]:
+    texts = (string(judgement.get(name, NULL)) for name in ("reasoning", "failure_reason"))
     more: dict[str, Any] = {
         "reasoning": "\n".join(filter(None, texts)),
-        "record": {name: scalar(told.get(name, NULL)) for name in _FLAGS},
+        "record": {name: scalar(judgement.get(name, NULL)) for name in _FLAGS},
     }
-    verdict = scalar(told.get("verdict", NULL))
+    verdict = scalar(judgement.get("verdict", NULL))
     if not isinstance(verdict, bool):
         return more | {"status": "unparsable", "detail": "its verdict is neither true nor false"}
     return more | {"success": verdict}

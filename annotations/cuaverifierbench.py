@@ -93,8 +93,8 @@ def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
         ):
             if row[column] is not None:
                 yield PublishedVerdict(key=key, judge=judge, **score_fields(row[column], ""))
-        if (told := _json(row["gpt_eval_json"])) and not _is_verifiers(told):
-            fields = score_fields(told.get("score"), told.get("gpt_response_text"))
+        if (opinion := _json(row["gpt_eval_json"])) and not _is_verifiers(opinion):
+            fields = score_fields(opinion.get("score"), opinion.get("gpt_response_text"))
             yield PublishedVerdict(key=key, judge="om2w-gpt", **fields)
 
 
@@ -104,8 +104,10 @@ def _of_verifier(key: TrajectoryKey, row: Mapping[str, Any]) -> Iterator[Publish
     outcome, points = row["uv_outcome_success"], row["uv_rubric_score"]
     if outcome is None and points is None:
         return
-    told = _json(row["gpt_eval_json"])
-    kept = verifier_fields(told["gpt_response_text"]) if told and _is_verifiers(told) else {}
+    opinion = _json(row["gpt_eval_json"])
+    kept = (
+        verifier_fields(opinion["gpt_response_text"]) if opinion and _is_verifiers(opinion) else {}
+    )
     fields: dict[str, Any] = {name: kept[name] for name in _KEPT if name in kept}
     fields |= score_fields(outcome, fields.get("reasoning", ""))
     if points is not None:
@@ -115,8 +117,8 @@ def _of_verifier(key: TrajectoryKey, row: Mapping[str, Any]) -> Iterator[Publish
     yield PublishedVerdict(key=key, judge="universal-verifier", **fields)
 
 
-def _is_verifiers(told: Mapping[str, Any]) -> bool:
-    return rubric_of(told.get("gpt_response_text")) is not None
+def _is_verifiers(opinion: Mapping[str, Any]) -> bool:
+    return rubric_of(opinion.get("gpt_response_text")) is not None
 
 
 def _json(content: object) -> dict[str, Any] | None:
@@ -170,19 +172,19 @@ def _opinions(path: Path) -> dict[TrajectoryKey, list[Annotation]]:
 
 
 def _each(opinions: Mapping[TrajectoryKey, Sequence[Annotation]]) -> Iterator[Annotation]:
-    for told in opinions.values():
-        yield from told
+    for several in opinions.values():
+        yield from several
 
 
 def _majorities(opinions: Mapping[TrajectoryKey, Sequence[Annotation]]) -> Iterator[Annotation]:
-    for told in opinions.values():
-        scores = [each.process_score for each in told if each.process_score is not None]
-        yield told[0].model_copy(
+    for several in opinions.values():
+        scores = [each.process_score for each in several if each.process_score is not None]
+        yield several[0].model_copy(
             update={
                 "annotator": "blind-majority",
                 "role": Role.PRIMARY,
-                "success": majority(each.success for each in told),
-                "process": majority(each.process for each in told),
+                "success": majority(each.success for each in several),
+                "process": majority(each.process for each in several),
                 "process_score": median(scores) if scores else None,
             }
         )

@@ -77,20 +77,20 @@ def score_fields(score: object, text: object) -> dict[str, Any]:
 def verifier_fields(text: object) -> dict[str, Any]:
     """Return the fields of a Universal Verifier's verdict: its outcome, whether its process score
     reached its threshold, that score, and whether it found a side effect."""
-    told = rubric_of(text)
-    if told is None:
+    rubric = rubric_of(text)
+    if rubric is None:
         return {"status": "unparsable", "detail": "its text is no JSON with a rubric"}
-    verification = _object(told.get("rubric_outcome_verification"))
-    steps = _object(told.get("rubric_intermediate_mm_rubric_steps"))
-    outcome = told.get("outcome_success")
+    verification = _object(rubric.get("rubric_outcome_verification"))
+    steps = _object(rubric.get("rubric_intermediate_mm_rubric_steps"))
+    outcome = rubric.get("outcome_success")
     if outcome is None:
         outcome = verification.get("output_success")
     fields: dict[str, Any] = {
-        "process": _flag(told.get("rubric_is_success")),
-        "scores": _process_score(told),
+        "process": _flag(rubric.get("rubric_is_success")),
+        "scores": _process_score(rubric),
         "side_effect": _flag(steps.get("step7_requires_penalty")),
-        "reasoning": str(verification.get("reasoning") or told.get("outcome_reasoning") or ""),
-        "record": dict(told),
+        "reasoning": str(verification.get("reasoning") or rubric.get("outcome_reasoning") or ""),
+        "record": dict(rubric),
     }
     if _flag(outcome) is None:
         return fields | {"status": "unparsable", "detail": "it gives no outcome"}
@@ -102,14 +102,14 @@ def rubric_of(text: object) -> Mapping[str, Any] | None:
     if not isinstance(text, str):
         return None
     try:
-        told = python_json.decode(text.encode("utf-8", "replace"), _JSON)
+        rubric = python_json.decode(text.encode("utf-8", "replace"), _JSON)
     except (ValueError, RecursionError):
         return None
-    return told if isinstance(told.get("rubric_items"), list) else None
+    return rubric if isinstance(rubric.get("rubric_items"), list) else None
 
 
-def _process_score(told: Mapping[str, Any]) -> dict[str, float]:
-    earned, most = told.get("rubric_total_earned_points"), told.get("rubric_total_max_points")
+def _process_score(rubric: Mapping[str, Any]) -> dict[str, float]:
+    earned, most = rubric.get("rubric_total_earned_points"), rubric.get("rubric_total_max_points")
     if not isinstance(earned, int | float) or not isinstance(most, int | float) or most <= 0:
         return {}
     return {"process": earned / most}

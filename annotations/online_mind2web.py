@@ -44,8 +44,8 @@ def load(path: Path | None = None) -> list[Annotation]:
     file = path / FILE if path.is_dir() else path
     try:
         inside = DataFolder(path) if path.is_dir() else None
-        data = inside.read(file, _MAX_BYTES) if inside else read_regular(file, _MAX_BYTES)
-        rows = python_json.decode(data, _ROWS)
+        content = inside.read(file, _MAX_BYTES) if inside else read_regular(file, _MAX_BYTES)
+        rows = python_json.decode(content, _ROWS)
     except OSError as error:
         raise UserError(
             f"{file} cannot be read ({error.strerror}): name Online-Mind2Web's {FILE}"

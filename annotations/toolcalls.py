@@ -122,7 +122,7 @@ def _labelled(path: Path) -> Iterator[tuple[TrajectoryKey, str, _Label | None]]:
         if isinstance(run, Unreadable):
             raise UserError(f"{run.source}: {run.reason}")
         try:
-            found = python_json.decode(run.data, _LABELLED)
+            record = python_json.decode(run.data, _LABELLED)
         except (ValueError, RecursionError) as error:
             raise UserError(f"{run.place}: its label cannot be read: {error}") from error
-        yield run.key, found.trajectory_id, found.label
+        yield run.key, record.trajectory_id, record.label

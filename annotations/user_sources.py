@@ -21,10 +21,10 @@ def load_with(name: str, path: Path) -> list[Annotation]:
             f"--annotations {name}: defines no source: write  def load(path)  that gives "
             "annotations"
         )
-    given = load(path)
-    if not hasattr(given, "__iter__"):
-        raise UserError(f"--annotations {name}: load gave {type(given).__name__}, not annotations")
-    annotations = list(given)
+    loaded = load(path)
+    if not hasattr(loaded, "__iter__"):
+        raise UserError(f"--annotations {name}: load gave {type(loaded).__name__}, not annotations")
+    annotations = list(loaded)
     for one in annotations:
         if not isinstance(one, Annotation):
             raise UserError(

@@ -130,8 +130,8 @@ def apply(
                 name: stack.enter_context((folder / f"{name}.part").open("wb"))
                 for name in (ACCEPTED, REJECTED)
             }
-            for item in trajectories:
-                kind, line = _line(item, judge, choice, format_, bare_turns=bare_turns)
+            for trajectory in trajectories:
+                kind, line = _line(trajectory, judge, choice, format_, bare_turns=bare_turns)
                 counts[kind] += 1
                 if kind == OK and agents is not None:
                     agents[line["provenance"]["agent"]] += 1
@@ -144,47 +144,47 @@ def apply(
 
 
 def _line(
-    item: Trajectory | Unreadable,
+    trajectory: Trajectory | Unreadable,
     judge: Acceptor,
     choice: AcceptanceFilter,
     format_: Mapping[str, Any],
     *,
     bare_turns: bool,
 ) -> tuple[str, dict[str, Any]]:
-    if isinstance(item, Unreadable):
-        key = item.key.model_dump() if item.key else None
-        return "unreadable", {"key": key, "kind": "unreadable", "reason": item.reason}
-    found = judge(item.key)
-    turns = messages(item, **format_) if found.kind == OK else []
-    if found.kind == OK and not turns:
-        found = AcceptDecision(
-            "no action", "no step has an action: there is nothing to learn", found.score
+    if isinstance(trajectory, Unreadable):
+        key = trajectory.key.model_dump() if trajectory.key else None
+        return "unreadable", {"key": key, "kind": "unreadable", "reason": trajectory.reason}
+    decision = judge(trajectory.key)
+    turns = messages(trajectory, **format_) if decision.kind == OK else []
+    if decision.kind == OK and not turns:
+        decision = AcceptDecision(
+            "no action", "no step has an action: there is nothing to learn", decision.score
         )
-    if found.kind == OK and not bare_turns:
-        found = _observed(item, found)
-    if found.kind != OK:
-        rejected = {"kind": found.kind, "reason": found.reason, "score": found.score}
-        return found.kind, {"key": item.key.model_dump(), **rejected}
+    if decision.kind == OK and not bare_turns:
+        decision = _observed(trajectory, decision)
+    if decision.kind != OK:
+        rejected = {"kind": decision.kind, "reason": decision.reason, "score": decision.score}
+        return decision.kind, {"key": trajectory.key.model_dump(), **rejected}
     accepted = {
         "judge": choice.name,
-        "score": found.score,
+        "score": decision.score,
         "threshold": choice.threshold,
         "decision": choice.decision,
     }
-    return OK, {"messages": turns, "provenance": provenance(item, accepted)}
+    return OK, {"messages": turns, "provenance": provenance(trajectory, accepted)}
 
 
-def _observed(item: Trajectory, found: AcceptDecision) -> AcceptDecision:
+def _observed(trajectory: Trajectory, decision: AcceptDecision) -> AcceptDecision:
     """Return the decision; a refusal where a step with an action shows nothing of its page."""
-    bare, acted = without_observation(item)
+    bare, acted = without_observation(trajectory)
     if not bare:
-        return found
+        return decision
     why = (
         f"{bare} of {acted} steps with an action have no observation (no address, page or error), "
         "so their user turns would be empty: give the full trajectories with --data, or export "
         "them as they are with --without-observations"
     )
-    return AcceptDecision("no observation", why, found.score)
+    return AcceptDecision("no observation", why, decision.score)
 
 
 def _put(file: IO[bytes], line: dict[str, Any]) -> None:

@@ -54,16 +54,16 @@ def accept(config: AcceptConfig) -> Acceptance:
     warnings: list[str] = []
     if decision is not None:
         choice, warnings = covered(decision, choice, inputs, config)
-    data = _data(config)
+    spec = _data(config)
     agents: Counter[str] = Counter()
     rule = acceptor(choice, inputs.judgments)
-    found = apply(open_source(data), rule, choice, config.out, agents=agents, **format_)
+    acceptance = apply(open_source(spec), rule, choice, config.out, agents=agents, **format_)
     if decision is not None:
         warnings += new_agents(decision, agents, config)
     if choice.warning:
         warnings.append(choice.warning)
-    made = Acceptance(choice, dict(sorted(found.items())), warnings)
-    _write_summary(config, made, config.data or data)
+    made = Acceptance(choice, dict(sorted(acceptance.items())), warnings)
+    _write_summary(config, made, config.data or spec)
     if config.dataset:
         write_dataset(config.out / ACCEPTED, config.dataset)
     return made
@@ -105,13 +105,13 @@ def _data(config: AcceptConfig) -> str:
         return open_spec(config.data)
     if not config.run:
         raise UserError("published judgments need their trajectories: give --data KIND:PATH")
-    data = read_manifest(config.run[0]).get("data")
-    if not isinstance(data, str):
+    spec = read_manifest(config.run[0]).get("data")
+    if not isinstance(spec, str):
         raise UserError(f"{config.run[0]}: its manifest names no data: give --data KIND:PATH")
-    return open_recorded(data)
+    return open_recorded(spec)
 
 
-def _write_summary(config: AcceptConfig, made: Acceptance, data: str) -> None:
+def _write_summary(config: AcceptConfig, made: Acceptance, spec: str) -> None:
     choice = made.choice
     summary = {
         "judge": choice.name,
@@ -119,7 +119,7 @@ def _write_summary(config: AcceptConfig, made: Acceptance, data: str) -> None:
         "threshold": choice.threshold,
         "decision": choice.decision,
         "benchmarks": sorted(choice.benchmarks) if choice.benchmarks is not None else None,
-        "data": data,
+        "data": spec,
         "runs": [str(run) for run in config.run],
         "judgments": str(config.judgments) if config.judgments else None,
         "counts": made.counts,

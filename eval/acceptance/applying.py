@@ -30,18 +30,18 @@ def filter_of(decision: Decision, source: Path) -> AcceptanceFilter:
             f"{source}: no judge qualified, so there is no choice to apply; --judge and "
             "--threshold apply one without a guarantee"
         )
-    found = decision.findings[decision.chosen]
-    shown = frozenset(place.benchmark for place in found.places if place.rate.trials)
+    finding = decision.findings[decision.chosen]
+    shown = frozenset(place.benchmark for place in finding.places if place.rate.trials)
     warning = ""
     if decision.recertified and decision.binding:
         shown = frozenset(decision.binding.benchmarks)
         mix = ", ".join(f"{name} {n}" for name, n in decision.binding.benchmarks.items())
         warning = f"certified again on labels of {', '.join(decision.binding.agents)}: {mix}"
-    elif len(found.places) > 1 and not found.qualifies_everywhere:
-        names = ", ".join(f"{place.benchmark} {place.labelled}" for place in found.places)
+    elif len(finding.places) > 1 and not finding.qualifies_everywhere:
+        names = ", ".join(f"{place.benchmark} {place.labelled}" for place in finding.places)
         warning = f"the target was shown to be met over this mix of benchmarks alone: {names}"
     return AcceptanceFilter(
-        found.family, found.rule, found.threshold, shown, decision.plan_hash, warning
+        finding.family, finding.rule, finding.threshold, shown, decision.plan_hash, warning
     )
 
 
@@ -105,19 +105,19 @@ def check_judges(
     warnings: list[str] = []
     for judge in rule.judges:
         certified = decision.binding.judges.get(judge) or JudgeConfiguration(judge=judge)
-        given = configurations.get(judge) or JudgeConfiguration(judge=judge)
-        if different := list(differences(certified, given)):
+        current = configurations.get(judge) or JudgeConfiguration(judge=judge)
+        if different := list(differences(certified, current)):
             raise UserError(
                 f"{source}: was made for another judge of the name {judge}: this one has "
                 f"{'; '.join(different)}: judge with the settings of the decision, or select anew"
             )
-        one_sided, neither = unknown(certified, given)
+        one_sided, neither = unknown(certified, current)
         if one_sided and not assume_same:
             raise UserError(
                 f"{source}: cannot be compared with {judge} in its {', '.join(one_sided)}, which "
                 f"only one of the two records: if it is the same judge, say so with {_ASSUME}"
             )
-        warnings += _warnings(judge, certified, given, [*one_sided, *neither])
+        warnings += _warnings(judge, certified, current, [*one_sided, *neither])
     return warnings
 
 
@@ -132,11 +132,11 @@ def _unrecorded(source: Path, assume_same: bool) -> list[str]:
 
 
 def _warnings(
-    judge: str, certified: JudgeConfiguration, given: JudgeConfiguration, missing: Sequence[str]
+    judge: str, certified: JudgeConfiguration, current: JudgeConfiguration, missing: Sequence[str]
 ) -> Iterator[str]:
     if missing:
         yield f"not compared, because not recorded, of {judge}: {', '.join(missing)}"
-    before, now = certified.facts.get("endpoint"), given.facts.get("endpoint")
+    before, now = certified.facts.get("endpoint"), current.facts.get("endpoint")
     if before != now and before is not None and now is not None:
         yield f"{judge} was asked at {now}, when it was certified at {before}"
 
@@ -160,14 +160,14 @@ def transfer_obstacles(
     scores = rule_scores(rule, scored, keys)
     benchmark = np.array([benchmark_of(key) for key in keys], dtype=np.str_)
     task = np.array([key.task_id for key in keys], dtype=np.str_)
-    found = {}
+    obstacles = {}
     for name in np.unique(benchmark):
         here = (benchmark == name) & ~np.isnan(scores)
         hits = accepts(scores[here], threshold)[:, None]
         sums = rate_sums(cluster_sums(hits, np.ones_like(hits), task[here], benchmark[here]))
         low = float(lower_limits(sums, 1 - confidence)[0]) if here.any() else 0.0
-        found[str(name)] = _obstacle(transport, low)
-    return found
+        obstacles[str(name)] = _obstacle(transport, low)
+    return obstacles
 
 
 def _obstacle(transport: Transport | None, accepted: float) -> str:

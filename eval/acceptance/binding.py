@@ -66,14 +66,14 @@ def _sent(entries: object) -> list[JsonValue]:
     return [calls[key] for key in sorted(calls)]
 
 
-def differences(certified: JudgeConfiguration, given: JudgeConfiguration) -> Iterator[str]:
+def differences(certified: JudgeConfiguration, current: JudgeConfiguration) -> Iterator[str]:
     """Say of every fact that both know in what they differ."""
     for name in (*_COMPARED, *_OPTIONAL, *_IF_BOTH_KNOW):
-        if name not in certified.facts or name not in given.facts:
+        if name not in certified.facts or name not in current.facts:
             continue
-        before, now = certified.facts[name], given.facts[name]
+        before, now = certified.facts[name], current.facts[name]
         if isinstance(before, dict) and isinstance(now, dict):
-            defaults = _defaults(given.judge) if name == "options" else {}
+            defaults = _defaults(current.judge) if name == "options" else {}
             for key in sorted(before.keys() | now.keys()):
                 default = defaults.get(key)
                 yield from _difference(
@@ -84,10 +84,10 @@ def differences(certified: JudgeConfiguration, given: JudgeConfiguration) -> Ite
 
 
 def unknown(
-    certified: JudgeConfiguration, given: JudgeConfiguration
+    certified: JudgeConfiguration, current: JudgeConfiguration
 ) -> tuple[list[str], list[str]]:
     """List facts that one of the two does not know, and those that neither does."""
-    sides = (certified.facts, given.facts)
+    sides = (certified.facts, current.facts)
     count = {name: sum(name in facts for facts in sides) for name in (*_COMPARED, *_OPTIONAL)}
     return (
         [name for name, number in count.items() if number == 1],

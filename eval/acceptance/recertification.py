@@ -183,16 +183,16 @@ def check(made: Recertification, labels: Labels) -> RecertificationResult:
     )
 
 
-def new_decision(made: Recertification, found: RecertificationResult) -> Decision:
+def new_decision(made: Recertification, outcome: RecertificationResult) -> Decision:
     """Make the decision for the sampled agents alone: the same choice, or none where it misses."""
-    used = [run.key for run in made.runs[: found.used]]
+    used = [run.key for run in made.runs[: outcome.used]]
     before = made.decision.binding
     binding = DecisionScope(
         judges=before.judges if before else {},
         agents=_counted(key.agent for key in used),
         benchmarks=_counted(map(benchmark_of, used)),
     )
-    certified = found.verdict == "certified"
+    certified = outcome.verdict == "certified"
     return made.decision.model_copy(
         update={
             "chosen": made.decision.chosen if certified else None,
@@ -200,11 +200,11 @@ def new_decision(made: Recertification, found: RecertificationResult) -> Decisio
             "binding": binding,
             "transport": None,
             "recertified": Recertified(
-                labels=found.used,
-                unsure=found.unsure,
-                hits=found.hits,
-                e_value=found.evidence,
-                low=found.low,
+                labels=outcome.used,
+                unsure=outcome.unsure,
+                hits=outcome.hits,
+                e_value=outcome.evidence,
+                low=outcome.low,
                 seed=made.seed,
             ),
         }

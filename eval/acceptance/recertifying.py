@@ -57,11 +57,11 @@ def recertify(sample: Path, annotations: str) -> LabelledSample:
     Raises UserError for a sample or labels that cannot be read.
     """
     made = read_sample(sample)
-    found = check(made, primary_labels(open_annotations(annotations)))
-    if found.verdict != "undecided":
-        content = decision_json(new_decision(made, found))
+    outcome = check(made, primary_labels(open_annotations(annotations)))
+    if outcome.verdict != "undecided":
+        content = decision_json(new_decision(made, outcome))
         write_whole(sample / "decision.json", content.encode())
-    return LabelledSample(made, found)
+    return LabelledSample(made, outcome)
 
 
 def sample_text(made: Recertification, folder: Path, file: Path) -> str:
@@ -77,20 +77,20 @@ def sample_text(made: Recertification, folder: Path, file: Path) -> str:
     return first_screen(above, [], rest=rest)
 
 
-def outcome_text(made: Recertification, found: RecertificationResult, folder: Path) -> str:
+def outcome_text(made: Recertification, outcome: RecertificationResult, folder: Path) -> str:
     """Say what the labels show, what to do where they do not decide, and where it stands."""
     plan = made.decision.plan
     needed = 1 / (1 - plan.confidence)
     lines = [
-        f"{_headline(made, found)} ({found.hits} true successes in {found.used - found.unsure} "
-        f"labels; precision at least {100 * found.low:.1f} %)",
-        f"e-value {found.evidence:.3g} for the target, {found.against:.3g} against it; "
+        f"{_headline(made, outcome)} ({outcome.hits} true successes in "
+        f"{outcome.used - outcome.unsure} labels; precision at least {100 * outcome.low:.1f} %)",
+        f"e-value {outcome.evidence:.3g} for the target, {outcome.against:.3g} against it; "
         f"{needed:.3g} decides",
     ]
-    if found.unsure:
-        lines.append(f"{found.unsure} labels are unsure: nothing was bet on them")
-    if found.verdict == "undecided":
-        rest = len(made.runs) - found.used
+    if outcome.unsure:
+        lines.append(f"{outcome.unsure} labels are unsure: nothing was bet on them")
+    if outcome.verdict == "undecided":
+        rest = len(made.runs) - outcome.used
         lines.append(
             f"label the next runs in the order of the sample ({rest} tasks are left), and test "
             "again"
@@ -98,18 +98,18 @@ def outcome_text(made: Recertification, found: RecertificationResult, folder: Pa
             else "every task has its label: accept more runs, or count on the limit above"
         )
     written = f"the decision for these agents is in {folder}"
-    where = f"the sample is in {folder}" if found.verdict == "undecided" else written
+    where = f"the sample is in {folder}" if outcome.verdict == "undecided" else written
     return first_screen(lines, [], rest=where)
 
 
-def _headline(made: Recertification, found: RecertificationResult) -> str:
+def _headline(made: Recertification, outcome: RecertificationResult) -> str:
     plan = made.decision.plan
     target, agents = f"{100 * plan.target.rate:.4g} %", ", ".join(made.agents)
-    if found.verdict == "certified":
+    if outcome.verdict == "certified":
         return (
             f"certified: of what the judge accepts of {agents} at least {target} are true "
             f"successes, with {100 * plan.confidence:.4g} % confidence"
         )
-    if found.verdict == "below the target":
+    if outcome.verdict == "below the target":
         return f"below the target: less than {target} of what it accepts of {agents} succeeded"
     return f"undecided: whether {target} of what it accepts of {agents} succeeded"

@@ -61,7 +61,7 @@ def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
     opinions: dict[TrajectoryKey, list[Annotation]] = defaultdict(list)
     for annotation in annotations:
         opinions[annotation.key].append(annotation)
-    repeated = {key: _in_order(found) for key, found in opinions.items() if len(found) > 1}
+    repeated = {key: _in_order(labels) for key, labels in opinions.items() if len(labels) > 1}
     present = {benchmark_of(key) for key in repeated}
     known = [name for name in BENCHMARKS if name in present]
     ordered = [*known, *sorted(present - set(known))]
@@ -80,7 +80,7 @@ def _in_order(opinions: Sequence[Annotation]) -> list[Annotation]:
 def _agreement(
     label: AnnotatedLabel, group: str, opinions: dict[TrajectoryKey, list[Annotation]]
 ) -> LabelAgreement:
-    chosen = {k: found for k, found in opinions.items() if group in (OVERALL, benchmark_of(k))}
+    chosen = {k: several for k, several in opinions.items() if group in (OVERALL, benchmark_of(k))}
     table = np.full((max(map(len, chosen.values())), len(chosen)), _NOTHING)
     for unit, opinions_of in enumerate(chosen.values()):
         for annotator, annotation in enumerate(opinions_of):
@@ -88,22 +88,22 @@ def _agreement(
             table[annotator, unit] = _NOTHING if value is None else value
     benchmarks = [benchmark_of(key) for key in chosen]
     tasks = [f"{name}\0{key.task_id}" for name, key in zip(benchmarks, chosen, strict=True)]
-    found = annotator_agreement(table, tasks, benchmarks, SCALES[label])
+    agreement = annotator_agreement(table, tasks, benchmarks, SCALES[label])
     estimates: dict[Coefficient, Interval] = {
-        "raw": found.raw,
-        "kappa": found.kappa,
-        "alpha": found.alpha,
+        "raw": agreement.raw,
+        "kappa": agreement.kappa,
+        "alpha": agreement.alpha,
     }
     with_limits = {name: i for name, i in estimates.items() if not np.isnan(i.low[0])}
     return LabelAgreement(
         label=label,
         benchmark=group,
-        n=found.n,
-        tasks=found.clusters,
-        unsure=len(chosen) - found.n,
-        raw=_defined(found.raw),
-        kappa=_defined(found.kappa),
-        alpha=_defined(found.alpha),
+        n=agreement.n,
+        tasks=agreement.clusters,
+        unsure=len(chosen) - agreement.n,
+        raw=_defined(agreement.raw),
+        kappa=_defined(agreement.kappa),
+        alpha=_defined(agreement.alpha),
         intervals={name: (float(i.low[0]), float(i.high[0])) for name, i in with_limits.items()},
         no_interval={
             name: "; ".join(i.notes) for name, i in estimates.items() if name not in with_limits
@@ -115,7 +115,7 @@ def _defined(interval: Interval) -> float | None:
     return None if np.isnan(interval.estimate[0]) else float(interval.estimate[0])
 
 
-def agreement_tables(found: Sequence[LabelAgreement]) -> list[Table]:
+def agreement_tables(agreements: Sequence[LabelAgreement]) -> list[Table]:
     """Lay out the agreements as one table; raw agreement in percent."""
     head = ("label", "benchmark", "agreement [95 %]", "κ [95 %]", "α [95 %]", "n", "tasks")
     rows = [
@@ -126,7 +126,7 @@ def agreement_tables(found: Sequence[LabelAgreement]) -> list[Table]:
             str(agreement.n),
             str(agreement.tasks),
         )
-        for agreement in found
+        for agreement in agreements
     ]
     return [Table("Annotator agreement", head, rows)]
 

@@ -94,19 +94,19 @@ async def ask_all(tasks: TaskSet, handle: ModelHandle, spent: float = 0.0) -> Mo
     """
     kind = tasks.suite.kind
     engines = handle.open_engines(spent)
-    found: dict[str, str | NoAnswer] = {}
+    answers: dict[str, str | NoAnswer] = {}
     calls: list[Call] = []
     stop = StopSignal()
 
     async def one(task: AuditedTask) -> tuple[str, str | NoAnswer]:
         ask = handle.ask(engines, 0, refresh=())
-        said = await _answered(ask, task, kind)
+        answer = await _answered(ask, task, kind)
         calls.extend(ask.calls)
-        return str(task.task_id), said
+        return str(task.task_id), answer
 
     def record(pair: tuple[str, str | NoAnswer]) -> None:
-        found[pair[0]] = pair[1]
-        show("tasks asked", len(found), len(tasks.tasks))
+        answers[pair[0]] = pair[1]
+        show("tasks asked", len(answers), len(tasks.tasks))
 
     with graceful_interrupt(stop), stop.heard_by(engines.stop), progress_bar() as show:
         try:
@@ -114,7 +114,7 @@ async def ask_all(tasks: TaskSet, handle: ModelHandle, spent: float = 0.0) -> Mo
             await judge_all(iter(tasks.tasks), one, width=width, record=record, stop=stop)
         finally:
             await engines.close()
-    made = _asked(tasks, handle, found, stop)
+    made = _asked(tasks, handle, answers, stop)
     paid = [call.cost for call in calls if not call.cached]
     made.manifest = {
         "tasks": tasks.path.name,
@@ -138,17 +138,17 @@ async def _answered(ask: ModelClient, task: AuditedTask, kind: str) -> str | NoA
 
 
 def _asked(
-    tasks: TaskSet, handle: ModelHandle, found: dict[str, str | NoAnswer], stop: StopSignal
+    tasks: TaskSet, handle: ModelHandle, answers: dict[str, str | NoAnswer], stop: StopSignal
 ) -> ModelAnswers:
     """Separate answers from failures. Raises UserError if no task was answered: that is the
     run's failure, not the tasks'."""
     made = ModelAnswers(name=f"model:{handle.model}", halted=stop.reason)
     for task in tasks.tasks:
-        said = found.get(str(task.task_id))
-        if isinstance(said, str):
-            made.answers[str(task.task_id)] = said
-        elif said is not None:
-            made.failures[str(task.task_id)] = str(said)
+        answer = answers.get(str(task.task_id))
+        if isinstance(answer, str):
+            made.answers[str(task.task_id)] = answer
+        elif answer is not None:
+            made.failures[str(task.task_id)] = str(answer)
     if not made.answers and made.failures and stop.reason is None:
         raise UserError(f"no task was answered: {next(iter(made.failures.values()))}")
     return made

@@ -26,19 +26,19 @@ def ask_and_score(tasks: TaskSet, handle: ModelHandle, out: Path) -> int:
     Returns the exit code. Raises UserError for what ends the run as a whole.
     """
 
-    asked = run_interruptible(ask_all(tasks, handle, _paid(out / "manifest.json")))
-    write_json(out / "answers.json", asked.answers)
-    write_json(out / "manifest.json", asked.manifest)
-    if isinstance(asked.halted, Interrupted):
+    answers = run_interruptible(ask_all(tasks, handle, _paid(out / "manifest.json")))
+    write_json(out / "answers.json", answers.answers)
+    write_json(out / "manifest.json", answers.manifest)
+    if isinstance(answers.halted, Interrupted):
         sys.stderr.write(
-            f"interrupted: {len(asked.answers)} of {len(tasks.tasks)} tasks are answered; the same "
-            "command goes on from there\n"
+            f"interrupted: {len(answers.answers)} of {len(tasks.tasks)} tasks are answered; the "
+            "same command goes on from there\n"
         )
         return INTERRUPTED
-    *_, model, _union = compare(tasks, [asked.agent], out)
+    *_, model, _union = compare(tasks, [answers.agent], out)
     _say_vulnerable(tasks, model)
-    _say(asked, len(tasks.tasks), out)
-    return OK if len(asked.answers) == len(tasks.tasks) else FAILURES
+    _say(answers, len(tasks.tasks), out)
+    return OK if len(answers.answers) == len(tasks.tasks) else FAILURES
 
 
 def _paid(manifest: Path) -> float:
@@ -55,32 +55,32 @@ def _say_vulnerable(tasks: TaskSet, model: BlindScore) -> None:
     """Print the paper's second rate (Table 2), on tasks that look for a substring in the answer."""
     if SUBSTRING not in tasks.suite.categories:
         return
-    found = {
+    guessable = {
         finding.task_id
         for finding in tasks.suite.lint(tasks.tasks)
         if finding.category == SUBSTRING
     }
-    if found:
-        won = len(found & set(model.passed))
+    if guessable:
+        won = len(guessable & set(model.passed))
         sys.stdout.write(
-            f"{model.agent} wins {won} of the {len(found)} tasks whose answer is searched for a "
-            f"substring ({won / len(found):.1%})\n"
+            f"{model.agent} wins {won} of the {len(guessable)} tasks whose answer is searched for "
+            f"a substring ({won / len(guessable):.1%})\n"
         )
 
 
-def _say(asked: ModelAnswers, tasks: int, out: Path) -> None:
-    calls = asked.manifest
+def _say(replies: ModelAnswers, tasks: int, out: Path) -> None:
+    calls = replies.manifest
     cost = "unknown" if calls["paid"] is None else f"${calls['paid']:.4f}"
     sys.stdout.write(
-        f"{len(asked.answers)} of {tasks} tasks answered, {calls['cached']} from the cache; paid "
+        f"{len(replies.answers)} of {tasks} tasks answered, {calls['cached']} from the cache; paid "
         f"{cost}; answers: {one_line(str(out / 'answers.json'))}\n"
     )
-    for task_id, reason in list(asked.failures.items())[:_SHOWN]:
+    for task_id, reason in list(replies.failures.items())[:_SHOWN]:
         sys.stderr.write(f"task {task_id}: {one_line(reason)}\n")
-    if asked.halted is not None:
-        sys.stderr.write(f"{one_line(str(asked.halted))}\n")
-    if len(asked.answers) < tasks:
+    if replies.halted is not None:
+        sys.stderr.write(f"{one_line(str(replies.halted))}\n")
+    if len(replies.answers) < tasks:
         sys.stderr.write(
-            f"{tasks - len(asked.answers)} answers were not obtained and count as unknown: the "
+            f"{tasks - len(replies.answers)} answers were not obtained and count as unknown: the "
             "same command asks for them again\n"
         )

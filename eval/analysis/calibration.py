@@ -91,17 +91,17 @@ def calibrate(
 
     Raises UserError where no judge has scores, or the labels no dev and test split to use.
     """
-    found = []
+    calibrations = []
     for judge, seen in sorted(observed.items()):
         scored = seen.where(seen.answered & ~np.isnan(seen.scores))
         if len(scored):
-            found.append(_calibrate(judge, scored, labels, method))
-    if not found:
+            calibrations.append(_calibrate(judge, scored, labels, method))
+    if not calibrations:
         raise UserError(
             "--calibration: no judge here gives scores: score runs of a judge that does, such as "
             "logprob, webjudge or rubric"
         )
-    return found
+    return calibrations
 
 
 def _calibrate(judge: str, seen: Observations, labels: Labels, method: Method) -> Calibration:
@@ -132,33 +132,33 @@ def _calibrate(judge: str, seen: Observations, labels: Labels, method: Method) -
     )
 
 
-def _table(found: Reliability) -> ReliabilityTable:
-    limits = np.stack([found.rate.low, found.rate.high], axis=1).tolist()
+def _table(reliability: Reliability) -> ReliabilityTable:
+    limits = np.stack([reliability.rate.low, reliability.rate.high], axis=1).tolist()
     bins = [
         Bin(
-            low=float(found.low[i]),
-            high=float(found.high[i]),
-            n=int(found.n[i]),
-            tasks=int(found.tasks[i]),
-            mean_score=float(found.mean_score[i]),
-            rate=float(found.rate.estimate[i]),
+            low=float(reliability.low[i]),
+            high=float(reliability.high[i]),
+            n=int(reliability.n[i]),
+            tasks=int(reliability.tasks[i]),
+            mean_score=float(reliability.mean_score[i]),
+            rate=float(reliability.rate.estimate[i]),
             rate_low=None if np.isnan(low) else low,
             rate_high=None if np.isnan(high) else high,
         )
         for i, (low, high) in enumerate(limits)
     ]
     return ReliabilityTable(
-        n=int(found.n.sum()),
-        calibration_error=found.calibration_error,
-        brier=found.brier,
+        n=int(reliability.n.sum()),
+        calibration_error=reliability.calibration_error,
+        brier=reliability.brier,
         bins=tuple(bins),
     )
 
 
-def calibration_tables(found: Sequence[Calibration]) -> list[Table]:
+def calibration_tables(calibrations: Sequence[Calibration]) -> list[Table]:
     """Build one table per judge: bins of raw scores, then of calibrated ones, with their errors."""
     shown = []
-    for each in found:
+    for each in calibrations:
         rows = [
             row
             for name, table in (("raw", each.raw), (each.map.method, each.calibrated))
@@ -193,9 +193,9 @@ def _rows(name: str, table: ReliabilityTable) -> list[tuple[str, ...]]:
     return [*rows, (name, "all", str(table.n), "", "", error)]
 
 
-def write_calibrations(path: Path, found: Sequence[Calibration]) -> None:
+def write_calibrations(path: Path, calibrations: Sequence[Calibration]) -> None:
     """As JSON. Raises UserError for an unwritable file."""
-    text = Calibrations(calibrations=tuple(found)).model_dump_json(indent=2) + "\n"
+    text = Calibrations(calibrations=tuple(calibrations)).model_dump_json(indent=2) + "\n"
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -207,12 +207,12 @@ def write_calibrations(path: Path, found: Sequence[Calibration]) -> None:
 def read_map(path: Path, judge: str) -> FittedMap:
     """Read the fitted map of ``judge`` from a file of ``write_calibrations``. Raises UserError."""
     try:
-        found = Calibrations.model_validate_json(path.read_text(encoding="utf-8"))
+        calibrations = Calibrations.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
     except ValidationError as error:
         raise UserError(f"{path}: is not what --calibration-out writes") from error
-    maps = {each.judge: each.map for each in found.calibrations}
+    maps = {each.judge: each.map for each in calibrations.calibrations}
     if judge not in maps:
         raise UserError(f"{path}: has no calibration of {judge}; there are {', '.join(maps)}")
     return maps[judge].fitted()

@@ -27,29 +27,34 @@ JUDGE = "telemetry-cross-fitted"
 
 
 def cross_fitted(
-    data: FeatureTable, rng: np.random.Generator, *, folds: int, names: Sequence[str], target: float
+    table: FeatureTable,
+    rng: np.random.Generator,
+    *,
+    folds: int,
+    names: Sequence[str],
+    target: float,
 ) -> list[Judgment]:
     """One judgment a run, in the order of keys; thresholds come from the other folds, too."""
-    found = []
-    for train, test in folds_of(data.labels, data.groups, rng, folds):
-        model = fit(*data.part(train), rng, names=names, target_precision=target)
+    judgments = []
+    for train, test in folds_of(table.labels, table.groups, rng, folds):
+        model = fit(*table.part(train), rng, names=names, target_precision=target)
         for place in test:
-            score = model.probability(data.rows[place].tolist())
-            found.append(
+            score = model.probability(table.rows[place].tolist())
+            judgments.append(
                 Judgment(
-                    key=data.keys[place],
+                    key=table.keys[place],
                     judge=JUDGE,
                     status=Status.OK,
                     success=score >= model.threshold,
                     score=score,
                 )
             )
-    return sorted(found, key=lambda judgment: judgment.key.order)
+    return sorted(judgments, key=lambda judgment: judgment.key.order)
 
 
 def write_cross_fitted(
     folder: Path,
-    data: FeatureTable,
+    table: FeatureTable,
     source: tuple[str | None, str | None],
     *,
     names: Sequence[str],
@@ -64,20 +69,20 @@ def write_cross_fitted(
     if (folder / JUDGMENTS).exists():
         raise UserError(f"--cross-fit {folder}: holds judgments already: choose another folder")
     rng = np.random.default_rng(seed)
-    judgments = cross_fitted(data, rng, folds=folds, names=names, target=target)
-    found = find_source(*source)
+    judgments = cross_fitted(table, rng, folds=folds, names=names, target=target)
+    dataset = find_source(*source)
     manifest = RunManifest(
         judge=JUDGE,
         options={"features": list(names), "folds": folds, "target_precision": target},
         seed=seed,
-        data=found.spec,
-        annotations=found.labels,
+        data=dataset.spec,
+        annotations=dataset.labels,
         version=code_version(),
     )
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         write_judgments(folder, judgments)
-        write_labels(folder, data.annotations.tolist())
-        rewards = zip(data.keys.tolist(), data.rewards.tolist(), strict=True)
+        write_labels(folder, table.annotations.tolist())
+        rewards = zip(table.keys.tolist(), table.rewards.tolist(), strict=True)
         write_rewards(folder, {key: None if np.isnan(r) else r for key, r in rewards})
         write_manifest(folder, manifest.model_dump(mode="json"))

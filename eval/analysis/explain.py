@@ -56,10 +56,10 @@ async def explain_one(case: Mismatch, ask: ModelClient, model: str) -> Mismatch:
     try:
         reply = await ask(messages(case), stage="mismatch")
     except (CallFailed, BudgetSpent) as error:
-        found = Explanation(model=model, kind=None, reason=str(error))
+        explanation = Explanation(model=model, kind=None, reason=str(error))
     else:
-        found = read_explanation(reply.text, model)
-    return case.model_copy(update={"explanation": found})
+        explanation = read_explanation(reply.text, model)
+    return case.model_copy(update={"explanation": explanation})
 
 
 def messages(case: Mismatch) -> tuple[Message, ...]:
@@ -102,8 +102,8 @@ def kinds_table(cases: Sequence[Mismatch]) -> Table:
         counts.setdefault((case.judge, case.error), Counter())[kind or UNCLASSIFIED] += 1
     columns = (*KINDS.values(), UNCLASSIFIED)
     rows = [
-        (judge, error, *(str(found[kind]) for kind in columns), str(found.total()))
-        for (judge, error), found in sorted(counts.items())
+        (judge, error, *(str(count[kind]) for kind in columns), str(count.total()))
+        for (judge, error), count in sorted(counts.items())
     ]
     return Table("Wrong verdicts by kind", ("judge", "error", *columns, "n"), rows)
 

@@ -52,25 +52,25 @@ def hard_subset(config: HardSubsetConfig) -> str:
     Raises UserError for attempts that cannot be read and for too few agents.
     """
     fit_model = _fitter(config)
-    data = read_attempts(config.attempts, config.budget)
-    fit = fit_model(data)
-    subset = select_hard(data, fit, config)
+    runs = read_attempts(config.attempts, config.budget)
+    fit = fit_model(runs)
+    subset = select_hard(runs, fit, config)
     if not len(subset.selected):
         raise UserError(
             f"{config.attempts}: no task was attempted by {config.min_agents} agents or more: "
             "lower --min-agents or add attempts"
         )
     if config.save:
-        write_tasks(config.save, data, subset)
-    tables = [_by_site(data, subset)]
+        write_tasks(config.save, runs, subset)
+    tables = [_by_site(runs, subset)]
     if config.leave_one_out:
-        tables.append(_left_out(data, subset, lambda d: select_hard(d, fit_model(d), config)))
-    below = [*_validate(data, subset, config), f"fitted by {fit.method}"]
+        tables.append(_left_out(runs, subset, lambda d: select_hard(d, fit_model(d), config)))
+    below = [*_validate(runs, subset, config), f"fitted by {fit.method}"]
     notes = [f"warning: {note}" for note in fit.notes]
     rest = (
         f"each task: {config.save}" if config.save else "each task with its hardness: --save FILE"
     )
-    above = list(_describe(data, subset, config))
+    above = list(_describe(runs, subset, config))
     if config.full:
         return "\n".join([*above, "", render(tables, "table"), *below, *notes, rest]) + "\n"
     return first_screen(above, tables, below, notes, rest=rest)
@@ -94,7 +94,7 @@ def _fitter(config: HardSubsetConfig) -> Callable[[Attempts], HazardFit]:
         sampler_packages()
     except ImportError as error:
         raise MissingExtra("numpyro", "bayes", "sampling the hazard model with NUTS") from error
-    return lambda data: fit_hazard_nuts(data, np.random.default_rng(config.seed), sampling)
+    return lambda runs: fit_hazard_nuts(runs, np.random.default_rng(config.seed), sampling)
 
 
 def read_attempts(path: Path, budget: int) -> Attempts:
@@ -140,7 +140,7 @@ def read_attempts(path: Path, budget: int) -> Attempts:
         raise UserError(f"{path}: {error}") from error
 
 
-def write_tasks(path: Path, data: Attempts, subset: HardSubset) -> None:
+def write_tasks(path: Path, runs: Attempts, subset: HardSubset) -> None:
     """Write one line per task: site, hardness, reference success, agents, selected."""
     selected = set(subset.selected.tolist())
     try:
@@ -150,50 +150,50 @@ def write_tasks(path: Path, data: Attempts, subset: HardSubset) -> None:
     with file:
         writer = csv.writer(file)
         writer.writerow(["task_id", "site", "hardness", "reference_success", "agents", "selected"])
-        for t, name in enumerate(data.task_names):
+        for t, name in enumerate(runs.task_names):
             numbers = (f"{subset.hardness[t]:.4f}", f"{subset.reference_success[t]:.4f}")
-            site = data.site_names[data.site[t]]
-            writer.writerow([name, site, *numbers, data.agents_per_task[t], int(t in selected)])
+            site = runs.site_names[runs.site[t]]
+            writer.writerow([name, site, *numbers, runs.agents_per_task[t], int(t in selected)])
 
 
-def _describe(data: Attempts, subset: HardSubset, rules: SubsetRules) -> Iterator[str]:
+def _describe(runs: Attempts, subset: HardSubset, rules: SubsetRules) -> Iterator[str]:
     """Say how many tasks were selected and how hard they are."""
     chosen = subset.selected
-    yield f"selected {len(chosen)} of {len(data.task_names)} tasks"
+    yield f"selected {len(chosen)} of {len(runs.task_names)} tasks"
     hard = (subset.reference_success[chosen] <= rules.hard).mean()
     sure = (subset.hardness[chosen] >= 0.9).mean()
     yield f"reference success at most {rules.hard:.2f}: {hard:.1%} of the selected"
     yield f"hard with probability 0.9 or more: {sure:.1%}"
 
 
-def _by_site(data: Attempts, subset: HardSubset) -> Table:
+def _by_site(runs: Attempts, subset: HardSubset) -> Table:
     rows = [
-        (str(name), str((data.site[subset.selected] == s).sum()), str((data.site == s).sum()))
-        for s, name in enumerate(data.site_names)
+        (str(name), str((runs.site[subset.selected] == s).sum()), str((runs.site == s).sum()))
+        for s, name in enumerate(runs.site_names)
     ]
     return Table("", ("site", "selected", "tasks"), rows, names=1)
 
 
-def _validate(data: Attempts, subset: HardSubset, config: HardSubsetConfig) -> Iterator[str]:
+def _validate(runs: Attempts, subset: HardSubset, config: HardSubsetConfig) -> Iterator[str]:
     """Say whether the subset ranks and scores the agents as the pool does."""
     rng = np.random.default_rng(config.seed)
-    found = validate_subset(data, subset.selected, rng, n_resamples=config.resamples)
+    validation = validate_subset(runs, subset.selected, rng, n_resamples=config.resamples)
     yield (
-        f"agents' ranking, Kendall tau {found.tau:.3f} "
-        f"(at least 0.90 in {found.tau_pass_rate:.0%} of the resamples)"
+        f"agents' ranking, Kendall tau {validation.tau:.3f} "
+        f"(at least 0.90 in {validation.tau_pass_rate:.0%} of the resamples)"
     )
     yield (
-        f"agents' success rates, mean absolute error {found.mae:.3f} "
-        f"(at most 0.06 in {found.mae_pass_rate:.0%})"
+        f"agents' success rates, mean absolute error {validation.mae:.3f} "
+        f"(at most 0.06 in {validation.mae_pass_rate:.0%})"
     )
 
 
 def _left_out(
-    data: Attempts, subset: HardSubset, select: Callable[[Attempts], HardSubset]
+    runs: Attempts, subset: HardSubset, select: Callable[[Attempts], HardSubset]
 ) -> Table:
-    left = leave_one_out(data, subset, select)
+    left = leave_one_out(runs, subset, select)
     rows = [
         (str(name), f"{tau:.3f}", f"{overlap:.0%}")
-        for name, tau, overlap in zip(data.agent_names, left.tau, left.overlap, strict=True)
+        for name, tau, overlap in zip(runs.agent_names, left.tau, left.overlap, strict=True)
     ]
     return Table("", ("without agent", "Kendall tau", "tasks selected again"), rows, names=1)

@@ -67,29 +67,31 @@ class HeldOutResult(NamedTuple):
     recall: tuple[float, float, float] | None
 
 
-def read_labelled(data: str | None, annotations: str | None) -> FeatureTable:
+def read_labelled(spec: str | None, annotations: str | None) -> FeatureTable:
     """Read every run that has an action and a label. Raises UserError if there is none."""
-    source = find_source(data, annotations)
+    source = find_source(spec, annotations)
     labels = primary_labels(source.annotations)
-    found = []
-    for item in open_source(open_spec(source.spec), labels.__contains__, NO_NEEDS):
-        if not isinstance(item, Trajectory) or not any(step.action for step in item.steps):
+    rows = []
+    for trajectory in open_source(open_spec(source.spec), labels.__contains__, NO_NEEDS):
+        if not isinstance(trajectory, Trajectory) or not any(
+            step.action for step in trajectory.steps
+        ):
             continue
-        label = labels.get(item.key)
+        label = labels.get(trajectory.key)
         if label is not None and label.success is not None:
-            found.append((item, label))
-    if not found:
+            rows.append((trajectory, label))
+    if not rows:
         raise UserError(f"{source.spec}: no run has both an action and an expert's label")
-    runs = [run for run, _ in found]
+    runs = [run for run, _ in rows]
     return FeatureTable(
-        rows=np.array([features(run) for run, _ in found]),
-        labels=np.array([bool(label.success) for _, label in found]),
-        groups=np.array([f"{run.key.benchmark}/{run.key.task_id}" for run, _ in found]),
-        benchmarks=np.array([benchmark_of(run.key) for run, _ in found]),
-        splits=np.array([label.split or "" for _, label in found]),
-        ended_by_environment=np.array([ended_by_environment(run) for run, _ in found]),
+        rows=np.array([features(run) for run, _ in rows]),
+        labels=np.array([bool(label.success) for _, label in rows]),
+        groups=np.array([f"{run.key.benchmark}/{run.key.task_id}" for run, _ in rows]),
+        benchmarks=np.array([benchmark_of(run.key) for run, _ in rows]),
+        splits=np.array([label.split or "" for _, label in rows]),
+        ended_by_environment=np.array([ended_by_environment(run) for run, _ in rows]),
         keys=_objects([run.key for run in runs]),
-        annotations=_objects([label for _, label in found]),
+        annotations=_objects([label for _, label in rows]),
         rewards=np.array(
             [np.nan if r.official_reward is None else r.official_reward for r in runs]
         ),
@@ -154,7 +156,7 @@ def _outcome(
     accepted: NDArray[np.bool_],
     rng: np.random.Generator,
 ) -> HeldOutResult:
-    labels, said = judged.labels[kept], accepted[:, kept]
+    labels, verdicts = judged.labels[kept], accepted[:, kept]
     tasks, task = np.unique(judged.groups[kept], return_inverse=True)
     if not len(tasks):
         return HeldOutResult(name, 0, 0, 0.0, None, None)
@@ -163,7 +165,7 @@ def _outcome(
         """Count, per task, the runs for which a value holds: (..., tasks)."""
         return np.stack([np.bincount(task, row, len(tasks)) for row in np.atleast_2d(values)])
 
-    hits, taken = by_task(said & labels), by_task(said)
+    hits, taken = by_task(verdicts & labels), by_task(verdicts)
     positives = by_task(labels)
     drawn = rng.multinomial(len(tasks), np.full(len(tasks), 1 / len(tasks)), size=_RESAMPLES)
     return HeldOutResult(

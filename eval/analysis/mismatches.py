@@ -56,22 +56,24 @@ class Mismatch(Record):
 
 
 def find_mismatches(
-    judgments: Iterable[Judgment], labels: Labels, data: Sequence[str]
+    judgments: Iterable[Judgment], labels: Labels, specs: Sequence[str]
 ) -> tuple[list[Mismatch], list[TrajectoryKey]]:
-    """Wrong verdicts by judge and key, and the trajectories that ``data`` (specifications that
+    """Wrong verdicts by judge and key, and the trajectories that ``specs`` (specifications that
     ``open_source`` takes) does not hold. A failed judgment is no verdict.
 
     Raises UserError if there is no data, or it cannot be opened.
     """
-    if not data:
+    if not specs:
         raise UserError(
             "--mismatches shows goals and steps, and these judgments do not tell where their "
             "trajectories are: name them with --data KIND:PATH"
         )
     wrong = _wrong(judgments, labels)
-    found = _trajectories({j.key for j in wrong}, data)
-    cases = [_mismatch(j, labels[j.key], found[j.key]) for j in wrong if j.key in found]
-    return cases, [key for key in dict.fromkeys(j.key for j in wrong) if key not in found]
+    trajectories = _trajectories({j.key for j in wrong}, specs)
+    cases = [
+        _mismatch(j, labels[j.key], trajectories[j.key]) for j in wrong if j.key in trajectories
+    ]
+    return cases, [key for key in dict.fromkeys(j.key for j in wrong) if key not in trajectories]
 
 
 def write_mismatches(path: Path, cases: Iterable[Mismatch]) -> None:
@@ -98,13 +100,15 @@ def _wrong(judgments: Iterable[Judgment], labels: Labels) -> list[Judgment]:
     ]
 
 
-def _trajectories(keys: set[TrajectoryKey], data: Sequence[str]) -> dict[TrajectoryKey, Trajectory]:
-    found: dict[TrajectoryKey, Trajectory] = {}
-    for spec in data:
-        for item in open_source(open_spec(spec), keys.__contains__, NO_NEEDS):
-            if isinstance(item, Trajectory) and item.key in keys:
-                found.setdefault(item.key, item)
-    return found
+def _trajectories(
+    keys: set[TrajectoryKey], specs: Sequence[str]
+) -> dict[TrajectoryKey, Trajectory]:
+    trajectories: dict[TrajectoryKey, Trajectory] = {}
+    for spec in specs:
+        for trajectory in open_source(open_spec(spec), keys.__contains__, NO_NEEDS):
+            if isinstance(trajectory, Trajectory) and trajectory.key in keys:
+                trajectories.setdefault(trajectory.key, trajectory)
+    return trajectories
 
 
 def _mismatch(judgment: Judgment, expert: Annotation, trajectory: Trajectory) -> Mismatch:

@@ -61,12 +61,12 @@ def reparse(config: ReparseConfig) -> str:
         raise UserError(f"--out {config.out}: holds judgments already: choose another folder")
     judge, needs = _judge(manifest, config.judge)
     before = read_judgments(config.run)
-    data = open_spec(config.data) if config.data else open_recorded(str(manifest["data"]))
-    trajectories = _trajectories(data, before, needs)
-    found = asyncio.run(_read_again(before, judge, trajectories, _reply_of(config.cache)))
+    spec = open_spec(config.data) if config.data else open_recorded(str(manifest["data"]))
+    trajectories = _trajectories(spec, before, needs)
+    judgments = asyncio.run(_read_again(before, judge, trajectories, _reply_of(config.cache)))
     copy_run(config.run, config.out)
-    write_judgments(config.out, [reparsed.judgment for reparsed in found])
-    return reparse_text(before, found) + f"written to {config.out}\n"
+    write_judgments(config.out, [reparsed.judgment for reparsed in judgments])
+    return reparse_text(before, judgments) + f"written to {config.out}\n"
 
 
 def _judge(manifest: dict[str, object], named: str | None) -> tuple[Judge, Needs]:
@@ -80,17 +80,21 @@ def _judge(manifest: dict[str, object], named: str | None) -> tuple[Judge, Needs
     if name is None:
         raise UserError(f"{judge_id}: is no judge of trajudge: name its file with --judge FILE")
     options = manifest.get("options")
-    given = options if isinstance(options, dict) else {}
-    return make_judge(name, given)[1], needs_of(name, given)
+    entries = options if isinstance(options, dict) else {}
+    return make_judge(name, entries)[1], needs_of(name, entries)
 
 
 def _trajectories(
-    data: str, judgments: Sequence[Judgment], needs: Needs
+    spec: str, judgments: Sequence[Judgment], needs: Needs
 ) -> dict[TrajectoryKey, Trajectory | None]:
     """Read the run's trajectories that the data still holds."""
     wanted = {judgment.key for judgment in judgments}
-    items = open_source(data, wanted.__contains__, needs)
-    return {item.key: item for item in items if isinstance(item, Trajectory) and item.key in wanted}
+    items = open_source(spec, wanted.__contains__, needs)
+    return {
+        trajectory.key: trajectory
+        for trajectory in items
+        if isinstance(trajectory, Trajectory) and trajectory.key in wanted
+    }
 
 
 def _reply_of(cache_file: str | None) -> ReplyOf:
@@ -131,28 +135,28 @@ async def _reparse(
     replay = ReplayClient(judgment, reply_of)
     try:
         # What was shown is told by the recorded requests, pictures by their hash.
-        found = await judge_trajectory(
+        parsed = await judge_trajectory(
             judgment.judge, judge, trajectory, replay, judgment.sample, needs=NO_NEEDS
         )
     except NotRecorded as error:
         return ReparsedJudgment(judgment, str(error))
     if not replay.is_complete:
         return ReparsedJudgment(judgment, "the judge no longer makes all of the recorded calls")
-    if found.status in (Status.PROVIDER_ERROR, Status.SKIPPED):
-        return ReparsedJudgment(judgment, found.detail)
-    return ReparsedJudgment(found)
+    if parsed.status in (Status.PROVIDER_ERROR, Status.SKIPPED):
+        return ReparsedJudgment(judgment, parsed.detail)
+    return ReparsedJudgment(parsed)
 
 
-def reparse_text(before: Sequence[Judgment], found: Sequence[ReparsedJudgment]) -> str:
+def reparse_text(before: Sequence[Judgment], after: Sequence[ReparsedJudgment]) -> str:
     """Say how many changed, and why others were kept as they were."""
-    kept = Counter(reparsed.why_kept for reparsed in found if reparsed.why_kept)
+    kept = Counter(reparsed.why_kept for reparsed in after if reparsed.why_kept)
     changed = [
         (old, new.judgment)
-        for old, new in zip(before, found, strict=True)
+        for old, new in zip(before, after, strict=True)
         if (old.status, old.success) != (new.judgment.status, new.judgment.success)
     ]
-    read = len(found) - kept.total()
-    lines = [f"{read} of {len(found)} judgments read again, {len(changed)} with another verdict"]
+    read = len(after) - kept.total()
+    lines = [f"{read} of {len(after)} judgments read again, {len(changed)} with another verdict"]
     lines += [
         f"  {old.key}: {old.status} {old.success} is now {new.status} {new.success}"
         for old, new in changed[:10]

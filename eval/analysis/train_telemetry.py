@@ -51,12 +51,12 @@ def train_telemetry(config: TelemetryConfig) -> str:
     Raises UserError for settings that contradict each other and for too few labelled tasks.
     """
     _check(config)
-    data = read_labelled(config.data, config.annotations)
-    training = data.split(config.train_split) if config.train_split else data
+    table = read_labelled(config.data, config.annotations)
+    training = table.split(config.train_split) if config.train_split else table
     _require_both_kinds(training, config.folds)
-    found = evaluate(
+    evaluation = evaluate(
         training,
-        data.split(config.eval_split) if config.eval_split else None,
+        table.split(config.eval_split) if config.eval_split else None,
         seeds=range(config.seed, config.seed + config.seeds),
         folds=config.folds,
         names=config.features,
@@ -65,7 +65,7 @@ def train_telemetry(config: TelemetryConfig) -> str:
     if config.cross_fit:
         write_cross_fitted(
             config.cross_fit,
-            data,
+            table,
             (config.data, config.annotations),
             names=config.features,
             folds=config.folds,
@@ -77,7 +77,7 @@ def train_telemetry(config: TelemetryConfig) -> str:
         model = _trained(training, config)
         config.save.write_text(model.model_dump_json(indent=2) + "\n", encoding="utf-8")
         sys.stderr.write(f"the model is in {config.save}\n")
-    return rendered(found)
+    return rendered(evaluation)
 
 
 def _trained(training: FeatureTable, config: TelemetryConfig) -> TelemetryModel:

@@ -25,38 +25,40 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.eval.audit.settings import AuditConfig  # noqa: PLC0415
 
     config = read_settings(AuditConfig, options)
-    found = audit(config)
-    _write(found, config.out)
-    _show(found, config)
+    report = audit(config)
+    _write(report, config.out)
+    _show(report, config)
     sys.stderr.write(f"the audit is in {config.out}\n")
     return OK
 
 
-def _write(found: Audit, folder: Path) -> None:
+def _write(report: Audit, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "audit.json").write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        lines = "".join(case.model_dump_json() + "\n" for case in found.cases)
+        (folder / "audit.json").write_text(
+            report.model_dump_json(indent=2) + "\n", encoding="utf-8"
+        )
+        lines = "".join(case.model_dump_json() + "\n" for case in report.cases)
         (folder / "cases.jsonl").write_text(lines, encoding="utf-8")
     except OSError as error:
         raise UserError(f"--out {folder}: cannot be written ({error.strerror})") from error
 
 
-def _show(found: Audit, config: AuditConfig) -> None:
+def _show(report: Audit, config: AuditConfig) -> None:
     from trajudge.eval.audit.report import sentences, summary, tables  # noqa: PLC0415
 
     if not config.full:
         rest = f"All groups, success rates and agents: --full; cases: {config.out / 'cases.jsonl'}"
-        sys.stdout.write(summary(found, rest=rest))
+        sys.stdout.write(summary(report, rest=rest))
         return
     from trajudge.trajectories.util.tables import render, rich_table  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     if sys.stdout.isatty():
-        terminal_console().print(*map(rich_table, tables(found)), sep="\n")
+        terminal_console().print(*map(rich_table, tables(report)), sep="\n")
     else:
-        sys.stdout.write(render(tables(found), "table") + "\n")
-    sys.stdout.writelines(one_line(sentence) + "\n" for sentence in sentences(found))
+        sys.stdout.write(render(tables(report), "table") + "\n")
+    sys.stdout.writelines(one_line(sentence) + "\n" for sentence in sentences(report))
 
 
 if __name__ == "__main__":

@@ -69,10 +69,10 @@ def _source(config: AuditConfig) -> Source:
 
 def _by_judge(judgments: Sequence[Judgment]) -> dict[str, list[Judgment]]:
     """Take one judgment per trajectory for every judge, judges by name."""
-    found: dict[str, list[Judgment]] = {}
+    by_judge: dict[str, list[Judgment]] = {}
     for judgment in judgments:
-        found.setdefault(judgment.judge, []).append(judgment)
-    return {judge: one_per_trajectory(found[judge]) for judge in sorted(found)}
+        by_judge.setdefault(judgment.judge, []).append(judgment)
+    return {judge: one_per_trajectory(by_judge[judge]) for judge in sorted(by_judge)}
 
 
 def _verdicts(judgments: Sequence[Judgment]) -> Verdicts:
@@ -94,11 +94,11 @@ def _rule(
 def _by_key(
     judges: Mapping[str, Sequence[Judgment]], *, without: str | None
 ) -> dict[TrajectoryKey, list[Judgment]]:
-    found: dict[TrajectoryKey, list[Judgment]] = {}
+    by_key: dict[TrajectoryKey, list[Judgment]] = {}
     for judge, judgments in judges.items():
         for judgment in judgments if judge != without else ():
-            found.setdefault(judgment.key, []).append(judgment)
-    return found
+            by_key.setdefault(judgment.key, []).append(judgment)
+    return by_key
 
 
 def _task_folder(config: AuditConfig) -> Path | None:
@@ -114,7 +114,7 @@ def _task_folder(config: AuditConfig) -> Path | None:
 
 def _rankings(evaluators: Mapping[str, Verdicts], expert: Verdicts) -> list[AgentRanking]:
     """Rank by every evaluator on every benchmark, and overall where there are several."""
-    found = []
+    rankings = []
     for name, verdicts in evaluators.items():
         keys = sorted((key for key in expert if key in verdicts), key=lambda key: key.order)
         benchmarks = list(dict.fromkeys(benchmark_of(key) for key in keys))
@@ -122,8 +122,8 @@ def _rankings(evaluators: Mapping[str, Verdicts], expert: Verdicts) -> list[Agen
         if len(benchmarks) > 1:
             groups[OVERALL] = keys
         for benchmark, members in groups.items():
-            found.append(ranking(benchmark, name, members, expert, verdicts))
-    return found
+            rankings.append(ranking(benchmark, name, members, expert, verdicts))
+    return rankings
 
 
 def _data(named: str | None, source: Source) -> list[str]:
@@ -131,21 +131,21 @@ def _data(named: str | None, source: Source) -> list[str]:
     machine still."""
     if named is not None:
         return [named]
-    found = []
+    specs = []
     for spec in source.data:
         with suppress(UserError):
             opened = open_recorded(spec)
             if parse_source(opened)[1] is not None:
-                found.append(opened)
-    return found
+                specs.append(opened)
+    return specs
 
 
-def _evidence(cases: Sequence[Disagreement], data: Sequence[str]) -> list[Disagreement]:
-    """Add goals and last steps where ``data`` has the trajectory."""
+def _evidence(cases: Sequence[Disagreement], specs: Sequence[str]) -> list[Disagreement]:
+    """Add goals and last steps where ``specs`` has the trajectory."""
     wanted = {case.key for case in cases}
     known: dict[TrajectoryKey, Trajectory] = {}
-    for spec in data if wanted else ():
-        for item in open_source(spec, wanted.__contains__, NO_NEEDS):
-            if isinstance(item, Trajectory):
-                known.setdefault(item.key, item)
+    for spec in specs if wanted else ():
+        for trajectory in open_source(spec, wanted.__contains__, NO_NEEDS):
+            if isinstance(trajectory, Trajectory):
+                known.setdefault(trajectory.key, trajectory)
     return [with_evidence(case, known[case.key]) if case.key in known else case for case in cases]

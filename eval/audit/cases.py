@@ -49,17 +49,17 @@ def find_cases(
     takes the same side. Judgments that failed have no side."""
     cases = []
     for key in keys:
-        said = [j for j in judges.get(key, ()) if j.success is not None]
-        if expert[key] == rule[key] or len({j.success for j in said}) != 1:
+        verdicts = [j for j in judges.get(key, ()) if j.success is not None]
+        if expert[key] == rule[key] or len({j.success for j in verdicts}) != 1:
             continue
         cases.append(
             Disagreement(
-                suspect="rule" if said[0].success == expert[key] else "annotation",
+                suspect="rule" if verdicts[0].success == expert[key] else "annotation",
                 key=key,
                 expert=expert[key],
                 rule=rule[key],
                 official_reward=rewards.get(key),
-                opinions=tuple(_opinion(judgment) for judgment in said),
+                opinions=tuple(_opinion(judgment) for judgment in verdicts),
             )
         )
     return cases

@@ -49,11 +49,11 @@ def rate(keys: Sequence[TrajectoryKey], hits: Verdicts) -> ClusteredRate:
     if not keys:
         return ClusteredRate(hits=0, trials=0)
     values = np.array([hits[key] for key in keys], dtype=float)
-    found = rates_by_cluster(
+    rates = rates_by_cluster(
         values, np.ones(()), [key.task_id for key in keys], [benchmark_of(key) for key in keys]
     )
     low, high, effect = (
-        float(part[0]) for part in (found.interval.low, found.interval.high, found.design_effect)
+        float(part[0]) for part in (rates.interval.low, rates.interval.high, rates.design_effect)
     )
     known = not np.isnan(low)
     return ClusteredRate(

@@ -168,10 +168,10 @@ def _order_shown(
     """Find the sign of each pair's difference of rates (P,), 0 where the test at ``level`` shows
     none."""
     both = [(hits[place], trials[place]) for place in pairs.T]
-    found = clustered_differences(
+    differences = clustered_differences(
         np.stack([h for h, _ in both]), np.stack([n for _, n in both]), stratum_sizes
     )
-    return np.where(found.p_value <= level, np.sign(found.interval.estimate), 0.0)
+    return np.where(differences.p_value <= level, np.sign(differences.interval.estimate), 0.0)
 
 
 def _pairs(agents: int) -> Ints:
@@ -179,12 +179,12 @@ def _pairs(agents: int) -> Ints:
 
 
 def _flips(agents: Sequence[str], expert: Any, evaluator: Any) -> list[Flip]:
-    found = []
+    flips = []
     for one, other in combinations(range(len(agents)), 2):
         by_expert, by_rule = expert[one] - expert[other], evaluator[one] - evaluator[other]
         if by_expert * by_rule < 0:
             better, worse = (one, other) if by_expert > 0 else (other, one)
-            found.append(
+            flips.append(
                 Flip(
                     better=agents[better],
                     worse=agents[worse],
@@ -192,4 +192,4 @@ def _flips(agents: Sequence[str], expert: Any, evaluator: Any) -> list[Flip]:
                     evaluator=(float(evaluator[better]), float(evaluator[worse])),
                 )
             )
-    return found
+    return flips

@@ -33,8 +33,8 @@ class Audit(Record):
 def tables(audit: Audit) -> list[Table]:
     """Lay out errors and success rates; of a facet with many values those with most denied
     successes."""
-    errors = [_errors_row(found) for found in _worst(audit.errors)]
-    ranking = [row for found in audit.rankings for row in _ranking_rows(found)]
+    errors = [_errors_row(entry) for entry in _worst(audit.errors)]
+    ranking = [row for entry in audit.rankings for row in _ranking_rows(entry)]
     return [
         Table(f"Errors of {audit.rule}", _ERRORS_HEAD, errors),
         Table("Success rates", _RANKING_HEAD, ranking, names=3),
@@ -49,12 +49,12 @@ def summary(audit: Audit, *, rest: str, width: int | None = None) -> str:
     """
     width = width or screen_width()
     above = [line for text in _finding(audit) for line in folded(text, width, most=3)]
-    overall = [found for found in audit.rankings if found.benchmark == OVERALL]
-    told = [_order(found) for found in overall if len(found.agents) > 1]
-    below = [line for text in told[:_SHOWN_ORDERS] for line in folded(text, width, most=3)]
+    overall = [ranking for ranking in audit.rankings if ranking.benchmark == OVERALL]
+    orders = [_order(ranking) for ranking in overall if len(ranking.agents) > 1]
+    below = [line for text in orders[:_SHOWN_ORDERS] for line in folded(text, width, most=3)]
     below += [line for text in _counts(audit) for line in folded(text, width)]
     below += folded(rest, width)
-    rows = [_short_row(found) for found in _worst(audit.errors)]
+    rows = [_short_row(entry) for entry in _worst(audit.errors)]
     room = max(LINES - len(above) - len(below) - 5, 1)
     lines = columns(_SHORT_HEAD, rows[:room], width, names=1) if rows else []
     if len(rows) > room:
@@ -62,18 +62,18 @@ def summary(audit: Audit, *, rest: str, width: int | None = None) -> str:
     return "\n".join([*above, "", *lines, "", *below]) + "\n"
 
 
-def _short_row(found: RuleErrors) -> tuple[str, ...]:
+def _short_row(errors: RuleErrors) -> tuple[str, ...]:
     """Show one group without the counts behind its rates."""
-    value = BENCHMARKS.get(found.value, found.value)
-    own = found.facet in ("all", "benchmark", "agent")
-    rates = (found.precision, found.missed, found.passed_failures)
+    value = BENCHMARKS.get(errors.value, errors.value)
+    own = errors.facet in ("all", "benchmark", "agent")
+    rates = (errors.precision, errors.missed, errors.passed_failures)
     shown = (_shown(rate).rsplit(" ", 1)[0] for rate in rates)
-    return (value if own else f"{found.facet} {value}", str(found.n), *shown)
+    return (value if own else f"{errors.facet} {value}", str(errors.n), *shown)
 
 
 def _finding(audit: Audit) -> list[str]:
     lines = [f"{audit.rule} against the experts on {audit.n:,} trajectories"]
-    whole = next((found for found in audit.errors if found.facet == "all"), None)
+    whole = next((entry for entry in audit.errors if entry.facet == "all"), None)
     if whole is not None:
         lines.append(
             f"Precision {_shown(whole.precision)}; denies {_shown(whole.missed)} of the successes "
@@ -84,16 +84,16 @@ def _finding(audit: Audit) -> list[str]:
 
 def sentences(audit: Audit) -> list[str]:
     """Say what follows from the tables, in words."""
-    lines = [_order(found) for found in audit.rankings if len(found.agents) > 1]
+    lines = [_order(ranking) for ranking in audit.rankings if len(ranking.agents) > 1]
     return lines + _counts(audit)
 
 
 def _counts(audit: Audit) -> list[str]:
     """Say how many trajectories deserve a look, and how many had no verdict."""
     lines = []
-    for kind, what in (("rule", audit.rule), ("annotation", "the annotation")):
-        found = sum(case.suspect == kind for case in audit.cases)
-        lines.append(f"{found} trajectories on which all others disagree with {what}")
+    for kind, name in (("rule", audit.rule), ("annotation", "the annotation")):
+        count = sum(case.suspect == kind for case in audit.cases)
+        lines.append(f"{count} trajectories on which all others disagree with {name}")
     if audit.without_verdict:
         lines.append(f"{audit.without_verdict} labelled trajectories without a verdict: left out")
     return lines
@@ -101,47 +101,47 @@ def _counts(audit: Audit) -> list[str]:
 
 def _worst(errors: Sequence[RuleErrors]) -> list[RuleErrors]:
     kept: list[RuleErrors] = []
-    for facet in dict.fromkeys(found.facet for found in errors):
-        values = [found for found in errors if found.facet == facet]
+    for facet in dict.fromkeys(entry.facet for entry in errors):
+        values = [entry for entry in errors if entry.facet == facet]
         if len(values) > _SHOWN_VALUES:
-            values = sorted(values, key=lambda found: -found.missed.hits)[:_SHOWN_VALUES]
+            values = sorted(values, key=lambda entry: -entry.missed.hits)[:_SHOWN_VALUES]
         kept += values
     return kept
 
 
-def _errors_row(found: RuleErrors) -> tuple[str, ...]:
-    value = BENCHMARKS.get(found.value, found.value)
-    rates = (found.precision, found.missed, found.passed_failures)
-    return (found.facet, value, str(found.n), *(_shown(rate) for rate in rates))
+def _errors_row(errors: RuleErrors) -> tuple[str, ...]:
+    value = BENCHMARKS.get(errors.value, errors.value)
+    rates = (errors.precision, errors.missed, errors.passed_failures)
+    return (errors.facet, value, str(errors.n), *(_shown(rate) for rate in rates))
 
 
-def _ranking_rows(found: AgentRanking) -> list[tuple[str, ...]]:
-    benchmark = BENCHMARKS.get(found.benchmark, found.benchmark)
+def _ranking_rows(ranking: AgentRanking) -> list[tuple[str, ...]]:
+    benchmark = BENCHMARKS.get(ranking.benchmark, ranking.benchmark)
     return [
         (
             benchmark,
-            found.evaluator,
+            ranking.evaluator,
             row.agent,
             str(row.expert.trials),
             _shown(row.expert),
             _shown(row.evaluator),
         )
-        for row in found.agents
+        for row in ranking.agents
     ]
 
 
-def _order(found: AgentRanking) -> str:
-    where = BENCHMARKS.get(found.benchmark, found.benchmark)
-    tau = "undefined" if found.tau is None else f"{found.tau:.2f}"
-    if found.low is not None and found.high is not None:
-        tau += f" [{found.low:.2f}, {found.high:.2f}]"
+def _order(ranking: AgentRanking) -> str:
+    where = BENCHMARKS.get(ranking.benchmark, ranking.benchmark)
+    tau = "undefined" if ranking.tau is None else f"{ranking.tau:.2f}"
+    if ranking.low is not None and ranking.high is not None:
+        tau += f" [{ranking.low:.2f}, {ranking.high:.2f}]"
     flips = "; ".join(
         f"{flip.better} {100 * flip.expert[0]:.1f} over {flip.worse} {100 * flip.expert[1]:.1f} by "
         f"the expert, {100 * flip.evaluator[0]:.1f} under {100 * flip.evaluator[1]:.1f}"
-        for flip in found.flips
+        for flip in ranking.flips
     )
     return (
-        f"{where}, {found.evaluator}: success rate {100 * found.shift:+.1f} points against the "
+        f"{where}, {ranking.evaluator}: success rate {100 * ranking.shift:+.1f} points against the "
         f"expert, tau {tau}" + (f"; reversed pairs: {flips}" if flips else "; no pair reversed")
     )
 

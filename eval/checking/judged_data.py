@@ -26,8 +26,8 @@ _CUTS = ("limit", "benchmark", "agent", "task", "stratified")
 
 def known_data(run: CheckedRun) -> Iterator[RunFinding]:
     """Find data that others cannot open again, or of an unknown revision."""
-    data = str(run.manifest.get("data") or "")
-    if data.startswith(MEMORY):
+    spec = str(run.manifest.get("data") or "")
+    if spec.startswith(MEMORY):
         yield warning(
             "data_in_memory",
             "the trajectories were in memory, so that nobody can judge them again: publish them as "
@@ -36,19 +36,19 @@ def known_data(run: CheckedRun) -> Iterator[RunFinding]:
     elif run.manifest.get("loader_digest"):
         yield warning(
             "own_loader",
-            f"the trajectories were read by a loader of the submitter's ({Path(data).name}): "
+            f"the trajectories were read by a loader of the submitter's ({Path(spec).name}): "
             "others see the same only with that file",
         )
-    elif not run.manifest.get("revision") and (kind := _fetched_kind(data)):
+    elif not run.manifest.get("revision") and (kind := _fetched_kind(spec)):
         yield warning(
             "no_revision",
             f"the revision of the benchmark's files is not recorded: judge the copy that  trajudge "
             f"data fetch {kind}  makes",
         )
-    elif data and data != SAMPLE and not run.manifest.get("revision"):
+    elif spec and spec != SAMPLE and not run.manifest.get("revision"):
         yield note("no_revision", "the data are files of the submitter's, without a revision")
-    if data != SAMPLE:
-        yield from _registered(data.partition(":")[0], run.manifest.get("revision"))
+    if spec != SAMPLE:
+        yield from _registered(spec.partition(":")[0], run.manifest.get("revision"))
     cuts = {name: value for name, value in run.part("selection").items() if name in _CUTS}
     if cuts:
         listed = ", ".join(f"{name} {_shown(value)}" for name, value in cuts.items())
@@ -70,9 +70,9 @@ def _registered(kind: str, revision: object) -> Iterator[RunFinding]:
         yield note("source", f"{card.title}: {card.contamination}")
 
 
-def _fetched_kind(data: str) -> str | None:
+def _fetched_kind(spec: str) -> str | None:
     """Return the kind of the data where its files can be fetched from a hub."""
-    kind = data.partition(":")[0]
+    kind = spec.partition(":")[0]
     return kind if kind in _FETCHED else None
 
 

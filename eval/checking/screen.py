@@ -33,5 +33,7 @@ def _verdict(check: RunCheck) -> str:
         for each in GRAVITIES
         if counts[each]
     )
-    said = "may be compared" if check.comparable else "may not be compared"
-    return f"{check.run}: {check.judge}, {check.judgments:,} judgments: {said} ({listed or 'ok'})"
+    verdict = "may be compared" if check.comparable else "may not be compared"
+    return (
+        f"{check.run}: {check.judge}, {check.judgments:,} judgments: {verdict} ({listed or 'ok'})"
+    )

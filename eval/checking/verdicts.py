@@ -61,9 +61,9 @@ def ended(run: CheckedRun) -> Iterator[RunFinding]:
             f"{skipped} of {total} judgments were skipped, because the trajectory lacks what the "
             "judge must see: they count as not accepted and against its coverage",
         )
-    said = {j.success for j in run.judgments if j.status is Status.OK}
-    if fine > 1 and None not in said and len(said) == 1:
-        answer = "a success" if said == {True} else "no success"
+    verdicts = {j.success for j in run.judgments if j.status is Status.OK}
+    if fine > 1 and None not in verdicts and len(verdicts) == 1:
+        answer = "a success" if verdicts == {True} else "no success"
         yield note("constant", f"the judge says {answer} of every trajectory")
 
 

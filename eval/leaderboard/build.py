@@ -222,7 +222,9 @@ def _table(benchmark: str, compared: str, scores: Sequence[Score], suite: _Score
             labelled=due,
             cost=_cost(each.judge, benchmark, suite.rows[each.judge]),
             ranks={
-                metric: found[each.judge] for metric, found in ranks.items() if each.judge in found
+                metric: by_judge[each.judge]
+                for metric, by_judge in ranks.items()
+                if each.judge in by_judge
             },
             common=overlap.get(each.judge),
         )

@@ -40,9 +40,9 @@ def rank_ranges(
 
 def smallest_overlap(comparison: Comparison, benchmark: str) -> dict[str, int]:
     """Return, per judge, the smallest number of trajectories that it shares with another one."""
-    found: dict[str, int] = {}
+    overlaps: dict[str, int] = {}
     for each in comparison.differences:
         if (each.benchmark, each.label) == (benchmark, "success"):
             for judge in (each.first, each.second):
-                found[judge] = min(each.n, found.get(judge, each.n))
-    return found
+                overlaps[judge] = min(each.n, overlaps.get(judge, each.n))
+    return overlaps

@@ -48,9 +48,9 @@ _FAILED = {
 def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     """Too few positives, failed judgments, what was left out, undefined comparisons, wall time."""
     lines = [*_few_positives(scores), *beaten_by_baselines(scores), *scores.remarks]
-    for found in scores.scores:
-        if found.benchmark == OVERALL and found.agent == ALL_AGENTS:
-            lines += _left_out(found, _FAILED[scores.missing])
+    for score in scores.scores:
+        if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
+            lines += _left_out(score, _FAILED[scores.missing])
     lines += _without_interval(scores)
     if wall_seconds is not None:
         lines.append(f"wall time: {wall_seconds:.1f} s")
@@ -79,8 +79,8 @@ def warnings_of(scores: ScoreReport) -> list[str]:
 def beaten_by_baselines(scores: ScoreReport) -> list[str]:
     """Name the judges that do not beat a trivial baseline at equal recall, and those whose
     advantage is within the interval."""
-    below = _beaten(scores, lambda found: found.difference <= 0)
-    close = _beaten(scores, lambda found: found.difference > 0 and (found.low or 0) <= 0)
+    below = _beaten(scores, lambda paired: paired.difference <= 0)
+    close = _beaten(scores, lambda paired: paired.difference > 0 and (paired.low or 0) <= 0)
     lines = []
     if below:
         lines.append(f"warning: no more precise at equal recall: {below}: {DOES_NOT_READ}")
@@ -109,19 +109,19 @@ def _precision_without_interval(scores: ScoreReport) -> list[str]:
         f"warning: precision without an interval ({LABEL_TITLES[label].lower()}, "
         f"{', '.join(names)}): {reason}"
         for (label, reason), names in sorted(
-            places.items(), key=lambda item: LABELS.index(item[0][0])
+            places.items(), key=lambda pair: LABELS.index(pair[0][0])
         )
     ]
 
 
-def is_labelled(found: Score) -> bool:
+def is_labelled(score: Score) -> bool:
     """Tell whether an expert's label stands behind the row, judged or not."""
-    return bool(found.n or found.missing or found.unsure)
+    return bool(score.n or score.missing or score.unsure)
 
 
 def shown_benchmarks(scores: ScoreReport) -> set[str]:
     """One benchmark alone is shown once, not as overall a second time."""
-    benchmarks = {found.benchmark for found in scores.coverage}
+    benchmarks = {coverage.benchmark for coverage in scores.coverage}
     return benchmarks - {OVERALL} if len(benchmarks) == 2 else benchmarks
 
 
@@ -130,12 +130,12 @@ def _few_positives(scores: ScoreReport) -> list[str]:
     were scored on the same trajectories."""
     few: dict[Label, dict[str, dict[str, int]]] = {}
     shown = shown_benchmarks(scores)
-    for found in scores.scores:
-        low = found.positives < FEW_POSITIVES and found.benchmark in shown
-        if low and not found.baseline and is_labelled(found):
-            place = benchmark_name(found.benchmark)
-            place += "" if found.agent == ALL_AGENTS else f" by {found.agent}"
-            few.setdefault(found.label, {}).setdefault(found.judge, {})[place] = found.positives
+    for score in scores.scores:
+        low = score.positives < FEW_POSITIVES and score.benchmark in shown
+        if low and not score.baseline and is_labelled(score):
+            place = benchmark_name(score.benchmark)
+            place += "" if score.agent == ALL_AGENTS else f" by {score.agent}"
+            few.setdefault(score.label, {}).setdefault(score.judge, {})[place] = score.positives
     lines = []
     for label, by_judge in few.items():
         same: dict[tuple[tuple[str, int], ...], list[str]] = {}
@@ -149,14 +149,14 @@ def _few_positives(scores: ScoreReport) -> list[str]:
     return lines
 
 
-def _few_sentence(what: str, places: tuple[tuple[str, int], ...]) -> str:
+def _few_sentence(label: str, places: tuple[tuple[str, int], ...]) -> str:
     if len(places) == 1:
         (place, count), labels = places[0], "label" if places[0][1] == 1 else "labels"
         return (
-            f"warning: only {count} positive {labels} ({what}, {place}); estimates are unreliable"
+            f"warning: only {count} positive {labels} ({label}, {place}); estimates are unreliable"
         )
     listed = ", ".join(f"{place} {count}" for place, count in places)
-    return f"warning: few positive labels ({what}): {listed}; estimates are unreliable"
+    return f"warning: few positive labels ({label}): {listed}; estimates are unreliable"
 
 
 def _without_interval(scores: ScoreReport) -> list[str]:
@@ -214,23 +214,23 @@ def _reasons(scores: ScoreReport, shown: set[str]) -> list[str]:
     return _first(lines, "reasons for no interval", "no_interval")
 
 
-def _first(lines: list[str], what: str, column: str) -> list[str]:
+def _first(lines: list[str], kind: str, column: str) -> list[str]:
     """Keep the first few of many alike; every row of the results holds what they say."""
     if len(lines) <= SHOWN + 1:
         return lines
     rest = len(lines) - SHOWN
-    return [*lines[:SHOWN], f"and {rest} more {what}: see {column} in results.csv"]
+    return [*lines[:SHOWN], f"and {rest} more {kind}: see {column} in results.csv"]
 
 
-def _left_out(found: Score, policy: str) -> list[str]:
+def _left_out(score: Score, policy: str) -> list[str]:
     """Say what one overall row does not count, or counts by policy."""
-    name, where = found.judge, LABEL_TITLES[found.label]
-    if found.baseline:
-        what = f"{found.without_reward} trajectories without official reward left out"
-        return [f"rule-based beside {name}: {what}"] if found.without_reward else []
+    name, where = score.judge, LABEL_TITLES[score.label]
+    if score.baseline:
+        sentence = f"{score.without_reward} trajectories without official reward left out"
+        return [f"rule-based beside {name}: {sentence}"] if score.without_reward else []
     lines = []
-    if found.missing:
-        lines.append(f"{name}, {where}: {found.missing} failed judgments {policy}")
-    if found.unsure:
-        lines.append(f"{name}, {where}: {found.unsure} labels unsure, left out")
+    if score.missing:
+        lines.append(f"{name}, {where}: {score.missing} failed judgments {policy}")
+    if score.unsure:
+        lines.append(f"{name}, {where}: {score.unsure} labels unsure, left out")
     return lines

@@ -47,7 +47,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     Of success over all benchmarks every pair is shown; elsewhere, where there are many, those
     that are told apart.
     """
-    found: list[Table] = []
+    sections: list[Table] = []
     for ranking in comparison.rankings:
         place = (ranking.benchmark, ranking.label)
         rows = [
@@ -57,7 +57,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
             and _shown(*place, comparison, (d.first, d.second) in ranking.apart)
         ]
         title = f"Difference in {_METRICS[ranking.metric]}{_where(*place)}"
-        found += [Table(title, _DIFFERENCE_HEAD, rows)] if rows else []
+        sections += [Table(title, _DIFFERENCE_HEAD, rows)] if rows else []
     for place in dict.fromkeys((test.benchmark, test.label) for test in comparison.discordances):
         rows = [
             _discordance_row(test)
@@ -66,14 +66,14 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
             and _shown(*place, comparison, test.p_holm <= ALPHA)
         ]
         title = f"Accuracy (McNemar's exact test){_where(*place)}"
-        found += [Table(title, _MCNEMAR_HEAD, rows)] if rows else []
+        sections += [Table(title, _MCNEMAR_HEAD, rows)] if rows else []
     ranked = [_ranking_row(ranking) for ranking in comparison.rankings]
     if ranked:
-        found.append(Table("Pairwise significance", _RANKING_HEAD, ranked, names=5))
-    return found
+        sections.append(Table("Pairwise significance", _RANKING_HEAD, ranked, names=5))
+    return sections
 
 
-def equal_recall_tables(found: Sequence[EqualRecall]) -> list[Table]:
+def equal_recall_tables(recalls: Sequence[EqualRecall]) -> list[Table]:
     """Make the table of every judge's precision beside a trivial baseline's at the judge's recall,
     where there are any."""
     rows = [
@@ -86,13 +86,13 @@ def equal_recall_tables(found: Sequence[EqualRecall]) -> list[Table]:
             signed_cell(one.difference, one.low, one.high),
             str(one.n),
         )
-        for one in found
+        for one in recalls
     ]
     title = "Trivial baselines at the judge's recall"
     return [Table(title, _EQUAL_RECALL_HEAD, rows, names=2)] if rows else []
 
 
-def fault_tables(found: Sequence[FaultScore], *, short: bool = False) -> list[Table]:
+def fault_tables(scores: Sequence[FaultScore], *, short: bool = False) -> list[Table]:
     """Make the table of how judges find and place faults, where there is one to make; ``short``:
     without the columns of the second rank."""
     names: dict[FaultRate, str] = {
@@ -117,7 +117,7 @@ def fault_tables(found: Sequence[FaultScore], *, short: bool = False) -> list[Ta
             *(() if short else (percent(one.type_f1), str(one.named))),
             str(one.n),
         )
-        for one in found
+        for one in scores
     ]
     head = ("judge", *shown.values(), *(() if short else ("type F1", "steps named")), "n")
     return [Table("Faults" if short else "Faults [95 %]", head, rows)] if rows else []
@@ -164,11 +164,11 @@ def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
     )
 
 
-def _difference_row(found: MetricDifference) -> tuple[str, ...]:
+def _difference_row(difference: MetricDifference) -> tuple[str, ...]:
     return (
-        found.first,
-        found.second,
-        signed_cell(found.difference, found.low, found.high),
-        UNDEFINED if found.p_holm is None else probability(found.p_holm),
-        str(found.n),
+        difference.first,
+        difference.second,
+        signed_cell(difference.difference, difference.low, difference.high),
+        UNDEFINED if difference.p_holm is None else probability(difference.p_holm),
+        str(difference.n),
     )

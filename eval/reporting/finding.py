@@ -62,14 +62,14 @@ def _only(benchmarks: set[str]) -> str:
 
 
 def _one_judge(scores: ScoreReport, label: Label) -> str:
-    found = {s.baseline: s for s in score_rows(scores, label, OVERALL)}
+    by_baseline = {s.baseline: s for s in score_rows(scores, label, OVERALL)}
     name = LABEL_TITLES[label]
-    if False not in found:
+    if False not in by_baseline:
         return f"{name}: no labelled trajectory was judged"
-    line = f"{name}: precision {precision_cell(found[False])}"
-    if True not in found or not found[True].n:
+    line = f"{name}: precision {precision_cell(by_baseline[False])}"
+    if True not in by_baseline or not by_baseline[True].n:
         return f"{line} (%, 95 % interval)"
-    line += f", rule-based {precision_cell(found[True])} (%, 95 % interval)"
+    line += f", rule-based {precision_cell(by_baseline[True])} (%, 95 % interval)"
     for d in scores.against_baseline:
         whole = (d.benchmark, d.label, d.metric) == (OVERALL, label, "precision")
         if whole and d.low is not None and d.high is not None:
@@ -89,12 +89,12 @@ def _ranking(scores: ScoreReport, label: Label) -> list[str]:
 
 def ordered_judges(scores: ScoreReport) -> list[str]:
     """Best first where the judges were ranked, else in the scores' order."""
-    found = list(dict.fromkeys(c.judge for c in scores.coverage))
+    names = list(dict.fromkeys(c.judge for c in scores.coverage))
     for ranking in scores.comparison.rankings:
         if (ranking.benchmark, ranking.metric) == (OVERALL, "precision"):
-            ranked = [judge for judge in ranking.judges if judge in found]
-            return [*ranked, *(judge for judge in found if judge not in ranked)]
-    return found
+            ranked = [judge for judge in ranking.judges if judge in names]
+            return [*ranked, *(judge for judge in names if judge not in ranked)]
+    return names
 
 
 def score_rows(scores: ScoreReport, label: Label, benchmark: str) -> list[Score]:

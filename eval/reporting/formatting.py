@@ -17,20 +17,20 @@ def percent(rate: float | None) -> str:
     return UNDEFINED if rate is None else f"{100 * rate:.1f}"
 
 
-def precision_cell(found: Score) -> str:
+def precision_cell(score: Score) -> str:
     """Without an accepted trajectory there is neither precision nor interval."""
-    return rate_cell(found, "precision") if found.counts.accepted else UNDEFINED
+    return rate_cell(score, "precision") if score.counts.accepted else UNDEFINED
 
 
-def design_effect_cell(found: Score) -> str:
+def design_effect_cell(score: Score) -> str:
     """Precision's."""
-    effect = found.design_effects.get("precision")
+    effect = score.design_effects.get("precision")
     return UNDEFINED if effect is None else f"{effect:.1f}"
 
 
-def rate_cell(found: Score, rate: Rate | ScoreRate) -> str:
+def rate_cell(score: Score, rate: Rate | ScoreRate) -> str:
     """Write a rate with its interval, where it has one, in percent."""
-    return with_limits(getattr(found, rate), found.intervals.get(rate))
+    return with_limits(getattr(score, rate), score.intervals.get(rate))
 
 
 def with_limits(value: float | None, limits: Limits | None) -> str:
@@ -43,9 +43,9 @@ def agent_name(agent: str) -> str:
     return "All" if agent == ALL_AGENTS else agent
 
 
-def coefficient_cell(found: Score, rate: Rate | ScoreRate) -> str:
+def coefficient_cell(score: Score, rate: Rate | ScoreRate) -> str:
     """Write a coefficient, which is no share, with its interval."""
-    value, limits = getattr(found, rate), found.intervals.get(rate)
+    value, limits = getattr(score, rate), score.intervals.get(rate)
     if value is None:
         return UNDEFINED
     return f"{value:.2f}" + (f" [{limits[0]:.2f}, {limits[1]:.2f}]" if limits else "")

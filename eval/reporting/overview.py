@@ -41,15 +41,15 @@ def _by_place(scores: Iterable[Score]) -> dict[tuple[str, bool, str], Score]:
 
 
 def _rows(
-    found: Mapping[tuple[str, bool, str], Score], benchmarks: Sequence[str]
+    scores: Mapping[tuple[str, bool, str], Score], benchmarks: Sequence[str]
 ) -> list[tuple[str, ...]]:
     rows: dict[tuple[str, ...], None] = {}  # in order, the repeated baseline once
     for judge, baseline in sorted(
-        dict.fromkeys((j, b) for j, b, _ in found), key=lambda row: row[1]
+        dict.fromkeys((j, b) for j, b, _ in scores), key=lambda row: row[1]
     ):
         name = "rule-based baseline" if baseline else judge
-        places = [found.get((judge, baseline, benchmark)) for benchmark in benchmarks]
-        row = (name, *_whole(found[judge, baseline, OVERALL]), *map(_place, places))
+        places = [scores.get((judge, baseline, benchmark)) for benchmark in benchmarks]
+        row = (name, *_whole(scores[judge, baseline, OVERALL]), *map(_place, places))
         rows[row] = None
     return list(rows)
 

@@ -87,14 +87,14 @@ def _by_representation(scores: ScoreReport, representations: Mapping[str, Repres
 
 def _agents(scores: ScoreReport) -> Table:
     """Make a row per agent and judge: expert, judge and rule, each by benchmark."""
-    found = {(r.judge, r.agent, r.benchmark): r for r in scores.success_rates}
+    rates = {(r.judge, r.agent, r.benchmark): r for r in scores.success_rates}
     benchmarks = [b for b in _benchmarks(scores) if b != OVERALL]
-    pairs = dict.fromkeys((j, a) for j, a, _ in found if a != ALL_AGENTS)
+    pairs = dict.fromkeys((j, a) for j, a, _ in rates if a != ALL_AGENTS)
     rows = [
         (
             agent,
             judge,
-            *(_rate(found.get((judge, agent, b)), side) for side in _SIDES for b in benchmarks),
+            *(_rate(rates.get((judge, agent, b)), side) for side in _SIDES for b in benchmarks),
         )
         for judge, agent in pairs
     ]
@@ -147,7 +147,7 @@ def _rule_rows(scores: ScoreReport, benchmarks: list[str]) -> list[tuple[str, ..
 
 def _labels(scores: ScoreReport, judge: str, benchmark: str) -> tuple[str, ...]:
     """Precision, recall and F1 of the three labels."""
-    found = {
+    by_label = {
         s.label: s
         for s in scores.scores
         if (s.judge, s.benchmark, s.agent, s.baseline) == (judge, benchmark, ALL_AGENTS, False)
@@ -155,18 +155,18 @@ def _labels(scores: ScoreReport, judge: str, benchmark: str) -> tuple[str, ...]:
     return tuple(
         text
         for label in _LABELS
-        for text in (_cells(found[label]) if label in found else (UNDEFINED,) * len(_RATES))
+        for text in (_cells(by_label[label]) if label in by_label else (UNDEFINED,) * len(_RATES))
     )
 
 
-def _cells(found: Score) -> tuple[str, ...]:
-    return precision_cell(found), percent(found.recall), percent(found.f1)
+def _cells(score: Score) -> tuple[str, ...]:
+    return precision_cell(score), percent(score.recall), percent(score.f1)
 
 
-def _rate(found: SuccessRate | None, side: Sides) -> str:
-    if found is None:
+def _rate(rate: SuccessRate | None, side: Sides) -> str:
+    if rate is None:
         return UNDEFINED
-    return with_limits(getattr(found, side), found.intervals.get(side))
+    return with_limits(getattr(rate, side), rate.intervals.get(side))
 
 
 def _judges(scores: ScoreReport) -> list[str]:

@@ -69,17 +69,17 @@ def _write(stem: Path, draw: Draw) -> list[Path]:
 
 def draw_precision(axes: Axes, scores: ScoreReport) -> bool:
     """Precision with its interval on every benchmark, judges beside each other."""
-    found = _by_place(scores)
-    if not found:
+    by_place = _by_place(scores)
+    if not by_place:
         return False
-    benchmarks = list(dict.fromkeys(b for _, b in found))
-    names = list(dict.fromkeys(name for name, _ in found))
+    benchmarks = list(dict.fromkeys(b for _, b in by_place))
+    names = list(dict.fromkeys(name for name, _ in by_place))
     for index, name in enumerate(names):
         at = {b: i + _offset(index, len(names)) for i, b in enumerate(benchmarks)}
         points = [
             (at[b], s.precision, s.intervals["precision"])
             for b in benchmarks
-            if (s := found.get((name, b)))
+            if (s := by_place.get((name, b)))
             and s.precision is not None
             and "precision" in s.intervals
         ]
@@ -125,10 +125,10 @@ def draw_precision_recall(
     axes: Axes, scores: ScoreReport, observed: Mapping[str, Observations]
 ) -> bool:
     """Each judge's verdicts as a point; of judges that give scores the whole curve."""
-    found = {name: s for (name, b), s in _by_place(scores).items() if b == OVERALL}
+    overall = {name: s for (name, b), s in _by_place(scores).items() if b == OVERALL}
     points = {
         name: (s.recall, s.precision, s.intervals)
-        for name, s in found.items()
+        for name, s in overall.items()
         if s.recall is not None and s.precision is not None and s.counts.accepted
     }
     if not points:
@@ -206,11 +206,11 @@ def draw_profiles(axes: Axes, detailed: ScoreReport) -> bool:
 
 def _by_place(scores: ScoreReport) -> dict[tuple[str, str], Score]:
     """(judge or rule, benchmark) -> success over all agents; one rule-based row, the first."""
-    found: dict[tuple[str, str], Score] = {}
+    by_place: dict[tuple[str, str], Score] = {}
     for s in scores.scores:
         if s.label == "success" and s.agent == ALL_AGENTS:
-            found.setdefault((_name(s), s.benchmark), s)
-    return found
+            by_place.setdefault((_name(s), s.benchmark), s)
+    return by_place
 
 
 def _name(score: Score) -> str:

@@ -47,20 +47,20 @@ def results_csv(scores: ScoreReport) -> str:
 
 def result_rows(scores: ScoreReport) -> list[dict[str, object]]:
     """Return a row per judge or baseline, benchmark, agent and label, of some of ``COLUMNS``."""
-    rows = [_row(found) for found in scores.scores]
-    rows += [_row(found) | {"evaluator": "baseline"} for found in scores.baselines]
+    rows = [_row(score) for score in scores.scores]
+    rows += [_row(score) | {"evaluator": "baseline"} for score in scores.baselines]
     return [row | {"missing_policy": scores.missing} for row in rows]
 
 
-def _row(found: Score) -> dict[str, object]:
-    fields = found.model_dump(exclude=_NESTED)
-    for rate, (low, high) in found.intervals.items():
+def _row(score: Score) -> dict[str, object]:
+    fields = score.model_dump(exclude=_NESTED)
+    for rate, (low, high) in score.intervals.items():
         fields |= {f"{rate}_low": low, f"{rate}_high": high}
-    evaluator = "rule-based" if found.baseline else "judge"
-    told = {
+    evaluator = "rule-based" if score.baseline else "judge"
+    cells = {
         "evaluator": evaluator,
-        "degenerate": " ".join(found.degenerate),
-        "no_interval": " ".join(found.no_interval),
-        **{f"{rate}_design_effect": effect for rate, effect in found.design_effects.items()},
+        "degenerate": " ".join(score.degenerate),
+        "no_interval": " ".join(score.no_interval),
+        **{f"{rate}_design_effect": effect for rate, effect in score.design_effects.items()},
     }
-    return fields | found.counts.model_dump() | told
+    return fields | score.counts.model_dump() | cells

@@ -97,7 +97,7 @@ def _beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) 
     from trajudge.eval.baselines.beside import with_baselines  # noqa: PLC0415 - fits regressions
     from trajudge.eval.baselines.reading import READ_UNASKED, read_baselines  # noqa: PLC0415
 
-    asked = config.baselines == "on"
+    wanted = config.baselines == "on"
     try:
         baselines = read_baselines(
             config.data or _recorded(source, config),
@@ -105,10 +105,10 @@ def _beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) 
             (j.key for j in source.judgments),
             question=question,
             seed=config.seed,
-            most_bytes=None if asked else READ_UNASKED,
+            most_bytes=None if wanted else READ_UNASKED,
         )
     except UserError as error:
-        if asked:
+        if wanted:
             raise
         sys.stderr.write(f"note: no trivial baselines: {one_line(str(error))}\n")
         return scores
@@ -251,10 +251,10 @@ def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[
         write_calibrations,
     )
 
-    found = calibrate(_observed(source, missing), source.labels, config.calibration)
+    calibrations = calibrate(_observed(source, missing), source.labels, config.calibration)
     if config.calibration_out is not None:
-        write_calibrations(config.calibration_out, found)
-    return calibration_tables(found)
+        write_calibrations(config.calibration_out, calibrations)
+    return calibration_tables(calibrations)
 
 
 def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:

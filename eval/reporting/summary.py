@@ -72,8 +72,8 @@ def summary_parts(scores: ScoreReport) -> SummaryParts:
     groups = _groups(scores, label) if label else []
     rows = [row for group in groups for row in group.named()]
     table = Table(LABEL_TITLES[label], ("benchmark", *_HEAD), rows) if label and rows else None
-    told = dict.fromkeys(warnings_of(scores) if label else [])
-    below = [_coverage(scores), _cost(scores, None), *told]
+    warnings = dict.fromkeys(warnings_of(scores) if label else [])
+    below = [_coverage(scores), _cost(scores, None), *warnings]
     return SummaryParts(finding(scores, label), table, below)
 
 
@@ -97,8 +97,8 @@ def summary(
     below = _other_labels(scores, label, width)
     below += folded(_coverage(scores), width, most=2)
     below += folded(_cost(scores, seconds), width, most=2)
-    told = warnings_of(scores) if label else []
-    below += first_warnings(told, width, rest="--full", most=most)
+    warnings = warnings_of(scores) if label else []
+    below += first_warnings(warnings, width, rest="--full", most=most)
     below += folded(rest, width)
     faults = _faults(scores, width)
     room = LINES - also - len(above) - len(faults) - len(below) - 2
@@ -119,8 +119,8 @@ def _faults(scores: ScoreReport, width: int) -> list[str]:
 
 def _label(scores: ScoreReport) -> Label | None:
     """Success, or the first label that experts gave, None without labels."""
-    given = {s.label for s in scores.scores if is_labelled(s)}
-    return next((label for label in LABELS if label in given), None)
+    labelled = {s.label for s in scores.scores if is_labelled(s)}
+    return next((label for label in LABELS if label in labelled), None)
 
 
 def _groups(scores: ScoreReport, label: Label) -> list[BenchmarkRows]:
@@ -147,10 +147,10 @@ def _trivial(scores: ScoreReport, label: Label, benchmark: str) -> list[tuple[st
     return [_row(s) for s in scores.baselines if (s.label, s.benchmark, s.agent) == place]
 
 
-def _row(found: Score) -> tuple[str, ...]:
-    name = "rule-based" if found.baseline else found.judge
-    rates = (precision_cell(found), percent(found.recall), percent(found.f1))
-    return (name, *rates, str(found.n))
+def _row(score: Score) -> tuple[str, ...]:
+    name = "rule-based" if score.baseline else score.judge
+    rates = (precision_cell(score), percent(score.recall), percent(score.f1))
+    return (name, *rates, str(score.n))
 
 
 def _table(scores: ScoreReport, label: Label | None, width: int, room: int) -> list[str]:
@@ -192,11 +192,13 @@ def _other_labels(scores: ScoreReport, label: Label | None, width: int) -> list[
         return []
     lines: list[str] = []
     for other in LABELS:
-        found = [s for s in score_rows(scores, other, OVERALL) if not s.baseline and is_labelled(s)]
-        if other != label and found:
-            text = f"{LABEL_TITLES[other]}: precision {precision_cell(found[0])}"
-            text += f", recall {percent(found[0].recall)}, F1 {rate_cell(found[0], 'f1')}"
-            lines += folded(f"{text}, n {found[0].n}", width)
+        others = [
+            s for s in score_rows(scores, other, OVERALL) if not s.baseline and is_labelled(s)
+        ]
+        if other != label and others:
+            text = f"{LABEL_TITLES[other]}: precision {precision_cell(others[0])}"
+            text += f", recall {percent(others[0].recall)}, F1 {rate_cell(others[0], 'f1')}"
+            lines += folded(f"{text}, n {others[0].n}", width)
     return lines
 
 
@@ -205,16 +207,16 @@ def _coverage(scores: ScoreReport) -> str:
     whole = [c for c in scores.coverage if c.benchmark == OVERALL and c.agent == ALL_AGENTS]
     judged, due = sum(c.judged for c in whole), sum(c.judged + c.unjudged for c in whole)
     statuses: Counter[str] = Counter()
-    for found in whole:
-        statuses.update({str(status): n for status, n in found.statuses.items()})
+    for coverage in whole:
+        statuses.update({str(status): n for status, n in coverage.statuses.items()})
     ended = ", ".join(f"{status} {n:,}" for status, n in statuses.items())
     parts = [f"Coverage: {judged:,} of {due:,} judged" + (f" ({ended})" if ended else "")]
     if len(whole) > 1:
         least = min(whole, key=lambda c: c.judged - c.unjudged)
         parts.append(f"fewest by {least.judge}: {least.judged:,}")
     shortened: Counter[str] = Counter()
-    for found in whole:
-        shortened.update(found.shortened)
+    for coverage in whole:
+        shortened.update(coverage.shortened)
     if shortened:
         parts.append("shortened: " + ", ".join(f"{rung} {n:,}" for rung, n in shortened.items()))
     if trained := sum(c.training for c in whole):

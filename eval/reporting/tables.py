@@ -78,11 +78,11 @@ _SPENDING_HEAD = (
 def tables(scores: ScoreReport) -> list[Table]:
     """Make all tables: the judges, if there are several, and their significance; each label that
     experts gave, and its further metrics; coverage; usage and cost."""
-    found: list[Table] = []
+    sections: list[Table] = []
     shown = shown_benchmarks(scores)
     if len(scores.spending) > 1 and any(map(is_labelled, scores.scores)):
-        found.append(Table(scores.titled("Judges"), *overview(scores), names=1))
-        found += comparison_tables(scores.comparison)
+        sections.append(Table(scores.titled("Judges"), *overview(scores), names=1))
+        sections += comparison_tables(scores.comparison)
     by_agent = any(s.agent != ALL_AGENTS for s in scores.scores)
     for label in LABELS:
         rows = [s for s in scores.scores if s.label == label and s.benchmark in shown]
@@ -90,16 +90,16 @@ def tables(scores: ScoreReport) -> list[Table]:
             differences = scores.against_baseline if label == "success" else ()
             rows += [s for s in scores.baselines if s.label == label and s.benchmark in shown]
             title = scores.titled(LABEL_TITLES[label])
-            found.append(_label_table(title, rows, by_agent, differences))
-            found += _more(title, rows)
-    found += fault_tables(scores.faults)
-    found += equal_recall_tables(scores.equal_recall)
-    found += estimated_rate_tables(scores)
+            sections.append(_label_table(title, rows, by_agent, differences))
+            sections += _more(title, rows)
+    sections += fault_tables(scores.faults)
+    sections += equal_recall_tables(scores.equal_recall)
+    sections += estimated_rate_tables(scores)
     coverage = [
         _coverage_row(c) for c in scores.coverage if c.benchmark in shown and c.agent == ALL_AGENTS
     ]
-    found.append(Table("Coverage", _COVERAGE_HEAD, coverage))
-    found.append(
+    sections.append(Table("Coverage", _COVERAGE_HEAD, coverage))
+    sections.append(
         Table(
             "Usage and cost",
             _SPENDING_HEAD,
@@ -107,7 +107,7 @@ def tables(scores: ScoreReport) -> list[Table]:
             names=1,
         )
     )
-    return found
+    return sections
 
 
 def renderable(scores: ScoreReport, wall_seconds: float | None = None) -> RenderableType:
@@ -143,28 +143,28 @@ def _label_table(
     return Table(title, ("benchmark", "agent", *_HEAD), cells, names=3)
 
 
-def _score_row(found: Score) -> tuple[str, ...]:
+def _score_row(score: Score) -> tuple[str, ...]:
     """Make one row; the baseline's is indented below its judge's."""
     return (
-        benchmark_name(found.benchmark),
-        "  rule-based" if found.baseline else found.judge,
-        precision_cell(found),
-        percent(found.recall),
-        rate_cell(found, "f1"),
-        str(found.n),
-        str(found.positives),
+        benchmark_name(score.benchmark),
+        "  rule-based" if score.baseline else score.judge,
+        precision_cell(score),
+        percent(score.recall),
+        rate_cell(score, "f1"),
+        str(score.n),
+        str(score.positives),
     )
 
 
 def _baseline_row(
-    found: Score, paired: Mapping[tuple[str, str, Rate], MetricDifference]
+    score: Score, paired: Mapping[tuple[str, str, Rate], MetricDifference]
 ) -> tuple[str, ...]:
     """Subtract the baseline from the judge, in percentage points, on the same trajectories."""
     metrics: tuple[Rate, ...] = ("precision", "recall", "f1")
-    precision, recall, f1 = (paired[found.benchmark, found.judge, name] for name in metrics)
+    precision, recall, f1 = (paired[score.benchmark, score.judge, name] for name in metrics)
     points = UNDEFINED if recall.difference is None else f"{100 * recall.difference:+.1f}"
     return (
-        benchmark_name(found.benchmark),
+        benchmark_name(score.benchmark),
         "  difference",
         signed_cell(precision.difference, precision.low, precision.high),
         points,
@@ -189,7 +189,7 @@ def _more(title: str, rows: list[Score]) -> list[Table]:
         for s in whole
     ]
     head = ("benchmark", "judge", "recall", *_MORE.values(), "design effect of precision")
-    found = [Table(f"{title}, further metrics [95 %]", head, cells)]
+    further = [Table(f"{title}, further metrics [95 %]", head, cells)]
     wrong = [
         (
             *_score_row(s)[:2],
@@ -199,7 +199,7 @@ def _more(title: str, rows: list[Score]) -> list[Table]:
         for s in whole
     ]
     head = ("benchmark", "judge", *_ERRORS.values(), "errors")
-    found.append(Table(f"{title}, errors [95 %]", head, wrong))
+    further.append(Table(f"{title}, errors [95 %]", head, wrong))
     scored = [
         (*_score_row(s)[:2], *(coefficient_cell(s, rate) for rate in _OF_SCORES), str(s.scored))
         for s in whole
@@ -207,25 +207,25 @@ def _more(title: str, rows: list[Score]) -> list[Table]:
     ]
     if scored:
         head = ("benchmark", "judge", *_OF_SCORES.values(), "n")
-        found.append(Table(f"{title}, scores [95 %]", head, scored))
-    return found
+        further.append(Table(f"{title}, scores [95 %]", head, scored))
+    return further
 
 
-def _coverage_row(found: Coverage) -> tuple[str, ...]:
+def _coverage_row(coverage: Coverage) -> tuple[str, ...]:
     return (
-        benchmark_name(found.benchmark),
-        found.judge,
-        str(found.judged),
-        ", ".join(_endings(found)) or UNDEFINED,
-        ", ".join(f"{rung} {n}" for rung, n in found.shortened.items()) or "none",
-        str(found.unjudged),
-        str(found.unlabelled),
+        benchmark_name(coverage.benchmark),
+        coverage.judge,
+        str(coverage.judged),
+        ", ".join(_endings(coverage)) or UNDEFINED,
+        ", ".join(f"{rung} {n}" for rung, n in coverage.shortened.items()) or "none",
+        str(coverage.unjudged),
+        str(coverage.unlabelled),
     )
 
 
-def _endings(found: Coverage) -> list[str]:
-    trained = [f"training set {found.training} (left out)"] if found.training else []
-    return [*(f"{status} {n}" for status, n in found.statuses.items()), *trained]
+def _endings(coverage: Coverage) -> list[str]:
+    trained = [f"training set {coverage.training} (left out)"] if coverage.training else []
+    return [*(f"{status} {n}" for status, n in coverage.statuses.items()), *trained]
 
 
 def _spending_rows(spent: JudgeUsage) -> list[tuple[str, ...]]:
@@ -233,7 +233,7 @@ def _spending_rows(spent: JudgeUsage) -> list[tuple[str, ...]]:
     stages = spent.stages if len(spent.stages) > 1 else ()
     return [
         _spending_row(spent.judge, spent),
-        *(_spending_row(f"  {found.stage}", found) for found in stages),
+        *(_spending_row(f"  {spending.stage}", spending) for spending in stages),
     ]
 
 

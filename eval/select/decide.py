@@ -184,20 +184,20 @@ def _compared(chosen: int | None, priced: bool) -> Compared:
 
 def _best(findings: list[CandidateResult], priced: bool) -> int | None:
     """Find the qualifying candidate with the most true positives at the lower limit."""
-    able = [i for i, found in enumerate(findings) if found.verdict == "qualifies"]
+    able = [i for i, finding in enumerate(findings) if finding.verdict == "qualifies"]
     return max(able, key=lambda i: (_yield(findings[i], priced), -i), default=None)
 
 
-def _yield(found: CandidateResult, priced: bool) -> float:
-    low = found.clean_per_dollar_low if priced else found.clean_per_rollout_low
+def _yield(finding: CandidateResult, priced: bool) -> float:
+    low = finding.clean_per_dollar_low if priced else finding.clean_per_rollout_low
     return low or 0.0
 
 
 def _best_failing(findings: list[CandidateResult], tested: CandidateTests) -> int | None:
     """Find, where none qualifies, the highest lower limit among those with trials enough to
     pass."""
-    able = [i for i, found in enumerate(findings) if tested.testable[i]]
-    able = able or [i for i, found in enumerate(findings) if found.rate.trials]
+    able = [i for i, finding in enumerate(findings) if tested.testable[i]]
+    able = able or [i for i, finding in enumerate(findings) if finding.rate.trials]
     return max(able, key=lambda i: (findings[i].rate.low or 0.0, -i), default=None)
 
 

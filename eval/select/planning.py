@@ -100,10 +100,10 @@ def _families(
     )
 
 
-def _thresholds(given: Sequence[str], names: set[str]) -> dict[str, tuple[float, ...]]:
+def _thresholds(entries: Sequence[str], names: set[str]) -> dict[str, tuple[float, ...]]:
     """Read ``JUDGE=T,T,…`` as thresholds, strict to loose."""
-    found = {}
-    for entry in given:
+    thresholds = {}
+    for entry in entries:
         name, equals, values = entry.rpartition("=")
         numbers = [_number("--thresholds", entry, value) for value in values.split(",")]
         if not equals or not all(0 < number <= 1 for number in numbers):
@@ -114,8 +114,8 @@ def _thresholds(given: Sequence[str], names: set[str]) -> dict[str, tuple[float,
             raise UserError(
                 f"--thresholds {entry}: no candidate {name!r}: there are {', '.join(sorted(names))}"
             )
-        found[name] = tuple(sorted(set(numbers), reverse=True))
-    return found
+        thresholds[name] = tuple(sorted(set(numbers), reverse=True))
+    return thresholds
 
 
 def _prices(config: PlanConfig, measured: Mapping[str, float | None]) -> Prices:

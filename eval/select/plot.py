@@ -29,9 +29,9 @@ def plot(decision: Decision, file: Path) -> None:
         mine = [f for f in decision.findings if f.family == family.name and _drawn(f)]
         _draw_family(axes, family.name, mine, f"C{number % 10}")
     if decision.chosen is not None:
-        found = decision.findings[decision.chosen]
+        finding = decision.findings[decision.chosen]
         ring = {"s": 220, "facecolors": "none", "edgecolors": "black", "label": "chosen"}
-        axes.scatter([found.recall.estimate], [found.precision.estimate], **ring)
+        axes.scatter([finding.recall.estimate], [finding.precision.estimate], **ring)
     target = decision.plan.target
     if target.kind == "precision":
         label = f"target {target.rate:.2f}"
@@ -51,8 +51,8 @@ def plot(decision: Decision, file: Path) -> None:
         raise UserError(f"--plot {file}: cannot be written ({error.strerror})") from error
 
 
-def _drawn(found: CandidateResult) -> bool:
-    return found.precision.estimate is not None and found.recall.estimate is not None
+def _drawn(finding: CandidateResult) -> bool:
+    return finding.precision.estimate is not None and finding.recall.estimate is not None
 
 
 def _draw_family(axes: Any, name: str, findings: list[CandidateResult], colour: str) -> None:

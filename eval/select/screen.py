@@ -17,12 +17,12 @@ def screen(decision: Decision, *, rest: str, width: int | None = None) -> str:
     The chosen candidate, or the nearest, stands first in the table; then those tied with it, those
     that qualify, and the others in the plan's order. ``rest`` says where everything else stands.
     """
-    found = leading(decision)
+    leader = leading(decision)
     above = headline(decision)
-    if found is None:
+    if leader is None:
         above.append("None accepted a labelled trajectory, so there is nothing to decide on.")
-    rates = _rates(found) if found else []
-    order = sorted(decision.findings, key=lambda one: _rank(one, found))
+    rates = _rates(leader) if leader else []
+    order = sorted(decision.findings, key=lambda one: _rank(one, leader))
     marked = sorted(notes(decision), key=lambda note: not note.startswith("warning: "))
     return first_screen(
         [*above, *rates],
@@ -34,16 +34,16 @@ def screen(decision: Decision, *, rest: str, width: int | None = None) -> str:
     )
 
 
-def _rank(one: CandidateResult, found: CandidateResult | None) -> tuple[bool, bool, bool]:
-    return (one is not found, not one.tied, one.verdict != "qualifies")
+def _rank(one: CandidateResult, leader: CandidateResult | None) -> tuple[bool, bool, bool]:
+    return (one is not leader, not one.tied, one.verdict != "qualifies")
 
 
-def _rates(found: CandidateResult) -> list[str]:
+def _rates(finding: CandidateResult) -> list[str]:
     """Return the rates that fit; of many benchmarks the worst is among those kept."""
-    lines = [_narrower(line) for line in facts(found)]
+    lines = [_narrower(line) for line in facts(finding)]
     if len(lines) <= _FACTS:
         return lines
-    overall = len(lines) - len(found.places)
+    overall = len(lines) - len(finding.places)
     places = sorted(lines[overall:], key=lambda line: _WORST not in line)
     kept = [*lines[:overall], *places[: _FACTS - overall - 1]]
     return [*kept, f"  and {len(lines) - len(kept)} more benchmarks: --full"]

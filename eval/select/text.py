@@ -31,7 +31,7 @@ _CORRECTIONS = {
 def text(decision: Decision) -> str:
     """Word everything, as plain text with a newline at the end."""
     parts = [_wrapped(part) for part in (_conclusion(decision), transfer(decision)) if part]
-    rows = [_row(found) for found in decision.findings]
+    rows = [_row(finding) for finding in decision.findings]
     parts.append("Candidates\n" + "\n".join(_aligned([_HEAD, *rows])))
     parts.append(_wrapped([" ".join(_how_to_read(decision))]))
     if decision.notes:
@@ -55,10 +55,10 @@ def _wrapped(lines: Sequence[str]) -> str:
 
 
 def _conclusion(decision: Decision) -> list[str]:
-    lines, found = headline(decision), leading(decision)
-    if found is None:
+    lines, leader = headline(decision), leading(decision)
+    if leader is None:
         return [*lines, "None accepted a labelled trajectory, so there is nothing to decide on."]
-    lines += [*facts(found), *next_step(decision)]
+    lines += [*facts(leader), *next_step(decision)]
     return [*lines, *_ties(decision)]
 
 
@@ -70,34 +70,34 @@ def leading(decision: Decision) -> CandidateResult | None:
 
 def headline(decision: Decision) -> list[str]:
     """Say which candidate was chosen for which target, or that none was."""
-    plan, found = decision.plan, leading(decision)
-    if decision.chosen is not None and found is not None:
+    plan, leader = decision.plan, leading(decision)
+    if decision.chosen is not None and leader is not None:
         return [
-            f"Decision: filter with {found.name}.",
+            f"Decision: filter with {leader.name}.",
             f"It meets the target, {_target(plan)}, {_assurance(plan)}.",
         ]
     lines = [
         "Decision: no judge qualifies.",
         f"None was shown to meet the target, {_target(plan)}, {_assurance(plan)}.",
     ]
-    return lines if found is None else [*lines, f"Best that failed: {found.name}."]
+    return lines if leader is None else [*lines, f"Best that failed: {leader.name}."]
 
 
 def next_step(decision: Decision) -> list[str]:
     """Say what else was shown of the chosen candidate, or what the nearest one lacks."""
-    found = leading(decision)
-    if found is None:
+    leader = leading(decision)
+    if leader is None:
         return []
     say = _missing if decision.chosen is None else _other_scope
-    return list(say(decision.plan, found))
+    return list(say(decision.plan, leader))
 
 
 def _target(plan: SelectionPlan) -> str:
     if plan.target.kind == "precision":
-        what = f"at least {percent(plan.target.rate)} % of what it accepts are true successes"
+        criterion = f"at least {percent(plan.target.rate)} % of what it accepts are true successes"
     else:
-        what = f"it accepts at most {percent(plan.target.rate)} % of the failures"
-    return what + (" on every benchmark" if plan.scope == "every-benchmark" else "")
+        criterion = f"it accepts at most {percent(plan.target.rate)} % of the failures"
+    return criterion + (" on every benchmark" if plan.scope == "every-benchmark" else "")
 
 
 def _assurance(plan: SelectionPlan) -> str:
@@ -116,33 +116,33 @@ def counted(plan: SelectionPlan) -> str:
     )
 
 
-def facts(found: CandidateResult) -> Iterator[str]:
+def facts(finding: CandidateResult) -> Iterator[str]:
     """Yield the candidate's rates, one aligned line each, those on each benchmark last."""
-    yield f"  precision                            {_said(found.precision)}"
-    if found.rate != found.precision:
-        failures = found.rate
+    yield f"  precision                            {_said(finding.precision)}"
+    if finding.rate != finding.precision:
+        failures = finding.rate
         accepted = failures.trials - failures.hits
         most = UNDEFINED if failures.low is None else percent(1 - failures.low)
         shown = f"{accepted} of {failures.trials}, at most {most} %"
         yield f"  failures accepted                    {shown}"
-    yield f"  recall                               {_said(found.recall)}"
-    clean, least = found.clean_per_rollout, found.clean_per_rollout_low
+    yield f"  recall                               {_said(finding.recall)}"
+    clean, least = finding.clean_per_rollout, finding.clean_per_rollout_low
     if clean is not None and least is not None:
         shown = f"{100 * clean:.1f}, at least {100 * least:.1f}"
         yield f"  true positives per 100 rollouts      {shown}"
-    clean, least = found.clean_per_dollar, found.clean_per_dollar_low
+    clean, least = finding.clean_per_dollar, finding.clean_per_dollar_low
     if clean is not None and least is not None:
         yield f"  true positives per dollar            {clean:.3g}, at least {least:.3g}"
-    for place in found.places:
-        worst = "  <- worst" if place.benchmark == found.worst and len(found.places) > 1 else ""
+    for place in finding.places:
+        worst = "  <- worst" if place.benchmark == finding.worst and len(finding.places) > 1 else ""
         yield f"  on {benchmark_name(place.benchmark):<34}{_said(place.rate)}{worst}"
 
 
-def _other_scope(plan: SelectionPlan, found: CandidateResult) -> Iterator[str]:
+def _other_scope(plan: SelectionPlan, finding: CandidateResult) -> Iterator[str]:
     """Say what was shown beyond, or short of, the scope that the plan asked for."""
     if plan.scope == "every-benchmark":
         return
-    if found.qualifies_everywhere:
+    if finding.qualifies_everywhere:
         yield "The target is met on every benchmark tested, too, with the same confidence."
     else:
         yield (
@@ -151,25 +151,25 @@ def _other_scope(plan: SelectionPlan, found: CandidateResult) -> Iterator[str]:
         )
 
 
-def _missing(plan: SelectionPlan, found: CandidateResult) -> Iterator[str]:
-    rate, accepted = found.rate, plan.target.kind == "precision"
-    if found.verdict == "below the target":
+def _missing(plan: SelectionPlan, finding: CandidateResult) -> Iterator[str]:
+    rate, accepted = finding.rate, plan.target.kind == "precision"
+    if finding.verdict == "below the target":
         yield "It was shown to miss the target: more labels would not help."
-    elif found.more_labels is not None:
-        what = "accepted trajectories" if accepted else "failed trajectories"
+    elif finding.more_labels is not None:
+        needed = "accepted trajectories" if accepted else "failed trajectories"
         meets = (rate.estimate or 0.0) > required_rate(plan.target)
         shown = f"show that it {'meets' if meets else 'misses'} the target"
         rates = f"the rate truly {percent(rate.estimate)} %"
         if plan.scope == "every-benchmark":
             shown, rates = "decide it", "the rates truly those seen"
-            what += " on the benchmarks that are open"
-        elif accepted and found.accepted_share:
-            what += f" (about {found.more_labels / found.accepted_share:.0f} rollouts)"
+            needed += " on the benchmarks that are open"
+        elif accepted and finding.accepted_share:
+            needed += f" (about {finding.more_labels / finding.accepted_share:.0f} rollouts)"
         yield (
-            f"About {found.more_labels} more labels of {what} would {shown} with probability 0.8, "
-            f"were {rates}."
+            f"About {finding.more_labels} more labels of {needed} would {shown} with probability "
+            f"0.8, were {rates}."
         )
-    elif found.p_value <= rate.level and plan.scope == "overall":
+    elif finding.p_value <= rate.level and plan.scope == "overall":
         yield (
             "It was not tested, for a stricter threshold of the same judge failed first: name "
             "fewer thresholds in another plan, on other labels."
@@ -182,7 +182,7 @@ def _missing(plan: SelectionPlan, found: CandidateResult) -> Iterator[str]:
 
 
 def _ties(decision: Decision) -> Iterator[str]:
-    tied = [found.name for found in decision.findings if found.tied]
+    tied = [finding.name for finding in decision.findings if finding.tied]
     compared = decision.compared.replace("clean trajectories", "true positives")
     compared = "the rate under test" if decision.compared == "rate" else compared
     if tied:
@@ -193,47 +193,47 @@ def _ties(decision: Decision) -> Iterator[str]:
 
 def transfer(decision: Decision) -> list[str]:
     """Say whether the decision holds on another benchmark, and on what that rests."""
-    found = decision.transport
-    if found is None:
+    transport = decision.transport
+    if transport is None:
         return []
-    return list(_transport(found, decision.chosen is not None))
+    return list(_transport(transport, decision.chosen is not None))
 
 
-def _transport(found: Transport, chosen: bool) -> Iterator[str]:
-    if found.allowed:
-        yield f"Transferable to another benchmark: {found.reason}."
-        if chosen and found.least_success_rate is not None:
+def _transport(transport: Transport, chosen: bool) -> Iterator[str]:
+    if transport.allowed:
+        yield f"Transferable to another benchmark: {transport.reason}."
+        if chosen and transport.least_success_rate is not None:
             yield (
                 f"The target holds there only where at least "
-                f"{percent(found.least_success_rate)} % of the rollouts succeed: trajudge accept "
-                "leaves out benchmarks on which the judge's verdicts do not show as much."
+                f"{percent(transport.least_success_rate)} % of the rollouts succeed: trajudge "
+                "accept leaves out benchmarks on which the judge's verdicts do not show as much."
             )
     else:
-        yield f"Not transferable to another benchmark: {found.reason}."
-        rates = found.false_positive_rate.rates
+        yield f"Not transferable to another benchmark: {transport.reason}."
+        rates = transport.false_positive_rate.rates
         each = ", ".join(f"{benchmark_name(name)} {k}/{n}" for name, (k, n) in rates.items())
         yield f"Failures accepted: {each or 'none known'}."
-    if found.accepted_to_label is not None:
+    if transport.accepted_to_label is not None:
         yield (
-            f"Label {found.accepted_to_label} accepted trajectories on the new benchmark to "
+            f"Label {transport.accepted_to_label} accepted trajectories on the new benchmark to "
             "re-validate."
         )
 
 
-def _row(found: CandidateResult) -> tuple[str, ...]:
-    worst = next((p for p in found.places if p.benchmark == found.worst), None)
+def _row(finding: CandidateResult) -> tuple[str, ...]:
+    worst = next((p for p in finding.places if p.benchmark == finding.worst), None)
     place = f"{benchmark_name(worst.benchmark)} {cell(worst.rate)}" if worst else UNDEFINED
-    clean, dollars = found.clean_per_rollout, found.clean_per_dollar
+    clean, dollars = finding.clean_per_rollout, finding.clean_per_dollar
     return (
-        found.family,
-        f"{found.threshold:.4g}",
-        f"{found.precision.trials}/{found.labelled}",
-        cell(found.precision),
-        cell(found.recall),
+        finding.family,
+        f"{finding.threshold:.4g}",
+        f"{finding.precision.trials}/{finding.labelled}",
+        cell(finding.precision),
+        cell(finding.recall),
         UNDEFINED if clean is None else f"{100 * clean:.1f}",
         UNDEFINED if dollars is None else f"{dollars:.3g}",
         place,
-        found.verdict + (", tied" if found.tied else ""),
+        finding.verdict + (", tied" if finding.tied else ""),
     )
 
 
@@ -251,10 +251,10 @@ def _how_to_read(decision: Decision) -> Iterator[str]:
         "rates that the test does not reject), "
         f"the others at {_level(plan.confidence)} % (Wilson's on the effective number of trials)."
     )
-    for found in findings:
-        if found.untested:
-            names = ", ".join(map(benchmark_name, found.untested))
-            yield f"{found.name} accepts nothing on {names}: nothing is shown there."
+    for finding in findings:
+        if finding.untested:
+            names = ", ".join(map(benchmark_name, finding.untested))
+            yield f"{finding.name} accepts nothing on {names}: nothing is shown there."
 
 
 def _of_agents(decision: Decision) -> str:

@@ -161,16 +161,16 @@ class Panel:
             except FAILURES as failure:
                 return Verdict(), failure
 
-        results = await gather_bounded([partial(verdict_of, member) for member in self._members])
+        verdicts = await gather_bounded([partial(verdict_of, member) for member in self._members])
         present = {
             member.label: verdict
-            for member, (verdict, _) in zip(self._members, results, strict=True)
+            for member, (verdict, _) in zip(self._members, verdicts, strict=True)
             if verdict.success is not None
         }
         quorum = self._options.quorum or len(self._members) // 2 + 1
         if len(present) < quorum:
-            failures = [failure for _, failure in results if failure is not None]
-            _fail(failures, f"{len(present)} of {len(results)} members answered, quorum {quorum}")
+            failures = [failure for _, failure in verdicts if failure is not None]
+            _fail(failures, f"{len(present)} of {len(verdicts)} members answered, quorum {quorum}")
         return self._merged(present)
 
     def _merged(self, present: dict[str, Verdict]) -> Verdict:

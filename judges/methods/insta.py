@@ -135,7 +135,7 @@ def parse_scores(text: str) -> tuple[list[float], str]:
             grades = [grade(name=name.replace("_", "-")) for name in _SCORES]
         except ParseFailure:
             raise failure from None
-        return [found.value for found in grades], grades[0].reasoning
+        return [entry.value for entry in grades], grades[0].reasoning
     analysis = without_thinking(text).rpartition("{")[0]
     return [number_in(fields, name, 0, 1) for name in _SCORES], _FENCE.sub("", analysis).strip()
 

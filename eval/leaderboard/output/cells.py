@@ -21,17 +21,17 @@ COST_NOTE = "$/1k: US dollars per 1,000 judgments; ? where a price is not known"
 
 def row_cells(row: BoardRow) -> tuple[str, ...]:
     """Write a row for ``HEAD``."""
-    found = row.score
+    score = row.score
     return (
         rank_text(row.ranks.get("precision")),
         row.judge,
-        precision_cell(found),
-        percent(found.recall),
-        percent(found.f1),
+        precision_cell(score),
+        percent(score.recall),
+        percent(score.f1),
         rank_text(row.ranks.get("f1")),
-        UNDEFINED if found.kappa is None else f"{found.kappa:.2f}",
+        UNDEFINED if score.kappa is None else f"{score.kappa:.2f}",
         cost_text(row.cost),
-        str(found.n),
+        str(score.n),
         coverage_text(row),
     )
 

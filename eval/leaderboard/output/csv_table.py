@@ -33,23 +33,23 @@ def board_csv(board: Board) -> str:
 
 
 def _line(row: BoardRow) -> dict[str, Any]:
-    found = row.score
+    score = row.score
     line: dict[str, Any] = {
         "judge": one_line(row.judge),
         "cost_per_1000": row.cost,
-        "n": found.n,
+        "n": score.n,
         "labelled": row.labelled,
         "coverage": row.coverage,
-        "failed": found.missing,
-        "positives": found.positives,
-        "tasks": found.tasks,
+        "failed": score.missing,
+        "positives": score.positives,
+        "tasks": score.tasks,
         "common": row.common,
     }
     for column, rank in (("rank", row.ranks.get("precision")), ("f1_rank", row.ranks.get("f1"))):
         line[column] = rank and rank.best
         line[f"{column}_to"] = rank and rank.worst
     for rate in _RATES:
-        defined = rate != "precision" or found.counts.accepted
-        line[rate] = getattr(found, rate) if defined else None
-        line[f"{rate}_low"], line[f"{rate}_high"] = found.intervals.get(rate, (None, None))
+        defined = rate != "precision" or score.counts.accepted
+        line[rate] = getattr(score, rate) if defined else None
+        line[f"{rate}_low"], line[f"{rate}_high"] = score.intervals.get(rate, (None, None))
     return line

@@ -119,23 +119,23 @@ def _suite(suite: BoardSuite) -> SuiteView:
 
 
 def _row(row: BoardRow) -> RowView:
-    found = row.score
-    limits = found.intervals.get("precision") if found.counts.accepted else None
+    score = row.score
+    limits = score.intervals.get("precision") if score.counts.accepted else None
     return RowView(
         judge=one_line(row.judge),
         rank=rank_text(row.ranks.get("precision")),
         f1_rank=rank_text(row.ranks.get("f1")),
-        precision=precision_cell(found),
-        recall=percent(found.recall),
-        f1=percent(found.f1),
-        f1_limits=rate_cell(found, "f1"),
-        kappa="–" if found.kappa is None else f"{found.kappa:.2f}",
+        precision=precision_cell(score),
+        recall=percent(score.recall),
+        f1=percent(score.f1),
+        f1_limits=rate_cell(score, "f1"),
+        kappa="–" if score.kappa is None else f"{score.kappa:.2f}",
         kappa_limits=kappa_text(row),
         cost=cost_text(row.cost),
-        n=f"{found.n:,}",
+        n=f"{score.n:,}",
         labelled=f"{row.labelled:,}",
         coverage=coverage_text(row),
         low=percent(limits[0]) if limits else None,
-        at=percent(found.precision) if limits else None,
+        at=percent(score.precision) if limits else None,
         high=percent(1 - limits[1]) if limits else None,
     )

@@ -20,25 +20,25 @@ from trajudge.trajectories.util.errors import UserError
 WITHOUT_MODEL = ("heuristic",)
 
 
-def baseline_entries(data: str, annotations: str | None = None) -> list[BoardEntry]:
-    """Judge all labelled trajectories of ``data`` (KIND:PATH, or "sample") without a call.
+def baseline_entries(spec: str, annotations: str | None = None) -> list[BoardEntry]:
+    """Judge all labelled trajectories of ``spec`` (KIND:PATH, or "sample") without a call.
 
     The judges are the heuristic and the trivial baselines, of which the trained ones are fitted on
     other tasks than the judged one's; the official rewards come along. Raises UserError where
     the data cannot be opened, or no trajectory has a label.
     """
-    found = find_source(data, annotations)
-    labels = primary_labels(found.annotations)
+    dataset = find_source(spec, annotations)
+    labels = primary_labels(dataset.annotations)
     runs = [
         run
-        for run in found.read(labels.__contains__)
+        for run in dataset.read(labels.__contains__)
         if isinstance(run, Trajectory) and run.key in labels
     ]
     if not runs:
-        raise UserError(f"--data {data}: no trajectory has an expert's label: add --annotations")
+        raise UserError(f"--data {spec}: no trajectory has an expert's label: add --annotations")
     rewards = {run.key: run.official_reward for run in runs}
     judgments = [*asyncio.run(_judged(runs)), *trivial_baselines(runs, labels).judgments]
-    source = Source("baselines", judgments, rewards, labels, data=[found.spec])
+    source = Source("baselines", judgments, rewards, labels, data=[dataset.spec])
     return [BoardEntry(source, "baselines", free=True, trusted=True)]
 
 

@@ -110,10 +110,10 @@ def verdicts_by_judge(entries: Sequence[BoardEntry]) -> dict[str, JudgeVerdicts]
 
 
 def _by_judge(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
-    found: dict[str, list[Judgment]] = {}
+    by_judge: dict[str, list[Judgment]] = {}
     for judgment in judgments:
-        found.setdefault(judgment.judge, []).append(judgment)
-    return found
+        by_judge.setdefault(judgment.judge, []).append(judgment)
+    return by_judge
 
 
 def _is_one_row(parts: Sequence[tuple[BoardEntry, Collection[Judgment]]]) -> bool:

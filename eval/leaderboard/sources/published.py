@@ -53,11 +53,11 @@ def _data_set(folder: Path) -> Iterator[BoardEntry]:
 def _verdicts(spec: str, name: str) -> Iterator[BoardEntry]:
     """Yield the verdicts that are published in the data, and the baselines where it is labelled."""
     judgments = to_judgments(open_verdicts(spec))
-    data = find_source(spec, None)
-    labels = primary_labels(data.annotations)
+    dataset = find_source(spec, None)
+    labels = primary_labels(dataset.annotations)
     rewards = dict.fromkeys(judgment.key for judgment in judgments)
     # The label policy, where the data have several.
-    notes = [data.note] if data.note else []
+    notes = [dataset.note] if dataset.note else []
     source = Source(name, judgments, rewards, labels, notes=notes)
     yield BoardEntry(source, name + SUFFIX, free=False, trusted=True)
     if labels:

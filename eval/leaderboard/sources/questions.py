@@ -18,14 +18,14 @@ def asked(entries: Iterable[BoardEntry], question: Question) -> list[BoardEntry]
     A judge that never answers the question, and says something of the other, was not asked.
     """
     about = _about_success if question == "success" else _about_fault
-    found = [about(entry) for entry in entries]
-    return [entry for entry in found if entry.source.judgments or entry.trusted]
+    questions = [about(entry) for entry in entries]
+    return [entry for entry in questions if entry.source.judgments or entry.trusted]
 
 
 def _about_success(entry: BoardEntry) -> BoardEntry:
     source = entry.source
-    told = {j.judge for j in source.judgments if j.success is not None}
-    others = {j.judge for j in source.judgments if j.process is not None} - told
+    judged = {j.judge for j in source.judgments if j.success is not None}
+    others = {j.judge for j in source.judgments if j.process is not None} - judged
     if not others:
         return entry
     kept = [j for j in source.judgments if j.judge not in others]
@@ -34,8 +34,8 @@ def _about_success(entry: BoardEntry) -> BoardEntry:
 
 def _about_fault(entry: BoardEntry) -> BoardEntry:
     source = entry.source
-    told = {j.judge for j in source.judgments if j.process is not None}
-    kept = [_fault_judgment(j) for j in source.judgments if j.judge in told]
+    judged = {j.judge for j in source.judgments if j.process is not None}
+    kept = [_fault_judgment(j) for j in source.judgments if j.judge in judged]
     labels: Labels = {
         key: label.model_copy(update={"success": _fault(label.process)})
         for key, label in source.labels.items()
@@ -45,9 +45,9 @@ def _about_fault(entry: BoardEntry) -> BoardEntry:
 
 
 def _fault_judgment(judgment: Judgment) -> Judgment:
-    found = _fault(judgment.process) if judgment.status is Status.OK else None
+    fault = _fault(judgment.process) if judgment.status is Status.OK else None
     other = dict.fromkeys(("side_effect", "repetition", "process", "score"))
-    return judgment.model_copy(update={**other, "success": found})
+    return judgment.model_copy(update={**other, "success": fault})
 
 
 def _fault(sound: bool | None) -> bool | None:

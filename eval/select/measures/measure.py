@@ -153,9 +153,9 @@ def _untested(clusters: Clusters, level: float) -> RateTest:
     """Compute rates that no target bounds, with one-sided limits of the intervals that every other
     table has (``clustered_rates``); no p-values."""
     hits, trials = np.split(clusters.sums.T, 2)
-    found = clustered_rates(hits, trials, clusters.stratum_sizes, 1 - 2 * level).interval
+    interval = clustered_rates(hits, trials, clusters.stratum_sizes, 1 - 2 * level).interval
     nothing = np.full(len(hits), np.nan)
-    return RateTest(rate_sums(clusters), nothing, found.low, found.high, level)
+    return RateTest(rate_sums(clusters), nothing, interval.low, interval.high, level)
 
 
 def known(value: float) -> float | None:

@@ -25,13 +25,13 @@ def judge_scores(judgments: Iterable[Judgment], use: str = "score") -> dict[str,
     """Map judge -> trajectory -> score in [0, 1], the mean over the samples that answered."""
     samples: dict[str, dict[TrajectoryKey, list[float]]] = defaultdict(lambda: defaultdict(list))
     for judgment in judgments:
-        given = samples[judgment.judge][judgment.key]
+        scores = samples[judgment.judge][judgment.key]
         value = _value(judgment, use)
         if value is not None:
-            given.append(value)
+            scores.append(value)
     return {
-        judge: {key: sum(given) / len(given) if given else 0.0 for key, given in found.items()}
-        for judge, found in samples.items()
+        judge: {key: sum(scores) / len(scores) if scores else 0.0 for key, scores in by_key.items()}
+        for judge, by_key in samples.items()
     }
 
 
@@ -53,15 +53,15 @@ def rule_scores(
     if rule.kind != "cascade":
         return np.asarray(members.mean(axis=0))
     # A judge is asked only where all before it let the trajectory through.
-    asked, result = ~np.isnan(members[0]), members[-1].copy()
+    reached, combined = ~np.isnan(members[0]), members[-1].copy()
     for scores in members[:-1]:
-        result = np.where(asked & (scores < rule.gate - _TOLERANCE), 0.0, result)
-        asked &= accepts(scores, rule.gate)
-    result = np.where(np.isnan(members[0]), np.nan, result)
-    if np.isnan(result[asked]).any():
+        combined = np.where(reached & (scores < rule.gate - _TOLERANCE), 0.0, combined)
+        reached &= accepts(scores, rule.gate)
+    combined = np.where(np.isnan(members[0]), np.nan, combined)
+    if np.isnan(combined[reached]).any():
         # Some that got through were never judged: the rest alone would be a biased choice.
-        result = np.where(np.isnan(members).any(axis=0), np.nan, result)
-    return np.asarray(result)
+        combined = np.where(np.isnan(members).any(axis=0), np.nan, combined)
+    return np.asarray(combined)
 
 
 def _column(scored: Mapping[str, JudgeScores], judge: str, keys: Sequence[TrajectoryKey]) -> Floats:
@@ -90,14 +90,14 @@ def price(
 ) -> float | None:
     """Compute dollars per trajectory: of a cascade each judge for the share that reaches it; None
     where a price is not known."""
-    asked, total = np.ones(len(keys), dtype=bool), 0.0
+    reached, total = np.ones(len(keys), dtype=bool), 0.0
     for judge in rule.judges:
         each = prices.get(judge)
         if each is None or not len(keys):
             return None
-        total += each * float(asked.mean())
+        total += each * float(reached.mean())
         if rule.kind == "cascade":
-            asked &= accepts(_column(scored, judge, keys), rule.gate)
+            reached &= accepts(_column(scored, judge, keys), rule.gate)
     return total
 
 
@@ -109,9 +109,9 @@ def measured_prices(judgments: Iterable[Judgment]) -> dict[str, float | None]:
         costs[judgment.judge] += [call.cost for call in judgment.calls]
         keys[judgment.judge].add(judgment.key)
     prices: dict[str, float | None] = {}
-    for judge, found in costs.items():
-        known = [cost for cost in found if cost is not None]
-        prices[judge] = sum(known) / len(keys[judge]) if len(known) == len(found) else None
+    for judge, paid in costs.items():
+        known = [cost for cost in paid if cost is not None]
+        prices[judge] = sum(known) / len(keys[judge]) if len(known) == len(paid) else None
     return prices
 
 
@@ -120,8 +120,8 @@ def family(rule: Rule, scored: Mapping[str, JudgeScores]) -> CandidateFamily:
     the trajectories (which takes no label); the looser half of a judge's scale, below one half,
     is left out because it contradicts the judge's own verdict."""
     keys = sorted(set().union(*(scored.get(j, {}) for j in rule.judges)), key=lambda k: k.order)
-    found = rule_scores(rule, scored, keys)
-    upper = found[found >= 0.5]
+    combined = rule_scores(rule, scored, keys)
+    upper = combined[combined >= 0.5]
     values = np.unique(upper)
     if len(values) > _MOST_THRESHOLDS:
         spread = np.linspace(0, 1, _MOST_THRESHOLDS)

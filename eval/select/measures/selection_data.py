@@ -42,9 +42,9 @@ class SelectionData:
     @property
     def benchmarks(self) -> list[str]:
         """Those with a labelled trajectory; known ones in the paper's order, others by name."""
-        found = set(self.benchmark.tolist())
-        known = [name for name in BENCHMARKS if name in found]
-        return [*known, *sorted(found - set(known))]
+        names = set(self.benchmark.tolist())
+        known = [name for name in BENCHMARKS if name in names]
+        return [*known, *sorted(names - set(known))]
 
     def within(self, chosen: Bools) -> SelectionData:
         """Keep the chosen trajectories (N,) alone."""
@@ -83,8 +83,8 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
     for family in plan.families:
         mine = scored[family.rule.use]
         scores = rule_scores(family.rule, mine, known)
-        asked = [key for key, has in zip(known, ~np.isnan(scores), strict=True) if has]
-        cost = price(family.rule, mine, asked, plan.prices.judgments)
+        reached = [key for key, has in zip(known, ~np.isnan(scores), strict=True) if has]
+        cost = price(family.rule, mine, reached, plan.prices.judgments)
         for threshold in family.thresholds:
             judged.append(~np.isnan(scores))
             accepted.append(accepts(scores, threshold))

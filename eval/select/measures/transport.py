@@ -55,7 +55,7 @@ class Equivalence(Record):
     def shown(self) -> bool:
         """Whether both rates are equivalent."""
         each = (self.false_positive, self.true_positive)
-        return all(found is not None and found <= self.margin for found in each)
+        return all(bound is not None and bound <= self.margin for bound in each)
 
 
 class Transport(Record):
@@ -128,14 +128,14 @@ def transport(
         homogeneity(accepted[:, 0], trials[:, 0], evidence.benchmark)
         for trials in (failures, successes)
     ]
-    found = Equivalence(
+    equivalence = Equivalence(
         margin=margin,
         false_positive=largest_difference(evidence, accepted, failures, alpha),
         true_positive=largest_difference(evidence, accepted, successes, alpha),
     )
     false, true = _limits(evidence, accepted, failures, successes, alpha)
     false, true = min(false + margin, 1.0), max(true - margin, 0.0)
-    reason = _refusal(rates[0], rates[1], found, alpha)
+    reason = _refusal(rates[0], rates[1], equivalence, alpha)
     if not reason and target.kind != "precision" and false > target.rate:
         reason = f"the false-positive rate may reach {false:.2g} there, the margin added"
     least = None
@@ -148,15 +148,17 @@ def transport(
         true_positive_rate=rates[1],
         least_success_rate=least,
         accepted_to_label=_to_label(evidence, candidate, target, alpha),
-        equivalence=found,
+        equivalence=equivalence,
         false_positive_limit=None if reason else false,
     )
 
 
-def _refusal(failed: Homogeneity, succeeded: Homogeneity, found: Equivalence, alpha: float) -> str:
+def _refusal(
+    failed: Homogeneity, succeeded: Homogeneity, equivalence: Equivalence, alpha: float
+) -> str:
     kinds = (
-        ("false-positive", "failures", failed, found.false_positive),
-        ("true-positive", "successes", succeeded, found.true_positive),
+        ("false-positive", "failures", failed, equivalence.false_positive),
+        ("true-positive", "successes", succeeded, equivalence.true_positive),
     )
     for kind, of, tested, apart in kinds:
         if tested.p_value is None or apart is None:
@@ -164,10 +166,11 @@ def _refusal(failed: Homogeneity, succeeded: Homogeneity, found: Equivalence, al
         if tested.p_value <= alpha:
             return f"the {kind} rate differs between benchmarks (p = {tested.p_value:.2g})"
     for kind, _, _, apart in kinds:
-        if apart is not None and apart > found.margin:
+        if apart is not None and apart > equivalence.margin:
             return (
                 f"the {kind} rate was not shown to be the same on all benchmarks: by these labels "
-                f"it may differ by up to {apart:.2g}, more than the margin of {found.margin:g}"
+                f"it may differ by up to {apart:.2g}, more than the margin of "
+                f"{equivalence.margin:g}"
             )
     return ""
 

@@ -102,8 +102,8 @@ def attempts(
     a second run of one agent at one task, and on a task without labels.
     """
     agents, who = np.unique(np.asarray(agent), return_inverse=True)
-    tasks, what = np.unique(np.asarray(task), return_inverse=True)
-    if len(np.unique(np.column_stack([who, what]), axis=0)) < len(who):
+    tasks, task_index = np.unique(np.asarray(task), return_inverse=True)
+    if len(np.unique(np.column_stack([who, task_index]), axis=0)) < len(who):
         raise ValueError("an agent has two runs of one task: keep one of them")
     names = tuple(tasks.tolist())
     labels = {"site": site, "template": template, "category": category}
@@ -119,7 +119,7 @@ def attempts(
         flagged = exhausted
     return Attempts(
         agent=who.ravel(),
-        task=what.ravel(),
+        task=task_index.ravel(),
         steps=count,
         success=won,
         exhausted=flagged,

@@ -69,7 +69,7 @@ def reference_success(fit: HazardFit) -> Floats:
     return np.asarray(-np.expm1(-np.exp(log_hazard)) @ weights / weights.sum())
 
 
-def select_hard(data: Attempts, fit: HazardFit, rules: SubsetRules | None = None) -> HardSubset:
+def select_hard(attempts: Attempts, fit: HazardFit, rules: SubsetRules | None = None) -> HardSubset:
     """Up to a cap of the hardest tasks of each category, hardest categories first.
 
     Among equally hard candidates the site with the fewest tasks so far is preferred, then the
@@ -77,21 +77,21 @@ def select_hard(data: Attempts, fit: HazardFit, rules: SubsetRules | None = None
     """
     chosen = rules or SubsetRules()
     hardness, success = hardness_probability(fit, chosen.hard), reference_success(fit)
-    eligible = data.agents_per_task >= chosen.min_agents
-    categories = range(int(data.category.max()) + 1)
-    medians = np.array([np.median(success[data.category == c]) for c in categories])
+    eligible = attempts.agents_per_task >= chosen.min_agents
+    categories = range(int(attempts.category.max()) + 1)
+    medians = np.array([np.median(success[attempts.category == c]) for c in categories])
     very_easy = medians >= chosen.easy
-    per_site = np.zeros(len(data.site_names), dtype=np.int64)
+    per_site = np.zeros(len(attempts.site_names), dtype=np.int64)
     selected: list[int] = []
     for c in np.argsort(medians, kind="stable"):
-        left = np.flatnonzero((data.category == c) & eligible).tolist()
+        left = np.flatnonzero((attempts.category == c) & eligible).tolist()
         for _ in range(chosen.cap_easy if very_easy[c] else chosen.cap):
             if not left:
                 break
             best = max(hardness[t] for t in left)
             tied = [t for t in left if hardness[t] >= best - TIE]
-            task = min(tied, key=lambda t: (per_site[data.site[t]], success[t], t))
+            task = min(tied, key=lambda t: (per_site[attempts.site[t]], success[t], t))
             selected.append(task)
-            per_site[data.site[task]] += 1
+            per_site[attempts.site[task]] += 1
             left.remove(task)
     return HardSubset(np.array(selected, dtype=np.int64), hardness, success, very_easy)

@@ -22,38 +22,38 @@ class Design:
     contrasts: Floats
 
 
-def build_design(data: Attempts) -> Design:
+def build_design(attempts: Attempts) -> Design:
     """Build the linear predictor of every attempt, appendix B's effects in the formula's order."""
-    task, n_agents = data.task, len(data.agent_names)
+    task, n_agents = attempts.task, len(attempts.agent_names)
     contrasts = linalg.null_space(np.ones((1, n_agents)))
     n = len(task)
     parts = {
         "mu": sparse.csr_matrix(np.ones((n, 1))),
-        "ability": sparse.csr_matrix(contrasts[data.agent]),
-        "difficulty": -_one_hot(task, len(data.task_names)),
-        "site": _one_hot(data.site[task], len(data.site_names)),
-        "template": _one_hot(data.template[task], int(data.template.max()) + 1),
-        "category": _one_hot(data.category[task], int(data.category.max()) + 1),
-        "bin": _one_hot(step_bin(data.steps), len(BIN_STARTS)),
-        "delta": sparse.csr_matrix(data.exhausted.astype(float)[:, None]),
+        "ability": sparse.csr_matrix(contrasts[attempts.agent]),
+        "difficulty": -_one_hot(task, len(attempts.task_names)),
+        "site": _one_hot(attempts.site[task], len(attempts.site_names)),
+        "template": _one_hot(attempts.template[task], int(attempts.template.max()) + 1),
+        "category": _one_hot(attempts.category[task], int(attempts.category.max()) + 1),
+        "bin": _one_hot(step_bin(attempts.steps), len(BIN_STARTS)),
+        "delta": sparse.csr_matrix(attempts.exhausted.astype(float)[:, None]),
     }
     ends = np.cumsum([0, *(part.shape[1] for part in parts.values())]).tolist()
     blocks = {name: slice(ends[i], ends[i + 1]) for i, name in enumerate(parts)}
     matrix = sparse.hstack(list(parts.values()), format="csr")
-    return Design(matrix, np.log1p(data.steps.astype(float)), blocks, contrasts)
+    return Design(matrix, np.log1p(attempts.steps.astype(float)), blocks, contrasts)
 
 
-def reference_rows(data: Attempts, design: Design) -> sparse.csr_matrix:
+def reference_rows(attempts: Attempts, design: Design) -> sparse.csr_matrix:
     """Each task (T, P) at its site's reference steps: average agent, budget not exhausted."""
-    tasks = np.arange(len(data.task_names))
+    tasks = np.arange(len(attempts.task_names))
     parts = {
         "mu": sparse.csr_matrix(np.ones((len(tasks), 1))),
-        "ability": sparse.csr_matrix((len(tasks), len(data.agent_names) - 1)),
+        "ability": sparse.csr_matrix((len(tasks), len(attempts.agent_names) - 1)),
         "difficulty": -_one_hot(tasks, len(tasks)),
-        "site": _one_hot(data.site, len(data.site_names)),
-        "template": _one_hot(data.template, int(data.template.max()) + 1),
-        "category": _one_hot(data.category, int(data.category.max()) + 1),
-        "bin": _one_hot(step_bin(data.reference_steps())[data.site], len(BIN_STARTS)),
+        "site": _one_hot(attempts.site, len(attempts.site_names)),
+        "template": _one_hot(attempts.template, int(attempts.template.max()) + 1),
+        "category": _one_hot(attempts.category, int(attempts.category.max()) + 1),
+        "bin": _one_hot(step_bin(attempts.reference_steps())[attempts.site], len(BIN_STARTS)),
         "delta": sparse.csr_matrix((len(tasks), 1)),
     }
     return sparse.hstack([parts[name] for name in design.blocks], format="csr")

@@ -51,17 +51,17 @@ class HazardFit:
     draws: Floats | None = None
 
 
-def fit_hazard(data: Attempts) -> HazardFit:
+def fit_hazard(attempts: Attempts) -> HazardFit:
     """Fit the model to single-site attempts."""
-    design = build_design(data)
-    y = data.success.astype(float)
+    design = build_design(attempts)
+    y = attempts.success.astype(float)
     mean = np.zeros(design.matrix.shape[1])
     mean[design.blocks["mu"]] = MU[0]
     with one_thread():
         scales, effects, covariance, converged = _settle(design, y, mean)
         effects = effects + _skewness_shift(design, y, effects, covariance)
-    where = reference_rows(data, design)
-    location = where @ effects + np.log1p(data.reference_steps())[data.site]
+    where = reference_rows(attempts, design)
+    location = where @ effects + np.log1p(attempts.reference_steps())[attempts.site]
     spread = np.sqrt(np.asarray((where @ covariance * where.toarray()).sum(axis=1)).ravel())
     return HazardFit(
         log_hazard=np.asarray(location),

@@ -50,7 +50,7 @@ class Sampling:
 
 
 def fit_hazard_nuts(
-    data: Attempts, rng: np.random.Generator, sampling: Sampling | None = None
+    attempts: Attempts, rng: np.random.Generator, sampling: Sampling | None = None
 ) -> HazardFit:
     """Sample the model of single-site attempts; ``rng`` seeds the sampler.
 
@@ -61,9 +61,9 @@ def fit_hazard_nuts(
     """
     chosen = sampling or Sampling()
     numpyro, jax = sampler_packages()
-    design = build_design(data)
+    design = build_design(attempts)
     mcmc = numpyro.infer.MCMC(
-        numpyro.infer.NUTS(_model(data, design), target_accept_prob=TARGET_ACCEPTANCE),
+        numpyro.infer.NUTS(_model(attempts, design), target_accept_prob=TARGET_ACCEPTANCE),
         num_warmup=chosen.warmup,
         num_samples=chosen.draws,
         num_chains=chosen.chains,
@@ -80,7 +80,7 @@ def fit_hazard_nuts(
     r_hat = _largest_r_hat([by_chain[name] for name in watched])
     draws = {name: values.reshape(-1, *values.shape[2:]) for name, values in by_chain.items()}
     notes = _notes(divergences, r_hat, chosen)
-    return _summary(data, design, draws, notes, _method(chosen, divergences, r_hat))
+    return _summary(attempts, design, draws, notes, _method(chosen, divergences, r_hat))
 
 
 def sampler_packages() -> tuple[Any, Any]:
@@ -90,18 +90,18 @@ def sampler_packages() -> tuple[Any, Any]:
     return numpyro, jax
 
 
-def _model(data: Attempts, design: Design) -> Callable[[], None]:
+def _model(attempts: Attempts, design: Design) -> Callable[[], None]:
     """Build the model as numpyro reads it; every block of the design is a site of its name."""
     numpyro, jnp = importlib.import_module("numpyro"), importlib.import_module("jax.numpy")
     normal, half_normal = numpyro.distributions.Normal, numpyro.distributions.HalfNormal
     sizes = {name: block.stop - block.start for name, block in design.blocks.items()}
     codes = {
-        "site": data.site[data.task],
-        "template": data.template[data.task],
-        "category": data.category[data.task],
-        "bin": step_bin(data.steps),
+        "site": attempts.site[attempts.task],
+        "template": attempts.template[attempts.task],
+        "category": attempts.category[attempts.task],
+        "bin": step_bin(attempts.steps),
     }
-    won, exhausted = jnp.asarray(data.success), jnp.asarray(data.exhausted, dtype=float)
+    won, exhausted = jnp.asarray(attempts.success), jnp.asarray(attempts.exhausted, dtype=float)
     offset, contrasts = jnp.asarray(design.offset), jnp.asarray(design.contrasts)
 
     def model() -> None:
@@ -111,7 +111,7 @@ def _model(data: Attempts, design: Design) -> Callable[[], None]:
         ability = contrasts @ effects("ability", 0, ABILITY_SD)
         difficulty = effects("difficulty", 0, DIFFICULTY_SD)
         log_hazard = offset + effects("mu", *MU)[0] + effects("delta", 0, DELTA_SD)[0] * exhausted
-        log_hazard += ability[data.agent] - difficulty[data.task]
+        log_hazard += ability[attempts.agent] - difficulty[attempts.task]
         for name, prior in SCALE_PRIORS.items():
             # Effects in units of their scale: with few observations an effect, sampling them
             # directly makes a funnel that NUTS cannot enter.
@@ -126,12 +126,18 @@ def _model(data: Attempts, design: Design) -> Callable[[], None]:
 
 
 def _summary(
-    data: Attempts, design: Design, draws: dict[str, Floats], notes: tuple[str, ...], method: str
+    attempts: Attempts,
+    design: Design,
+    draws: dict[str, Floats],
+    notes: tuple[str, ...],
+    method: str,
 ) -> HazardFit:
     """Convert the draws of every block (D, size) and scale (D,) to the fit that others read."""
     effects = np.hstack([draws[name] for name in design.blocks])
-    where: sparse.csr_matrix = reference_rows(data, design)
-    log_hazard = np.asarray(where @ effects.T).T + np.log1p(data.reference_steps())[data.site]
+    where: sparse.csr_matrix = reference_rows(attempts, design)
+    log_hazard = (
+        np.asarray(where @ effects.T).T + np.log1p(attempts.reference_steps())[attempts.site]
+    )
     mean = effects.mean(axis=0)
     return HazardFit(
         log_hazard=log_hazard.mean(axis=0),

@@ -49,7 +49,7 @@ def kendall_tau(first: Floats, second: Floats) -> Floats:
 
 
 def validate_subset(
-    data: Attempts,
+    attempts: Attempts,
     selected: Ints,
     rng: np.random.Generator,
     *,
@@ -58,10 +58,10 @@ def validate_subset(
     mae_at_most: float = 0.06,
 ) -> SubsetValidation:
     """Compare agents' success on ``selected`` tasks with that on all tasks."""
-    n = len(data.task_names)
+    n = len(attempts.task_names)
     drawn = rng.integers(0, n, size=(n_resamples, n)) + n * np.arange(n_resamples)[:, None]
     weights = np.bincount(drawn.ravel(), minlength=n_resamples * n).reshape(n_resamples, n)
-    taus, errors = _compare(data, selected, np.vstack([np.ones(n, dtype=np.int64), weights]))
+    taus, errors = _compare(attempts, selected, np.vstack([np.ones(n, dtype=np.int64), weights]))
     return SubsetValidation(
         tau=float(taus[0]),
         mae=float(errors[0]),
@@ -73,15 +73,15 @@ def validate_subset(
 
 
 def leave_one_out(
-    data: Attempts, subset: HardSubset, select: Callable[[Attempts], HardSubset]
+    attempts: Attempts, subset: HardSubset, select: Callable[[Attempts], HardSubset]
 ) -> LeaveOneOut:
     """Fit and select again (``select``) without each agent, and compare the others' ranking."""
-    outcomes = data.outcomes()
-    chosen = {data.task_names[t] for t in subset.selected}
-    code = {name: t for t, name in enumerate(data.task_names)}
+    outcomes = attempts.outcomes()
+    chosen = {attempts.task_names[t] for t in subset.selected}
+    code = {name: t for t, name in enumerate(attempts.task_names)}
     taus, overlaps = [], []
-    for agent in range(len(data.agent_names)):
-        fewer = data.without_agent(agent)
+    for agent in range(len(attempts.agent_names)):
+        fewer = attempts.without_agent(agent)
         again = [fewer.task_names[t] for t in select(fewer).selected]
         overlaps.append(len(chosen & set(again)) / max(len(chosen), 1))
         if not again:
@@ -94,9 +94,9 @@ def leave_one_out(
     return LeaveOneOut(np.array(taus), np.array(overlaps))
 
 
-def _compare(data: Attempts, selected: Ints, weights: Ints) -> tuple[Floats, Floats]:
+def _compare(attempts: Attempts, selected: Ints, weights: Ints) -> tuple[Floats, Floats]:
     """Tau and mean absolute error (B,) under task weights (B, T)."""
-    outcomes = data.outcomes()
+    outcomes = attempts.outcomes()
     won, tried = np.nan_to_num(outcomes).T, (~np.isnan(outcomes)).astype(float).T
     with np.errstate(invalid="ignore", divide="ignore"):
         full = (weights @ won) / (weights @ tried)

@@ -31,14 +31,14 @@ def clustered_agreement(
     quantile = t_quantile(confidence, degrees_of_freedom(cells[..., :3].sum(axis=-1), sizes))
     total = cells.sum(axis=-2)
     tp, fp, fn, tn = np.moveaxis(total, -1, 0)
-    said, true, denied, false = tp + fp, tp + fn, tn + fn, tn + fp
+    predicted, true, denied, false = tp + fp, tp + fn, tn + fn, tn + fp
     top, top_slope = 2 * (tp * tn - fp * fn), 2 * np.stack([tn, -fn, -fp, tp], axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        chance = said * false + true * denied
-        slope = [false + denied, said + false, true + denied, said + true]
+        chance = predicted * false + true * denied
+        slope = [false + denied, predicted + false, true + denied, predicted + true]
         kappa = _fieller(cells, sizes, (top, top_slope), (chance, np.stack(slope, -1)), quantile)
-        root = 2 * np.sqrt(said * true * denied * false)
-        parts = [1 / said + 1 / true, 1 / said + 1 / false]
+        root = 2 * np.sqrt(predicted * true * denied * false)
+        parts = [1 / predicted + 1 / true, 1 / predicted + 1 / false]
         parts += [1 / true + 1 / denied, 1 / false + 1 / denied]
         slopes = np.stack(parts, axis=-1) * root[..., None] / 2
         mcc = _fieller(cells, sizes, (top, top_slope), (root, slopes), quantile)

@@ -72,14 +72,14 @@ def _ends_by_level(
     """Return the difference (...), and a function from a level to its limits."""
     h, n = np.asarray(hits, dtype=float), np.asarray(trials, dtype=float)
     sizes = np.asarray(stratum_sizes, dtype=np.int64)
-    found = clustered_rates(h, n, sizes, confidence)
-    rate, effective = found.interval.estimate, n.sum(axis=-1) / found.design_effect
+    rates = clustered_rates(h, n, sizes, confidence)
+    rate, effective = rates.interval.estimate, n.sum(axis=-1) / rates.design_effect
     correlation = _correlation(h - rate[..., None] * n, sizes)
     value = transform(rate)
     difference = value[0] - value[1]
 
     def ends(level: ArrayLike) -> tuple[Floats, Floats]:
-        quantile = special.stdtrit(found.df, 1 - np.asarray(level) / 2)
+        quantile = special.stdtrit(rates.df, 1 - np.asarray(level) / 2)
         low, high = (transform(end) for end in wilson_limits(rate, effective, quantile))
         down, up = value - low, high - value
         below = down[0] ** 2 - 2 * correlation * down[0] * up[1] + up[1] ** 2

@@ -57,8 +57,8 @@ def clustered_rates(
         deff = _design_effect(h, n, rate, variance)
         df = degrees_of_freedom(n, sizes)
         low, high = wilson_limits(rate, total / deff, t_quantile(confidence, df))
-    said = {NO_TRIALS: total == 0, ONE_TASK: np.isnan(df) & (total > 0)}
-    notes = tuple(note for note, where in said.items() if where.any())
+    conditions = {NO_TRIALS: total == 0, ONE_TASK: np.isnan(df) & (total > 0)}
+    notes = tuple(note for note, where in conditions.items() if where.any())
     return ClusteredRates(Interval(rate, low, high, confidence, notes), deff, df)
 
 
@@ -85,10 +85,10 @@ def clustered_limits(
     if len(set(zip(stratum or repeat(""), cluster, strict=False))) < 2:
         return None, None
     number = {name: place for place, name in enumerate(dict.fromkeys(cluster))}
-    found = rates_by_cluster(
+    rates = rates_by_cluster(
         np.array(hits, dtype=float), 1.0, [number[name] for name in cluster], stratum
     ).interval
-    return float(found.low[0]), float(found.high[0])
+    return float(rates.low[0]), float(rates.high[0])
 
 
 def between_clusters(values: Floats, stratum_sizes: Ints, other: Floats | None = None) -> Floats:
@@ -99,14 +99,14 @@ def between_clusters(values: Floats, stratum_sizes: Ints, other: Floats | None =
     since its spread is not known.
     """
     x, y = values, values if other is None else other
-    found = np.zeros(x.shape[:-1])
+    total = np.zeros(x.shape[:-1])
     for place in _strata(stratum_sizes):
         a, b, m = x[..., place], y[..., place], len(place)
         products = np.einsum("...c,...c->...", a, b)
         if m > 1:
             products = (products - a.sum(axis=-1) * b.sum(axis=-1) / m) * (m / (m - 1))
-        found = found + products
-    return found
+        total = total + products
+    return total
 
 
 def degrees_of_freedom(sizes: Floats, stratum_sizes: Ints) -> Floats:

@@ -55,8 +55,8 @@ class Limited:
 def verdict_columns(verdicts: ArrayLike, truth: ArrayLike) -> Floats:
     """0/1 columns (N, G, 6) to sum over clusters: ``verdicts`` (N, G) in {1, 0, -1 = missing}
     beside ``truth`` (N, G)."""
-    said, right = np.asarray(verdicts), np.asarray(truth, dtype=bool)
-    yes, no, none = said == 1, said == 0, said < 0
+    predicted, right = np.asarray(verdicts), np.asarray(truth, dtype=bool)
+    yes, no, none = predicted == 1, predicted == 0, predicted < 0
     cells = [yes & right, yes & ~right, no & right, no & ~right, none & right, none & ~right]
     return np.stack(cells, axis=-1).astype(float)
 
@@ -66,8 +66,8 @@ def verdict_intervals(
 ) -> dict[str, Limited]:
     """Compute every metric's limits from counts (..., C, 6) of C tasks, strata in order."""
     cells = np.asarray(counts, dtype=float)
-    found = {name: _rate(name, cells, stratum_sizes, confidence) for name in PARTS}
-    found["balanced_accuracy"] = _balanced_accuracy(cells, stratum_sizes, confidence)
+    rates = {name: _rate(name, cells, stratum_sizes, confidence) for name in PARTS}
+    rates["balanced_accuracy"] = _balanced_accuracy(cells, stratum_sizes, confidence)
     intervals = clustered_agreement(cells[..., :4], stratum_sizes, confidence)
     total = cells.sum(axis=-2)
     few = np.minimum(total[..., 0] + total[..., 2], total[..., 1] + total[..., 3]) < FEWEST
@@ -79,19 +79,19 @@ def verdict_intervals(
         reason = _choose(interval.low, known, UNBOUNDED)
         none = reason != ""
         low, high = (np.where(none, np.nan, end) for end in (interval.low, interval.high))
-        found[name] = Limited(low, high, reason)
-    return found
+        rates[name] = Limited(low, high, reason)
+    return rates
 
 
 def _rate(name: str, cells: Floats, sizes: ArrayLike, confidence: float) -> Limited:
     hits, trials = (cells[..., list(part)].sum(axis=-1) for part in PARTS[name])
-    found = clustered_rates(hits, trials, sizes, confidence)
-    low, high = found.interval.low, found.interval.high
+    rates = clustered_rates(hits, trials, sizes, confidence)
+    low, high = rates.interval.low, rates.interval.high
     if name == "f1":
         low, high = 2 * low / (1 + low), 2 * high / (1 + high)
-    undefined = np.isnan(found.interval.estimate)
+    undefined = np.isnan(rates.interval.estimate)
     reason = _choose(low, [(undefined, "")], ONE_TASK)
-    return Limited(low, high, reason, found.design_effect)
+    return Limited(low, high, reason, rates.design_effect)
 
 
 def _balanced_accuracy(cells: Floats, sizes: ArrayLike, confidence: float) -> Limited:

@@ -37,10 +37,10 @@ class FittedMap:
 
     def __call__(self, scores: ArrayLike) -> Floats:
         """Probabilities, same shape; beyond the scores seen the nearest one's (isotonic)."""
-        given = np.asarray(scores, dtype=float)
+        values = np.asarray(scores, dtype=float)
         if self.method == "isotonic":
-            return np.asarray(np.interp(given, self.scores, self.values))
-        return np.asarray(1 / (1 + np.exp(-(self.slope * given + self.intercept))))
+            return np.asarray(np.interp(values, self.scores, self.values))
+        return np.asarray(1 / (1 + np.exp(-(self.slope * values + self.intercept))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ def reliability(
     place = np.minimum((x * bins).astype(int), bins - 1)
     used = np.unique(place)
     inside = place[:, None] == used
-    found = rates_by_cluster(inside & y[:, None], inside, tasks, benchmark).interval
+    interval = rates_by_cluster(inside & y[:, None], inside, tasks, benchmark).interval
     n = inside.sum(axis=0)
     mean = (inside * x[:, None]).sum(axis=0) / n
     return Reliability(
@@ -97,8 +97,8 @@ def reliability(
         n=n,
         tasks=np.array([len(np.unique(tasks[column])) for column in inside.T], dtype=np.int64),
         mean_score=mean,
-        rate=found,
-        calibration_error=float(n @ np.abs(found.estimate - mean) / max(len(x), 1)),
+        rate=interval,
+        calibration_error=float(n @ np.abs(interval.estimate - mean) / max(len(x), 1)),
         brier=float(np.mean((x - y) ** 2)),
     )
 

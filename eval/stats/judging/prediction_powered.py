@@ -157,8 +157,10 @@ def _covariance(x: Floats, x_tasks: Ints, y: Floats, y_tasks: Ints) -> float:
 
 def _only(values: Floats, tasks: Ints, confidence: float, notes: tuple[str, ...]) -> Interval:
     """Estimate the mean from ``values`` alone, with its interval over tasks."""
-    found = rates_by_cluster(values, np.ones(()), tasks, confidence=confidence).interval
-    return Interval(found.estimate, found.low, found.high, confidence, (*notes, *found.notes))
+    interval = rates_by_cluster(values, np.ones(()), tasks, confidence=confidence).interval
+    return Interval(
+        interval.estimate, interval.low, interval.high, confidence, (*notes, *interval.notes)
+    )
 
 
 def _codes(

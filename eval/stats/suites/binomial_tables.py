@@ -49,8 +49,8 @@ class _Digit:
         row, inside = np.divmod(place.reshape(-1)[split], BUCKETS)
         sought = row + (inside + rng.random(len(split))) / BUCKETS
         below = np.nextafter(row + 1.0, 0)  # rounding must not reach the next row
-        found = np.searchsorted(self.ends.reshape(-1), np.minimum(sought, below), side="right")
-        drawn.reshape(-1)[split] = found - row * self.ends.shape[1] + self.first[row]
+        index = np.searchsorted(self.ends.reshape(-1), np.minimum(sought, below), side="right")
+        drawn.reshape(-1)[split] = index - row * self.ends.shape[1] + self.first[row]
         return drawn.astype(np.float32)
 
 

@@ -191,11 +191,11 @@ def _run(
 
 
 def _configurations(
-    tree: trees.Tree, asked: Configurations | Literal["auto"], estimand: Estimand
+    tree: trees.Tree, configurations: Configurations | Literal["auto"], estimand: Estimand
 ) -> tuple[Configurations, list[str]]:
     share = tree.filled_share()
-    if asked != "auto" or estimand == "these_scenarios":
-        return ("axes" if asked == "auto" else asked), []
+    if configurations != "auto" or estimand == "these_scenarios":
+        return ("axes" if configurations == "auto" else configurations), []
     return ("whole", [WHOLE.format(share)]) if share < SPARSE else ("axes", [])
 
 
@@ -211,5 +211,7 @@ def _interval(
     if ONE_ROLLOUT in notes:
         nothing = np.full(estimate.shape, np.nan)
         return Interval(estimate, nothing, nothing, confidence, tuple(notes))
-    found = percentile_interval(estimate, replicates, confidence)
-    return Interval(found.estimate, found.low, found.high, confidence, tuple(notes) + found.notes)
+    interval = percentile_interval(estimate, replicates, confidence)
+    return Interval(
+        interval.estimate, interval.low, interval.high, confidence, tuple(notes) + interval.notes
+    )

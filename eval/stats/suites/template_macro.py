@@ -62,8 +62,8 @@ def t_interval(groups: Sequence[ArrayLike], confidence: float = 0.95) -> Interva
 
 def t_half_width(values: ArrayLike, confidence: float = 0.95) -> float | None:
     """Half of the t-interval over units (n,); None for fewer than two, whose spread is not seen."""
-    found = t_interval([values], confidence)
-    return None if np.isnan(found.low[0]) else float(found.width[0] / 2)
+    interval = t_interval([values], confidence)
+    return None if np.isnan(interval.low[0]) else float(interval.width[0] / 2)
 
 
 def template_macro(

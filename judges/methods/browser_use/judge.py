@@ -100,8 +100,10 @@ class BrowserUse:
         if options.prompts == "browser-use":
             self._prompt = PackagePrompt(options.date or "")
         self._truths = GroundTruths(options.ground_truth)
-        told = (self._prompt.prompt_hash, self._truths.content)
-        self.prompt_hash = sha256("\0".join(told).encode()).hexdigest() if told[1] else told[0]
+        contents = (self._prompt.prompt_hash, self._truths.content)
+        self.prompt_hash = (
+            sha256("\0".join(contents).encode()).hexdigest() if contents[1] else contents[0]
+        )
         self._parameters: dict[str, Any] = {}
         if options.answer == "schema":
             self._parameters["response_format"] = SCHEMA

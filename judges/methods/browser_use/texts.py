@@ -100,8 +100,8 @@ def texts_of(trajectory: Trajectory, ground_truth: str | None) -> RunTexts:
 def _extracted(trajectory: Trajectory, index: int) -> list[str]:
     """Return the texts that a step's actions extracted (``metadata["results"]``, a list for each
     step, as the loader of browser-use's histories gives it)."""
-    results = trajectory.metadata.get("results")
-    texts = results[index] if isinstance(results, list) and index < len(results) else None
+    extracted = trajectory.metadata.get("results")
+    texts = extracted[index] if isinstance(extracted, list) and index < len(extracted) else None
     return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
 
 
@@ -131,8 +131,8 @@ class GroundTruths:
 
 def _read(path: Path) -> dict[str, str]:
     wanted = 'give a JSON object {"TASK_ID": "what is true of the task"}'
-    found = read_json("ground_truth", path, wanted)
-    is_map = isinstance(found, dict) and all(isinstance(text, str) for text in found.values())
+    truths = read_json("ground_truth", path, wanted)
+    is_map = isinstance(truths, dict) and all(isinstance(text, str) for text in truths.values())
     if not is_map:
         raise UserError(f"ground_truth {path}: holds something else than texts by task; {wanted}")
-    return dict(found)
+    return dict(truths)

@@ -50,19 +50,19 @@ class UniversalVerifierOptions(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _check(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            inline = given.get("critical_points", "classified") == "inline"
-            if given.get("rubric_per", "run") == "task" and not inline:
+    def _check(cls, fields: Any) -> Any:
+        if isinstance(fields, dict):
+            inline = fields.get("critical_points", "classified") == "inline"
+            if fields.get("rubric_per", "run") == "task" and not inline:
                 raise ValueError(
                     "rubric_per=task needs critical_points=inline: a classified profile is made "
                     "from each run's own history"
                 )
-            if given.get("success") == "safe" and inline:
+            if fields.get("success") == "safe" and inline:
                 raise ValueError(
                     "success=safe needs critical_points=classified: inline asks about no violation"
                 )
-        return given
+        return fields
 
     @model_validator(mode="after")
     def _odd(self) -> UniversalVerifierOptions:

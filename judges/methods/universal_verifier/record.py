@@ -125,12 +125,12 @@ def _scores(record: VerifierRecord, penalties: int) -> dict[str, float]:
 
 
 def _fallback(record: VerifierRecord) -> str:
-    said = [
+    sections = [
         ("asked again", record.retried),
         ("went on without", record.skipped),
         ("cut", record.cut),
     ]
-    parts = [f"{what}: {', '.join(names)}" for what, names in said if names]
+    parts = [f"{heading}: {', '.join(names)}" for heading, names in sections if names]
     if record.without_screenshot:
         parts.append(f"steps without a screenshot: {record.without_screenshot}")
     return "; ".join(parts)

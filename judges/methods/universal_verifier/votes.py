@@ -14,7 +14,7 @@ def median_index(scores: Sequence[float]) -> int:
 def majority(votes: Sequence[bool | None]) -> bool | None:
     """Return what more than half of the given votes say, False on a tie; None where fewer than
     half of all were given."""
-    given = [vote for vote in votes if vote is not None]
-    if len(given) < len(votes) // 2 + 1:
+    cast = [vote for vote in votes if vote is not None]
+    if len(cast) < len(votes) // 2 + 1:
         return None
-    return sum(given) > len(given) / 2
+    return sum(cast) > len(cast) / 2

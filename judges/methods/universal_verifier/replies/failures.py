@@ -113,19 +113,19 @@ def with_tool_rules(
 def invalid_calls(steps: Sequence[Step], space: ActionSpace) -> list[FailurePoint]:
     """Find the calls of a tool that is not in ``space`` (name to arguments), or with arguments
     that it does not have. ``steps`` are those with an action, numbered from 1."""
-    found = []
+    calls = []
     for number, step in enumerate(steps, start=1):
         call = tool_call(step.action or "")
         if call is None:
             continue
         if call.name not in space:
-            found.append(_made(number, _UNKNOWN, f"there is no tool named {call.name}"))
+            calls.append(_made(number, _UNKNOWN, f"there is no tool named {call.name}"))
             continue
         unknown = sorted(call.arguments.keys() - {*space[call.name]} - _FREE)
         if unknown:
             words = f"{call.name} was called with {', '.join(unknown)}, which it does not take"
-            found.append(_made(number, _INVALID, words))
-    return found
+            calls.append(_made(number, _INVALID, words))
+    return calls
 
 
 def _made(number: int, code: str, happened: str) -> FailurePoint:

@@ -31,9 +31,9 @@ def indexed(fields: Fields, name: str, indices: Sequence[int]) -> Sequence[Field
     """Return the entries of exactly these criteria, in this order."""
     listed = entries(fields, name, len(indices))
     for entry, index in zip(listed, indices, strict=True):
-        given = entry.get("criterion_idx")
-        if isinstance(given, bool) or given != index:
-            raise ParseFailure(f"{name}: criterion_idx {str(given)[:20]} where {index} belongs")
+        number = entry.get("criterion_idx")
+        if isinstance(number, bool) or number != index:
+            raise ParseFailure(f"{name}: criterion_idx {str(number)[:20]} where {index} belongs")
     return listed
 
 

@@ -66,7 +66,7 @@ async def look(
 async def _relevance(
     runner: StageRunner, questions: Questions, items: Items, shots: Sequence[Shot]
 ) -> list[list[int]]:
-    asked = [
+    prompts = [
         StagePrompt(
             stage="relevance",
             messages=questions.asked("relevance", {"items": items}, shot),
@@ -76,7 +76,7 @@ async def _relevance(
         )
         for index, shot in enumerate(shots)
     ]
-    outcomes = await runner.run(asked)
+    outcomes = await runner.run(prompts)
     nothing = [0] * len(items)
     return [runner.settle("relevance", one, nothing, lenient=False) for one in outcomes]
 

@@ -86,10 +86,10 @@ async def score(runner: StageRunner, questions: Questions, sighted: Sighted) -> 
     kept = tuple(map(baseline_kept, items))
     rescored = [runner.settle("rescore", one, kept, lenient=False) for one in outcomes]
     effects = [_side_effects(questions, one, sighted.evidence) for one in rescored]
-    found = await runner.run([_vote(one, vote) for vote, one in enumerate(effects)])
+    replies = await runner.run([_vote(one, vote) for vote, one in enumerate(effects)])
     instances = tuple(
         scored + runner.settle("side_effects", one, (), lenient=False)
-        for scored, one in zip(rescored, found, strict=True)
+        for scored, one in zip(rescored, replies, strict=True)
     )
     return Scored(instances, median_index([totals(one).score for one in instances]))
 
@@ -123,7 +123,7 @@ async def decide(
         "evidence": in_order_of_time(sighted.evidence),
         "totals": totals(items),
     }
-    asked: list[StagePrompt[OutcomeVerdict | ViolationVerdict]] = [
+    prompts: list[StagePrompt[OutcomeVerdict | ViolationVerdict]] = [
         StagePrompt(
             stage="outcome",
             messages=questions.asked("outcome", values),
@@ -134,7 +134,7 @@ async def decide(
         for vote in range(options.votes)
     ]
     if options.critical_points == "classified":
-        asked.append(
+        prompts.append(
             StagePrompt(
                 stage="violation",
                 messages=questions.asked("violation", values),
@@ -142,7 +142,7 @@ async def decide(
                 assume=assumed.VIOLATION,
             )
         )
-    outcomes = await runner.run(asked)
+    outcomes = await runner.run(prompts)
     votes = [_given(runner, "outcome", one) for one in outcomes[: options.votes]]
     rest = [_given(runner, "violation", one) for one in outcomes[options.votes :]]
     return Decided(
