@@ -58,6 +58,15 @@ ROOMS = (
 # No function's docstring begins with a word of NO_VERB or one that ruff's D401 (pyproject.toml)
 # knows; neither knows every noun, so a docstring may still begin with one ("Precision of ...").
 IMPERATIVE = (*ROOMS, "trajudge/face")
+# Names that fit every value and tell of none, and the rooms whose functions do without them.
+VAGUE = frozenset(
+    {"asked", "data", "found", "given", "got", "said", "thing", "things", "told", "what"}
+)
+NAMED = (
+    *("annotations", "environments/apps", "eval/acceptance", "eval/analysis", "eval/audit"),
+    *("eval/checking", "eval/imported", "eval/leaderboard", "eval/reporting", "eval/select"),
+    *("eval/stats", "judges/methods", "trajectories"),
+)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -87,6 +96,28 @@ def _is_property(node: Function) -> bool:
 @pytest.mark.parametrize("room", IMPERATIVE)
 def test_docstrings_of_functions_begin_with_a_verb(room: str) -> None:
     assert list(_begins_without_verb(room)) == []
+
+
+def _local_names(function: Function) -> Iterator[tuple[str, int]]:
+    """The names that a function gives to values, with their lines; those inside it too."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+
+
+@pytest.mark.parametrize("room", NAMED)
+def test_local_names_say_what_they_hold(room: str) -> None:
+    vague = {
+        f"{module}:{line} {name}"
+        for module, tree in _modules(room).items()
+        for node in ast.walk(tree)
+        if isinstance(node, Function)
+        for name, line in _local_names(node)
+        if name in VAGUE
+    }
+    assert vague == set()
 
 
 @pytest.mark.parametrize("room", REPLACED)

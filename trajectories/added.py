@@ -53,7 +53,7 @@ def stable_dump(record: Record) -> dict[str, Any]:
             content[name] = stable_dump(value)
         elif isinstance(value, tuple):
             content[name] = [
-                stable_dump(item) if isinstance(item, Record) else content[name][position]
-                for position, item in enumerate(value)
+                stable_dump(entry) if isinstance(entry, Record) else content[name][position]
+                for position, entry in enumerate(value)
             ]
     return content

@@ -65,13 +65,15 @@ class _Readable:
         from trajudge.trajectories.model import Trajectory  # noqa: PLC0415 - as above
         from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
-        for item in self._loaded:
-            if isinstance(item, Trajectory):
+        for trajectory in self._loaded:
+            if isinstance(trajectory, Trajectory):
                 self.converted += 1
-                yield item
+                yield trajectory
             else:
                 self.failed += 1
-                sys.stderr.write(f"not read: {one_line(f'{item.source}: {item.reason}')}\n")
+                sys.stderr.write(
+                    f"not read: {one_line(f'{trajectory.source}: {trajectory.reason}')}\n"
+                )
 
 
 if __name__ == "__main__":

@@ -48,13 +48,13 @@ class GoalsFile(NamedTuple):
 def split_goals(spec: str) -> tuple[str, Path | None]:
     """Split ``KIND:PATH::goals=FILE`` in the data and the file of its goals, None if none is
     named."""
-    data, mark, file = spec.rpartition(_MARK)
-    return (data, Path(file).expanduser()) if mark and data and file else (spec, None)
+    source, mark, file = spec.rpartition(_MARK)
+    return (source, Path(file).expanduser()) if mark and source and file else (spec, None)
 
 
-def join_goals(data: str, file: Path | None) -> str:
+def join_goals(source: str, file: Path | None) -> str:
     """Name data and the file of its goals as ``split_goals`` takes them."""
-    return f"{data}{_MARK}{file}" if file else data
+    return f"{source}{_MARK}{file}" if file else source
 
 
 def read_goals(file: Path) -> GoalsFile:
@@ -81,17 +81,23 @@ def read_goals(file: Path) -> GoalsFile:
 def with_goals(items: Loaded, goals: GoalsFile | None) -> Loaded:
     """Give every trajectory the goal that the file has for its task, in place of its own; one that
     has none from either becomes Unreadable."""
-    for item in items:
-        if isinstance(item, Unreadable):
-            yield item
+    for trajectory in items:
+        if isinstance(trajectory, Unreadable):
+            yield trajectory
             continue
-        given = goals.of(item) if goals else None
-        if given is not None:
-            yield item if given == item.goal else item.model_copy(update={"goal": given})
-        elif item.goal.strip() or item.goal_images:
-            yield item
+        goal = goals.of(trajectory) if goals else None
+        if goal is not None:
+            yield (
+                trajectory
+                if goal == trajectory.goal
+                else trajectory.model_copy(update={"goal": goal})
+            )
+        elif trajectory.goal.strip() or trajectory.goal_images:
+            yield trajectory
         else:
-            yield Unreadable(str(item.key), _missing(item.raw_task_id, goals), item.key)
+            yield Unreadable(
+                str(trajectory.key), _missing(trajectory.raw_task_id, goals), trajectory.key
+            )
 
 
 def _missing(task_id: str, goals: GoalsFile | None) -> str:

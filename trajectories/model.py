@@ -28,8 +28,10 @@ R = TypeVar("R", bound=Record)
 def compacted(record: R) -> R:
     """Share with equal kinds of records which fields were given: pydantic keeps a set of their
     names beside each, which takes more than most keys. It copies the set before it changes it."""
-    told = record.__pydantic_fields_set__
-    object.__setattr__(record, "__pydantic_fields_set__", _TOLD.setdefault(frozenset(told), told))
+    fields_set = record.__pydantic_fields_set__
+    object.__setattr__(
+        record, "__pydantic_fields_set__", _TOLD.setdefault(frozenset(fields_set), fields_set)
+    )
     return record
 
 
@@ -55,11 +57,11 @@ class TrajectoryKey(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _canonical(cls, data: Any) -> Any:
-        if isinstance(data, dict) and isinstance(data.get("task_id"), str):
-            task_id = canonical_task_id(str(data.get("benchmark")), data["task_id"])
-            return {**data, "task_id": task_id}
-        return data
+    def _canonical(cls, fields: Any) -> Any:
+        if isinstance(fields, dict) and isinstance(fields.get("task_id"), str):
+            task_id = canonical_task_id(str(fields.get("benchmark")), fields["task_id"])
+            return {**fields, "task_id": task_id}
+        return fields
 
     @property
     def order(self) -> tuple[str, str, str, int]:

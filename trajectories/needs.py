@@ -138,11 +138,11 @@ def needed_pictures(trajectory: Trajectory, needs: Needs) -> list[tuple[str, Ima
 
 def check_pictures(trajectory: Trajectory, needs: Needs) -> None:
     """Raise ImageUnreadable, naming the picture, if one that is needed cannot be read whole."""
-    for what, ref in needed_pictures(trajectory, needs):
+    for picture, ref in needed_pictures(trajectory, needs):
         try:
             check_picture(ref)
         except ImageUnreadable as error:
-            raise ImageUnreadable(f"{trajectory.key}: {what}: {error}") from error
+            raise ImageUnreadable(f"{trajectory.key}: {picture}: {error}") from error
 
 
 def _distinct(items: Iterable[T]) -> tuple[T, ...]:

@@ -110,11 +110,11 @@ def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
     for which it raises ImageUnreadable is replaced by ``LOST``, with a warning."""
     lost: list[str] = []
 
-    def stored(ref: ImageRef | None, what: str) -> str | None:
+    def stored(ref: ImageRef | None, picture: str) -> str | None:
         try:
             return put(ref) if ref is not None else None
         except ImageUnreadable as error:
-            lost.append(f"{what}: {error}")
+            lost.append(f"{picture}: {error}")
             return ref.sha256 or LOST if ref else None
 
     screenshot = {"observation": {"screenshot"}}
@@ -135,7 +135,7 @@ def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
 
 
 def _read(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
-    data = folder or DataFolder(file.parent)
+    root = folder or DataFolder(file.parent)
     for line in read_lines(file, folder=folder):
         source = f"{file}:{line.number}"
         if line.problem:
@@ -149,7 +149,7 @@ def _read(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
             _check_format(record, source, first=line.number == 1)
             key = TrajectoryKey.model_validate(record.get("key"))
             if want(key):
-                yield _decode(record, file.parent / "images", data)
+                yield _decode(record, file.parent / "images", root)
         except ValidationError as error:
             yield Unreadable(source, first_error(error, "key"), key)
         except (ValueError, RecursionError) as error:
@@ -216,18 +216,18 @@ def _check_format(record: dict[str, Any], source: str, *, first: bool) -> None:
         raise ValueError(f"it is of {newer}")
 
 
-def _decode(record: dict[str, Any], images: Path, data: DataFolder) -> Trajectory:
+def _decode(record: dict[str, Any], images: Path, root: DataFolder) -> Trajectory:
     lost: list[str] = []
 
-    def image_ref(name: object, what: str) -> ImageRef | None:
+    def image_ref(name: object, picture: str) -> ImageRef | None:
         if name is None:
             return None
         if not isinstance(name, str) or not _HASH.fullmatch(name):
-            raise ValueError(f"{what} is not referred to by 64 hexadecimal digits: {name!r:.80}")
-        path = _image_path(images, name, data)
+            raise ValueError(f"{picture} is not referred to by 64 hexadecimal digits: {name!r:.80}")
+        path = _image_path(images, name, root)
         if path is None:
             problem = "it was lost before" if name == LOST else f"no image {name} in {images}"
-            lost.append(f"{what}: {problem}")
+            lost.append(f"{picture}: {problem}")
             return ImageRef(problem=problem, sha256=None if name == LOST else name)
         return ImageRef(path=path, sha256=name)
 
@@ -260,10 +260,10 @@ def _warn(record: dict[str, Any], sentences: list[str]) -> None:
     record["metadata"] = {**metadata, "warnings": [*before, *sentences]}
 
 
-def _image_path(images: Path, name: str, data: DataFolder) -> Path | None:
+def _image_path(images: Path, name: str, root: DataFolder) -> Path | None:
     for extension in _EXTENSIONS.values():
         path = images / f"{name}.{extension}"
-        if data.has_file(path):
+        if root.has_file(path):
             return path if extension == "bin" or is_image_file(path) is None else None
     return None
 
@@ -273,18 +273,18 @@ def _put(images: Path, ref: ImageRef) -> str:
     if ref.problem is not None:
         raise ImageUnreadable(ref.problem)
     try:
-        data = ref.data
-        if data is None:
-            data = read_regular(cast(Path, ref.path), MAX_FILE_BYTES)
+        content = ref.data
+        if content is None:
+            content = read_regular(cast(Path, ref.path), MAX_FILE_BYTES)
     except UnsafeFile as error:
         raise ImageUnreadable(str(error)) from error
     except OSError as error:
         raise ImageUnreadable(f"{ref.path} cannot be read ({error.strerror})") from error
-    name = sha256(data).hexdigest()
-    path = images / f"{name}.{_EXTENSIONS[media_type(data[:12])]}"
+    name = sha256(content).hexdigest()
+    path = images / f"{name}.{_EXTENSIONS[media_type(content[:12])]}"
     if not path.exists():
         with replacing(path) as file:
-            file.write(data)
+            file.write(content)
     return name
 
 

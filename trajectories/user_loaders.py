@@ -35,11 +35,11 @@ def load_with(name: str, path: Path, want: Want) -> Loaded:
 def _checked(name: str, items: object, want: Want) -> Loaded:
     if not hasattr(items, "__iter__"):
         raise UserError(f"--data {name}: load gave {type(items).__name__}, not trajectories")
-    for item in items:
-        if not isinstance(item, Trajectory | Unreadable):
+    for trajectory in items:
+        if not isinstance(trajectory, Trajectory | Unreadable):
             raise UserError(
-                f"--data {name}: load gave {type(item).__name__} where a Trajectory or Unreadable "
-                "belongs"
+                f"--data {name}: load gave {type(trajectory).__name__} where a Trajectory or "
+                "Unreadable belongs"
             )
-        if isinstance(item, Unreadable) or want(item.key):
-            yield item
+        if isinstance(trajectory, Unreadable) or want(trajectory.key):
+            yield trajectory

@@ -31,8 +31,8 @@ def detail(table: str = "", *, sql: str = "") -> Callable[[Callable[..., Page]],
         @wraps(make)
         def page(view: PageContext) -> Page:
             key = view.args.get("id", "")
-            found = view.state.one(sql, id=key) if sql else view.state.get(table, key)
-            return missing() if found is None else make(view, found)
+            record = view.state.one(sql, id=key) if sql else view.state.get(table, key)
+            return missing() if record is None else make(view, record)
 
         return page
 
@@ -54,9 +54,9 @@ def front_page(title: str, welcome: str, *blocks: Block) -> Page:
     return Page(title, (Paragraph(welcome), *blocks))
 
 
-def receipt(view: PageContext, table: str, found: sqlite3.Row, **values: str) -> Page:
+def receipt(view: PageContext, table: str, record: sqlite3.Row, **values: str) -> Page:
     """Make the page about something that was ordered: its facts and its operation code."""
-    return Page(Word(table), (facts(**values, code=view.code(table, found["id"])),))
+    return Page(Word(table), (facts(**values, code=view.code(table, record["id"])),))
 
 
 def facts(**values: str) -> DefinitionList:
@@ -113,11 +113,11 @@ def form_about(
 ) -> Page:
     """Make the page of a form about the row of ``table`` that the address names: a link to the row,
     shown by a column of it, then the form. An unknown row is a page that is missing."""
-    found = view.state.get(table, view.args.get("id", ""))
-    if found is None:
+    record = view.state.get(table, view.args.get("id", ""))
+    if record is None:
         return missing()
-    form = action_form(submit, submit.replace("_", "-"), *fields, **{table: found["id"]})
-    link = link_to(found, table, column)
+    form = action_form(submit, submit.replace("_", "-"), *fields, **{table: record["id"]})
+    link = link_to(record, table, column)
     return Page(Word(title), (section_of(section or table, link), form))
 
 

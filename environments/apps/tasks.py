@@ -1,6 +1,6 @@
 """Scenarios of the recurring shapes: a question with one answer, a task that changes the state.
 
-Every last message comes in two wordings: a sentence (``said``), and what is asked for alone.
+Every last message comes in two wordings: a sentence (``reply``), and what is asked for alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def question(
     goals: str | tuple[str, ...],
     slots: Mapping[str, Slot],
     plan: Plan,
-    said: str,
+    reply: str,
     among: str = "",
     also: AnswerSpec | None = None,
     distractor: Plan | None = None,
@@ -50,7 +50,7 @@ def question(
         goals=goals,
         slots=slots,
         plan=plan,
-        said=said,
+        reply=reply,
         answers=(AnswerSpec(kind, sql, among=among), *([also] if also else [])),
         distractor=distractor,
         charts=charts,
@@ -62,7 +62,7 @@ class Telling(TypedDict, total=False):
 
     goals: Required[str | tuple[str, ...]]
     plan: Required[Plan]
-    said: Required[str]
+    reply: Required[str]
     among: str
     also: AnswerSpec
     distractor: Plan
@@ -108,7 +108,7 @@ def task(
     goals: str | tuple[str, ...],
     slots: Mapping[str, Slot],
     plan: Plan,
-    said: str,
+    reply: str,
     expect: tuple[Expect, ...] = (),
     answers: tuple[AnswerSpec, ...] = (),
     may: tuple[AllowedChange, ...] = (),
@@ -121,7 +121,7 @@ def task(
         goals=(goals,) if isinstance(goals, str) else goals,
         slots=slots,
         plan=plan,
-        replies=(said, _alone(answers)),
+        replies=(reply, _alone(answers)),
         answers=answers,
         expect=expect,
         may=may,

@@ -94,13 +94,13 @@ def rows(copy: HubCopy) -> list[LabelledRun]:
     table = annotation_table(copy)
     try:
         with table.open(encoding="utf-8", newline="") as file:
-            found = [
+            runs = [
                 LabelledRun(r["benchmark"], r["model_name"], r["exp_name"], r["task_id"])
                 for r in csv.DictReader(file)
             ]
     except (KeyError, UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{table} is not AgentRewardBench's annotations.csv: {error!r}") from error
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(runs))
 
 
 def fetched(
@@ -120,21 +120,21 @@ def fetched(
 
 
 def _fetched(copy: HubCopy, wanted: list[LabelledRun], needs: Needs) -> Loaded:
-    found = Screenshots(copy.folder)
+    screenshots = Screenshots(copy.folder)
     with fetch_progress(copy, len(wanted)) as advance:
         for row, path in prefetch(lambda row: _fetch_trajectory(copy, row, needs), wanted):
             advance()
-            result: Trajectory | Unreadable | None
+            trajectory: Trajectory | Unreadable | None
             if isinstance(path, FileUnavailable):
-                result = Unreadable(row.path, str(path), row.key)
+                trajectory = Unreadable(row.path, str(path), row.key)
             elif path is None:
                 reason = f"is not in the dataset {copy.repo} at revision {copy.revision}"
-                result = Unreadable(row.path, reason, row.key)
+                trajectory = Unreadable(row.path, reason, row.key)
             else:
                 source = agentrewardbench.TrajectoryFile(path, row.key, row.task_id, row.experiment)
-                result = agentrewardbench.read_file(source, found)
-            if result is not None:
-                yield result
+                trajectory = agentrewardbench.read_file(source, screenshots)
+            if trajectory is not None:
+                yield trajectory
 
 
 def _fetch_trajectory(
@@ -170,27 +170,27 @@ def _screenshot_names(path: Path, needs: Needs) -> list[str]:
 def download(
     copy: HubCopy,
     wanted: Sequence[LabelledRun],
-    what: Sequence[str] = ("trajectories", "screenshots"),
+    parts: Sequence[str] = ("trajectories", "screenshots"),
     *,
     screenshots: tuple[Shown, ...] = LAST_ONE,
     judges: Sequence[str] = (),
 ) -> list[FileUnavailable]:
-    """Fetch everything that ``what`` names for the rows; ``judges`` empty means all of them.
+    """Fetch everything that ``parts`` names for the rows; ``judges`` empty means all of them.
 
     Returns what could not be fetched.
     """
-    needs = Needs(screenshots=screenshots) if "screenshots" in what else NO_NEEDS
+    needs = Needs(screenshots=screenshots) if "screenshots" in parts else NO_NEEDS
     jobs: list[Callable[[], object]] = []
-    if {"trajectories", "screenshots"} & set(what):
+    if {"trajectories", "screenshots"} & set(parts):
         jobs += [partial(_fetch_trajectory, copy, row, needs) for row in wanted]
-    if "judgments" in what:
+    if "judgments" in parts:
         jobs += [partial(copy.get, path) for path in _judgment_paths(copy, wanted, judges)]
     failed = []
     with fetch_progress(copy, len(jobs)) as advance:
-        for _, found in prefetch(_tried, jobs):
+        for _, failure in prefetch(_tried, jobs):
             advance()
-            if isinstance(found, FileUnavailable):
-                failed.append(found)
+            if isinstance(failure, FileUnavailable):
+                failed.append(failure)
     return failed
 
 
@@ -206,14 +206,14 @@ def _judgment_paths(
 ) -> list[str]:
     """Judgment files of the rows, refused ones (``<task_id>_error.json``) too."""
     tasks = {(row.benchmark, row.agent, row.task_id) for row in wanted}
-    found = []
+    paths = []
     for benchmark, agent in dict.fromkeys((row.benchmark, row.agent) for row in wanted):
         for path in copy.names(f"judgments/{benchmark}/{agent}"):
             *_, judge, name = path.split("/")
             task_id = name.removesuffix(".json").removesuffix("_error")
             if (benchmark, agent, task_id) in tasks and (not judges or judge in judges):
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def parts_of(text: str) -> list[str]:
@@ -236,7 +236,7 @@ def screenshots_of(text: str) -> tuple[Shown, ...]:
 
 
 def chosen(
-    found: list[LabelledRun],
+    runs: list[LabelledRun],
     *,
     benchmark: Sequence[str] = (),
     agent: Sequence[str] = (),
@@ -248,11 +248,11 @@ def chosen(
     """
     wanted = (("benchmark", "benchmark", benchmark), ("agent", "agent", agent))
     for option, column, names in (*wanted, ("task", "task_id", task)):
-        known = {getattr(row, column) for row in found}
+        known = {getattr(row, column) for row in runs}
         for name in names:
             if name not in known:
                 listed = f": there are {', '.join(sorted(known))}" if len(known) < 20 else ""
                 raise UserError(f"--{option} {name!r} is not in AgentRewardBench{listed}")
         if names:
-            found = [row for row in found if getattr(row, column) in names]
-    return found
+            runs = [row for row in runs if getattr(row, column) in names]
+    return runs

@@ -103,15 +103,15 @@ class HubClient:
         )
 
         url = hf_hub_url(self.repo, path, revision=revision, **self._dataset)
-        told = get_hf_file_metadata(url, endpoint=self.endpoint)
-        etag = told.etag or ""
+        metadata = get_hf_file_metadata(url, endpoint=self.endpoint)
+        etag = metadata.etag or ""
         # Behind a redirect to the same host, an entity tag is the server's own, of another length.
         is_other = len(etag) == len(listed.hash) and etag != listed.hash
-        if is_other or told.size != listed.size:
+        if is_other or metadata.size != listed.size:
             raise _Broken("it is not the file that the dataset lists")
-        is_signed = told.location.split("/")[2] != url.split("/")[2]
+        is_signed = metadata.location.split("/")[2] != url.split("/")[2]
         headers = {} if is_signed else build_hf_headers()
-        return RangeFile(told.location, listed.size, headers)
+        return RangeFile(metadata.location, listed.size, headers)
 
     def list(self, folder: str, revision: str) -> dict[str, Listed]:
         """List all files in a folder by path, at any depth."""

@@ -39,7 +39,7 @@ def fetch(config: FetchConfig) -> int:
 def _agentrewardbench(config: FetchConfig) -> int:
     if config.no_images:
         raise UserError("--no-images goes with cuaverifierbench: use --screenshots none")
-    what = agentrewardbench.parts_of(config.what or "trajectories,screenshots")
+    parts = agentrewardbench.parts_of(config.what or "trajectories,screenshots")
     shown = agentrewardbench.screenshots_of(config.screenshots or "last")
     copy = HubCopy(config.out or agentrewardbench.folder(), agentrewardbench.REPO, config.revision)
     wanted = agentrewardbench.chosen(
@@ -48,7 +48,7 @@ def _agentrewardbench(config: FetchConfig) -> int:
         agent=config.agent,
         task=config.task,
     )
-    failed = agentrewardbench.download(copy, wanted, what, screenshots=shown, judges=config.judge)
+    failed = agentrewardbench.download(copy, wanted, parts, screenshots=shown, judges=config.judge)
     for error in failed:
         sys.stderr.write(f"not fetched: {one_line(str(error))}\n")
     for path in copy.missing:

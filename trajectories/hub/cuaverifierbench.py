@@ -72,12 +72,12 @@ def fetch(out: Path, *, images: bool = True, revision: str | None = None) -> Fet
     Raises UserError if the hub cannot be reached or lists other content than was published, or
     ``out`` holds another revision.
     """
-    asked = revision or REVISION
+    wanted = revision or REVISION
     client = HubClient(REPO, os.environ.get("HF_ENDPOINT") or None, kind="cuaverifierbench")
-    record = _record(out, asked)
+    record = _record(out, wanted)
     listed = {name: Listed(*entry) for name, entry in record["files"].items()}
     if not listed:
-        listed = _listed(client, asked, out)
+        listed = _listed(client, wanted, out)
         record["files"] = listed
         _write(out, record)
     fetched = transferred = 0
@@ -89,15 +89,15 @@ def fetch(out: Path, *, images: bool = True, revision: str | None = None) -> Fet
             continue
         fetched += 1
         if with_images:
-            _fetch_whole(client, name, asked, entry, whole)
+            _fetch_whole(client, name, wanted, entry, whole)
             transferred += entry.size
             text.unlink(missing_ok=True)
         else:
-            digest, size = _fetch_text(client, name, asked, entry, text)
+            digest, size = _fetch_text(client, name, wanted, entry, text)
             record["texts"][name] = digest
             transferred += size
             _write(out, record)
-    return Fetched(out, asked, fetched, len(listed) - fetched, transferred)
+    return Fetched(out, wanted, fetched, len(listed) - fetched, transferred)
 
 
 def card(*, images: bool) -> str:
@@ -111,8 +111,8 @@ def _listed(client: HubClient, revision: str, out: Path) -> dict[str, Listed]:
     """List the Parquet files of the revision; of the pinned one, they must be those published."""
     listed: dict[str, Listed] = {}
     for part in _FOLDERS:
-        found = client.ask(part, revision, out, partial(client.list, part, revision)) or {}
-        listed |= {name: entry for name, entry in found.items() if name.endswith(SUFFIX)}
+        listing = client.ask(part, revision, out, partial(client.list, part, revision)) or {}
+        listed |= {name: entry for name, entry in listing.items() if name.endswith(SUFFIX)}
     if not listed:
         raise UserError(f"{client.where} has no Parquet files at revision {revision}")
     if revision == REVISION and listed != FILES:

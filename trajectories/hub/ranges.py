@@ -61,9 +61,9 @@ class RangeFile(io.RawIOBase):
         hf_raise_for_status(response)
         content: bytes = response.content
         self.transferred += len(content)
-        given = response.headers.get("Content-Range", "")
-        if given != f"bytes {start}-{end - 1}/{self._size}" or len(content) != end - start:
+        stated = response.headers.get("Content-Range", "")
+        if stated != f"bytes {start}-{end - 1}/{self._size}" or len(content) != end - start:
             raise OSError(
-                f"the server gave {given or 'the whole file'} for bytes {start}-{end - 1}"
+                f"the server gave {stated or 'the whole file'} for bytes {start}-{end - 1}"
             )
         return content

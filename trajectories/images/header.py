@@ -52,58 +52,60 @@ def not_an_image(start: bytes) -> str | None:
     return None
 
 
-def read_header(data: bytes) -> Header:
+def read_header(content: bytes) -> Header:
     """Read the declared size. Raises ImageUnreadable if the bytes are no image or end too early."""
-    if reason := not_an_image(data[:64]):
+    if reason := not_an_image(content[:64]):
         raise ImageUnreadable(f"image {reason}")
-    name = media_type(data[:12]) or ""
-    size = _SIZES[name](data)
+    name = media_type(content[:12]) or ""
+    size = _SIZES[name](content)
     if size is None:
         raise ImageUnreadable(f"image is truncated or damaged: no size in its {name} header")
     return Header(name, *size)
 
 
-def _png(data: bytes) -> tuple[int, int] | None:
-    if data[12:16] != b"IHDR" or len(data) < 24:
+def _png(content: bytes) -> tuple[int, int] | None:
+    if content[12:16] != b"IHDR" or len(content) < 24:
         return None
-    return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
+    return int.from_bytes(content[16:20]), int.from_bytes(content[20:24])
 
 
-def _gif(data: bytes) -> tuple[int, int] | None:
-    if len(data) < 10:
+def _gif(content: bytes) -> tuple[int, int] | None:
+    if len(content) < 10:
         return None
-    return int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")
+    return int.from_bytes(content[6:8], "little"), int.from_bytes(content[8:10], "little")
 
 
-def _jpeg(data: bytes) -> tuple[int, int] | None:
+def _jpeg(content: bytes) -> tuple[int, int] | None:
     """Walk from marker to marker up to the frame header."""
     at = 2
-    while at + 9 <= len(data):
-        if data[at] != 0xFF:
+    while at + 9 <= len(content):
+        if content[at] != 0xFF:
             return None
-        marker = data[at + 1]
+        marker = content[at + 1]
         if marker == 0xFF or marker in _STAND_ALONE:
             at += 1 if marker == 0xFF else 2
         elif marker in _START_OF_FRAME:
-            return int.from_bytes(data[at + 7 : at + 9]), int.from_bytes(data[at + 5 : at + 7])
+            return int.from_bytes(content[at + 7 : at + 9]), int.from_bytes(
+                content[at + 5 : at + 7]
+            )
         else:
-            at += 2 + max(2, int.from_bytes(data[at + 2 : at + 4]))
+            at += 2 + max(2, int.from_bytes(content[at + 2 : at + 4]))
     return None
 
 
-def _webp(data: bytes) -> tuple[int, int] | None:
-    if len(data) < 30:
+def _webp(content: bytes) -> tuple[int, int] | None:
+    if len(content) < 30:
         return None
-    match data[12:16]:
+    match content[12:16]:
         case b"VP8X":
-            return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(
-                data[27:30], "little"
+            return 1 + int.from_bytes(content[24:27], "little"), 1 + int.from_bytes(
+                content[27:30], "little"
             )
         case b"VP8L":
-            bits = int.from_bytes(data[21:25], "little")
+            bits = int.from_bytes(content[21:25], "little")
             return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
         case b"VP8 ":
-            width, height = (int.from_bytes(data[at : at + 2], "little") for at in (26, 28))
+            width, height = (int.from_bytes(content[at : at + 2], "little") for at in (26, 28))
             return width & 0x3FFF, height & 0x3FFF
     return None
 

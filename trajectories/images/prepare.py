@@ -78,17 +78,17 @@ def load_picture(
     Raises ImageUnreadable (one sentence) if the image cannot be used.
     """
     with _named(ref):
-        data, header = _with_header(ref)
+        content, header = _with_header(ref)
         fits = (
             header.media_type in media_types
             and max(header.width, header.height) <= max_side
             and header.width * header.height <= max_pixels
-            and len(data) <= max_bytes
+            and len(content) <= max_bytes
         )
         if fits:
-            _check_whole(data, header)
-            return _encoded(data, header.media_type, header.width, header.height)
-        return _fit(data, max_side, max_pixels, max_bytes, media_types)
+            _check_whole(content, header)
+            return _encoded(content, header.media_type, header.width, header.height)
+        return _fit(content, max_side, max_pixels, max_bytes, media_types)
 
 
 @contextmanager
@@ -106,10 +106,10 @@ def _named(ref: ImageRef) -> Iterator[None]:
 
 def _with_header(ref: ImageRef) -> tuple[bytes, Header]:
     """Read the file and its header, and check that the declared size may be decoded."""
-    data = _read(ref)
-    header = read_header(data)
+    content = _read(ref)
+    header = read_header(content)
     _check_size(header.width, header.height)
-    return data, header
+    return content, header
 
 
 def _check_size(width: int, height: int) -> None:
@@ -131,36 +131,36 @@ def _read(ref: ImageRef) -> bytes:
     if ref.problem is not None:
         raise ImageUnreadable(ref.problem)
     if ref.data is not None:
-        data = ref.data
+        content = ref.data
     else:
         path = Path(ref.path or "")
         if reason := is_image_file(path):
             raise ImageUnreadable(f"image {reason}")
         try:
             with path.open("rb") as file:
-                data = file.read(MAX_FILE_BYTES + 1)
+                content = file.read(MAX_FILE_BYTES + 1)
         except OSError as error:
             raise ImageUnreadable(f"image cannot be read ({error.strerror})") from error
-    if len(data) > MAX_FILE_BYTES:
+    if len(content) > MAX_FILE_BYTES:
         raise ImageUnreadable(f"image is larger than {MAX_FILE_BYTES // 2**20} MiB")
-    return data
+    return content
 
 
-def _open(data: bytes) -> Image:
+def _open(content: bytes) -> Image:
     from PIL import Image  # noqa: PLC0415 - judges that need no pixels never load Pillow
 
-    return Image.open(BytesIO(data), formats=_FORMATS)
+    return Image.open(BytesIO(content), formats=_FORMATS)
 
 
 def _damaged(error: Exception) -> ImageUnreadable:
     return ImageUnreadable(f"image is truncated or damaged ({type(error).__name__}: {error})")
 
 
-def _check_whole(data: bytes, header: Header) -> None:
+def _check_whole(content: bytes, header: Header) -> None:
     """Check that the image is complete: a PNG by its checksums; other formats are decoded."""
-    image = _opened(data)
+    image = _opened(content)
     if header.media_type != "image/png":
-        with MEMORY_LIMITER.hold(len(data) + needed(image, image.size)):
+        with MEMORY_LIMITER.hold(len(content) + needed(image, image.size)):
             _decode(image)
         return
     try:
@@ -169,10 +169,10 @@ def _check_whole(data: bytes, header: Header) -> None:
         raise _damaged(error) from error
 
 
-def _opened(data: bytes) -> Image:
+def _opened(content: bytes) -> Image:
     """Open the image: its header is read and no pixel decoded."""
     try:
-        image = _open(data)
+        image = _open(content)
     except Exception as error:  # as above
         raise _damaged(error) from error
     _check_size(*image.size)  # what Pillow takes for the size need not be what we do
@@ -191,12 +191,12 @@ def _decode(image: Image) -> Image:
 
 
 def _fit(
-    data: bytes, max_side: int, max_pixels: int, max_bytes: int, media_types: frozenset[str]
+    content: bytes, max_side: int, max_pixels: int, max_bytes: int, media_types: frozenset[str]
 ) -> EncodedImage:
-    opened = _opened(data)
+    opened = _opened(content)
     width, height = opened.size
     scale = min(1.0, max_side / max(width, height), sqrt(max_pixels / (width * height)))
-    with MEMORY_LIMITER.hold(len(data) + needed(opened, _scaled(opened.size, scale))):
+    with MEMORY_LIMITER.hold(len(content) + needed(opened, _scaled(opened.size, scale))):
         return _fitted(_decode(opened), scale, max_bytes, media_types)
 
 
@@ -212,9 +212,9 @@ def _fitted(
     while True:
         size = _scaled(image.size, scale)
         resized = image if size == image.size else image.resize(size, pillow.Resampling.LANCZOS)
-        for media_type, data in _encodings(resized, media_types):
-            if len(data) <= max_bytes:
-                return _encoded(data, media_type, *size)
+        for media_type, content in _encodings(resized, media_types):
+            if len(content) <= max_bytes:
+                return _encoded(content, media_type, *size)
         if size == (1, 1) or not media_types & {"image/png", "image/jpeg"}:
             raise ImageUnreadable(
                 f"image cannot be made to fit {max_bytes} bytes as {', '.join(sorted(media_types))}"
@@ -240,5 +240,5 @@ def _save(image: Image, kind: str, **options: int) -> bytes:
     return buffer.getvalue()
 
 
-def _encoded(data: bytes, media_type: str, width: int, height: int) -> EncodedImage:
-    return EncodedImage(sha256(data).hexdigest(), media_type, width, height, data)
+def _encoded(content: bytes, media_type: str, width: int, height: int) -> EncodedImage:
+    return EncodedImage(sha256(content).hexdigest(), media_type, width, height, content)

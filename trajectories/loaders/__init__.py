@@ -80,8 +80,8 @@ def open_source(
     UserError at once (not at the first trajectory) if there is no such kind or path.
     """
     file = split_goals(spec)[1]
-    given = read_goals(file) if goals is None and file else goals
-    return with_goals(_opened(spec, want, needs), given)
+    known_goals = read_goals(file) if goals is None and file else goals
+    return with_goals(_opened(spec, want, needs), known_goals)
 
 
 def _opened(spec: str, want: Want, needs: Needs | None) -> Loaded:

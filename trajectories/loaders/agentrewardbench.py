@@ -106,9 +106,9 @@ def _load(root: Path, want: Want) -> Loaded:
     screenshots = Screenshots(root)
     for source in sources(root):
         if want(source.key):
-            result = read_file(source, screenshots)
-            if result is not None:
-                yield result
+            trajectory = read_file(source, screenshots)
+            if trajectory is not None:
+                yield trajectory
 
 
 def find_root(path: Path) -> Path | None:
@@ -174,8 +174,8 @@ def read_file(source: TrajectoryFile, screenshots: Screenshots) -> Trajectory | 
         return Unreadable(str(source.path), " ".join(reason.split())[:500], source.key)
 
 
-def _decode(path: Path, data: DataFolder) -> _File:
-    with data.open(path, MAX_FILE_BYTES) as file:
+def _decode(path: Path, root: DataFolder) -> _File:
+    with root.open(path, MAX_FILE_BYTES) as file:
         if not os.fstat(file.fileno()).st_size:
             raise ValueError("the file is empty")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:

@@ -70,18 +70,18 @@ def detect(path: Path) -> bool:
     """
     if not path.is_dir():
         return False
-    judgments, data = _judgments(path), DataFolder(path)
+    judgments, root = _judgments(path), DataFolder(path)
     folders = _judge_folders(judgments)
     if judgments.resolve().name == "judgments":
         return next(folders, None) is not None
     files = (file for folder in folders for file in folder.glob("*.json"))
-    return any(is_judgment(file, data) for file in islice(files, _LOOKED_AT))
+    return any(is_judgment(file, root) for file in islice(files, _LOOKED_AT))
 
 
-def is_judgment(file: Path, data: DataFolder) -> bool:
+def is_judgment(file: Path, root: DataFolder) -> bool:
     """Tell whether a JSON file has a field that only the benchmark's judgments have."""
     try:
-        with data.open(file) as stream:
+        with root.open(file) as stream:
             content = stream.read(_END_BYTES)
             stream.seek(max(0, stream.seek(0, os.SEEK_END) - _END_BYTES))
             content += b" " + stream.read(_END_BYTES)
@@ -115,9 +115,9 @@ def _judge_folders(judgments: Path) -> Iterator[Path]:
 
 
 def _load(
-    judgments: Path, data: DataFolder, want: Callable[[TrajectoryKey], bool]
+    judgments: Path, root: DataFolder, want: Callable[[TrajectoryKey], bool]
 ) -> Iterator[Trajectory | Unreadable]:
-    found: dict[TrajectoryKey, list[_Candidate]] = {}
+    candidates: dict[TrajectoryKey, list[_Candidate]] = {}
     for folder in _judge_folders(judgments):
         benchmark, agent = map(readable, folder.parts[-3:-1])
         for path in folder.glob("*.json"):
@@ -126,15 +126,15 @@ def _load(
             key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=raw)
             if want(key):
                 candidate = _Candidate(raw != name, folder.name, path, raw)
-                found.setdefault(key, []).append(candidate)
-    for key in sorted(found, key=lambda key: key.order):
-        result = _read(key, sorted(found[key]), data)
-        if result is not None:
-            yield result
+                candidates.setdefault(key, []).append(candidate)
+    for key in sorted(candidates, key=lambda key: key.order):
+        trajectory = _read(key, sorted(candidates[key]), root)
+        if trajectory is not None:
+            yield trajectory
 
 
 def _read(
-    key: TrajectoryKey, candidates: list[_Candidate], data: DataFolder
+    key: TrajectoryKey, candidates: list[_Candidate], root: DataFolder
 ) -> Trajectory | Unreadable | None:
     """Read the first readable candidate's trajectory and compare the others with it. None: not
     valid."""
@@ -143,7 +143,7 @@ def _read(
     warnings: list[str] = []
     for candidate in candidates:
         try:
-            trajectory = _trajectory(key, candidate, data)
+            trajectory = _trajectory(key, candidate, root)
         except (ValueError, OSError, RecursionError) as error:
             failures.append(f"{_name(candidate)}: {reason(error)}")
             continue
@@ -168,8 +168,8 @@ def _story(trajectory: Trajectory) -> object:
     return trajectory.goal, trajectory.steps, trajectory.official_reward
 
 
-def _trajectory(key: TrajectoryKey, candidate: _Candidate, data: DataFolder) -> Trajectory | None:
-    file = decode(data, candidate.path, _File)
+def _trajectory(key: TrajectoryKey, candidate: _Candidate, root: DataFolder) -> Trajectory | None:
+    file = decode(root, candidate.path, _File)
     info = file.trajectory_info
     if not info.valid:
         return None

@@ -58,25 +58,25 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
 
     Raises UserError if there is none.
     """
-    data = DataFolder(path)
-    experiments = find_experiments(data)
-    goals = Goals(data, experiments)
-    sources = number_attempts(_source(data, item) for item in experiments)
+    root = DataFolder(path)
+    experiments = find_experiments(root)
+    goals = Goals(root, experiments)
+    sources = number_attempts(_source(root, experiment) for experiment in experiments)
     return read_all(sources, lambda source: _read(source, goals), want)
 
 
 def run_folders(path: Path) -> dict[TrajectoryKey, Path]:
     """Return the experiment's folder of each run that ``load`` yields, by its key, for what stands
     beside the run's own files. Raises UserError as ``load`` does."""
-    data = DataFolder(path)
-    sources = number_attempts(_source(data, item) for item in find_experiments(data))
+    root = DataFolder(path)
+    sources = number_attempts(_source(root, experiment) for experiment in find_experiments(root))
     return {source.key: source.path for source in sources}
 
 
-def _source(data: DataFolder, item: Experiment) -> TrajectorySource:
-    benchmark = item.task.partition(".")[0]
-    key = TrajectoryKey(benchmark=benchmark, agent=item.agent, task_id=item.task)
-    return TrajectorySource(key, item.task, item.folder, data)
+def _source(root: DataFolder, experiment: Experiment) -> TrajectorySource:
+    benchmark = experiment.task.partition(".")[0]
+    key = TrajectoryKey(benchmark=benchmark, agent=experiment.agent, task_id=experiment.task)
+    return TrajectorySource(key, experiment.task, experiment.folder, root)
 
 
 def _read(source: TrajectorySource, goals: Goals) -> Trajectory:

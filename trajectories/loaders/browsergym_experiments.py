@@ -57,43 +57,45 @@ def holds_experiment(path: Path) -> bool:
     return next(_folders(path, levels), None) is not None
 
 
-def find_experiments(data: DataFolder) -> list[Experiment]:
+def find_experiments(root: DataFolder) -> list[Experiment]:
     """Find every experiment in the order of their folders' names, that is of their dates.
 
     Raises UserError if there is none.
     """
-    if not data.path.is_dir():
+    if not root.path.is_dir():
         raise UserError(
-            f"{data.path} is no folder: --data browsergym:PATH needs experiment folders or studies"
+            f"{root.path} is no folder: --data browsergym:PATH needs experiment folders or studies"
         )
     try:
-        folders = sorted(_folders(data.path), key=lambda folder: (folder.name, folder))
+        folders = sorted(_folders(root.path), key=lambda folder: (folder.name, folder))
     except OSError as error:
         raise UserError(f"{error.filename} cannot be listed ({error.strerror})") from None
     if not folders:
         raise UserError(
-            f"{data.path} holds no browsergym trajectory: --data browsergym:PATH needs experiment "
+            f"{root.path} holds no browsergym trajectory: --data browsergym:PATH needs experiment "
             "folders with step_0.pkl.gz (those whose names begin with _ were run again elsewhere)"
         )
-    return told_apart([_experiment(data, folder) for folder in folders])
+    return told_apart([_experiment(root, folder) for folder in folders])
 
 
 def told_apart(experiments: Iterable[Experiment]) -> list[Experiment]:
     """Append the model to an agent's name (``agent-model``) where it stands for several models."""
     experiments = list(experiments)
     models: defaultdict[str, set[str]] = defaultdict(set)
-    for item in experiments:
-        if item.model:
-            models[item.agent].add(item.model)
+    for experiment in experiments:
+        if experiment.model:
+            models[experiment.agent].add(experiment.model)
     return [
-        item._replace(agent=_with_model(item)) if len(models[item.agent]) > 1 else item
-        for item in experiments
+        experiment._replace(agent=_with_model(experiment))
+        if len(models[experiment.agent]) > 1
+        else experiment
+        for experiment in experiments
     ]
 
 
-def arguments(data: DataFolder, folder: Path) -> object:
+def arguments(root: DataFolder, folder: Path) -> object:
     """Read the content of ``exp_args.pkl``. Raises BadPickle, OSError."""
-    return read_pickle(folder / ARGUMENTS, folder=data)
+    return read_pickle(folder / ARGUMENTS, folder=root)
 
 
 def step_files(folder: Path) -> list[tuple[int, Path]]:
@@ -115,10 +117,10 @@ def model_of(agent_args: object) -> str | None:
     return None
 
 
-def _experiment(data: DataFolder, folder: Path) -> Experiment:
+def _experiment(root: DataFolder, folder: Path) -> Experiment:
     name = name_of(folder)
     try:
-        content = mapping(arguments(data, folder))
+        content = mapping(arguments(root, folder))
     except (BadPickle, OSError):
         content = {}  # whoever reads the run says what is wrong with it
     agent_args, environment = content.get("agent_args"), mapping(content.get("env_args"))
@@ -136,9 +138,13 @@ def _experiment(data: DataFolder, folder: Path) -> Experiment:
     )
 
 
-def _with_model(item: Experiment) -> str:
-    model = (item.model or "").replace("/", "_")
-    return item.agent if not model or item.agent.endswith(model) else f"{item.agent}-{model}"
+def _with_model(experiment: Experiment) -> str:
+    model = (experiment.model or "").replace("/", "_")
+    return (
+        experiment.agent
+        if not model or experiment.agent.endswith(model)
+        else f"{experiment.agent}-{model}"
+    )
 
 
 def _folders(path: Path, levels: int = _LEVELS) -> Iterator[Path]:
@@ -152,7 +158,7 @@ def _folders(path: Path, levels: int = _LEVELS) -> Iterator[Path]:
         return
     if levels == 0:
         return
-    data = DataFolder(path)
+    root = DataFolder(path)
     with os.scandir(path) as entries:
         children = sorted(entry.name for entry in entries if entry.is_dir())
     for name in children:
@@ -161,5 +167,5 @@ def _folders(path: Path, levels: int = _LEVELS) -> Iterator[Path]:
             continue
         if not child.is_symlink():
             yield from _folders(child, levels - 1)
-        elif is_experiment(child) and not data.holds(child):
+        elif is_experiment(child) and not root.holds(child):
             yield child

@@ -38,12 +38,12 @@ class Goal(NamedTuple):
 class Goals:
     """The goals of experiments that lie together; ``data`` is their folder."""
 
-    def __init__(self, data: DataFolder, experiments: Iterable[Experiment]) -> None:
-        self._data = data
-        self._by_folder = {item.folder: item for item in experiments}
+    def __init__(self, root: DataFolder, experiments: Iterable[Experiment]) -> None:
+        self._data = root
+        self._by_folder = {experiment.folder: experiment for experiment in experiments}
         self._by_task: defaultdict[str, list[Experiment]] = defaultdict(list)
-        for item in self._by_folder.values():
-            self._by_task[item.task].append(item)
+        for experiment in self._by_folder.values():
+            self._by_task[experiment.task].append(experiment)
         self._told: dict[Path, Goal | None] = {}
 
     def of(self, folder: Path, error: str | None, warnings: list[str]) -> Goal:
@@ -82,23 +82,27 @@ class Goals:
         except BadPickle as error:
             raise Damaged(f"{path.name}: {reason(error)}") from None
 
-    def _lender(self, item: Experiment) -> Path | None:
+    def _lender(self, experiment: Experiment) -> Path | None:
         """Find the folder of another run of the task whose goal must be the same."""
-        others = [other for other in self._by_task[item.task] if self._known(other) is not None]
-        same = [o for o in others if o.seed is not None and o.seed == item.seed]
+        others = [
+            other for other in self._by_task[experiment.task] if self._known(other) is not None
+        ]
+        same = [o for o in others if o.seed is not None and o.seed == experiment.seed]
         if same or not others:
             return same[0].folder if same else None
         seeds, goals = {o.seed for o in others}, {self._told[o.folder] for o in others}
-        fixed = item.task.partition(".")[0] in _SEEDLESS or (None not in seeds and len(seeds) > 1)
+        fixed = experiment.task.partition(".")[0] in _SEEDLESS or (
+            None not in seeds and len(seeds) > 1
+        )
         return others[0].folder if fixed and len(goals) == 1 else None
 
-    def _known(self, item: Experiment) -> Goal | None:
-        if item.folder not in self._told:
+    def _known(self, experiment: Experiment) -> Goal | None:
+        if experiment.folder not in self._told:
             try:
-                self._told[item.folder] = self._own(item.folder, [])
+                self._told[experiment.folder] = self._own(experiment.folder, [])
             except (Damaged, OSError):
-                self._told[item.folder] = None
-        return self._told[item.folder]
+                self._told[experiment.folder] = None
+        return self._told[experiment.folder]
 
 
 def read_goal(
@@ -129,13 +133,13 @@ def _images(parts: list[object] | tuple[object, ...], warnings: list[str]) -> It
         url = mapping(url).get("url") if isinstance(url, dict) else url
         if url is None:
             continue
-        head, _, data = url.partition(",") if isinstance(url, str) else ("", "", "")
+        head, _, encoded = url.partition(",") if isinstance(url, str) else ("", "", "")
         if not (head.startswith("data:image/") and head.endswith(";base64")):
             warnings.append("An image of the goal is not part of the files.")
             yield ImageRef(problem="it is not part of the files")
             continue
         try:
-            yield ImageRef(data=base64.b64decode(data, validate=True))
+            yield ImageRef(data=base64.b64decode(encoded, validate=True))
         except (binascii.Error, ValueError):
             warnings.append("An image of the goal is not valid base64.")
             yield ImageRef(problem="it is not valid base64")

@@ -46,14 +46,14 @@ def read_all(
     for source in sources:
         if not want(source.key):
             continue
-        result: Trajectory | Unreadable | None
+        trajectory: Trajectory | Unreadable | None
         try:
-            result = read(source)
+            trajectory = read(source)
         # ValueError covers Damaged, BadPickle and pydantic's refusal of a value of the wrong type.
         except (ValueError, OSError, RecursionError) as error:
-            result = Unreadable(readable(str(source.path)), reason(error), source.key)
-        if result is not None:
-            yield result
+            trajectory = Unreadable(readable(str(source.path)), reason(error), source.key)
+        if trajectory is not None:
+            yield trajectory
 
 
 def reason(error: Exception) -> str:
@@ -62,12 +62,12 @@ def reason(error: Exception) -> str:
     return line[:500] or type(error).__name__
 
 
-def decode(data: DataFolder, path: Path, kind: type[T], *, max_bytes: int = MAX_JSON_BYTES) -> T:
+def decode(root: DataFolder, path: Path, kind: type[T], *, max_bytes: int = MAX_JSON_BYTES) -> T:
     """Decode the fields of ``kind`` in a JSON file of the data, skipping the rest. Raises
     Damaged."""
     try:
         decoder: msgspec.json.Decoder[T] = _decoder(cast(Any, kind))
-        return python_json.decode(data.read(path, max_bytes), decoder)
+        return python_json.decode(root.read(path, max_bytes), decoder)
     except UnsafeFile as error:
         raise Damaged(str(error)) from None
     except (ValueError, RecursionError) as error:
@@ -111,13 +111,13 @@ def numbers(values: Mapping[str, object]) -> dict[str, float]:
     }
 
 
-def subfolders(path: Path, is_one: Callable[[Path], bool], kind: str, what: str) -> list[Path]:
+def subfolders(path: Path, is_one: Callable[[Path], bool], kind: str, needed: str) -> list[Path]:
     """List ``path`` itself if it is one of the folders sought, else those directly inside, by name.
 
     Raises UserError if there is none.
     """
     if not path.is_dir():
-        raise UserError(f"{path} is no folder: --data {kind}:PATH needs {what}")
+        raise UserError(f"{path} is no folder: --data {kind}:PATH needs {needed}")
     try:
         if is_one(path):
             return [path]
@@ -125,7 +125,7 @@ def subfolders(path: Path, is_one: Callable[[Path], bool], kind: str, what: str)
     except OSError as error:
         raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
     if not matches:
-        raise UserError(f"{path} holds no {kind} trajectory: --data {kind}:PATH needs {what}")
+        raise UserError(f"{path} holds no {kind} trajectory: --data {kind}:PATH needs {needed}")
     return matches
 
 
@@ -148,7 +148,7 @@ def number_attempts(sources: Iterable[TrajectorySource]) -> list[TrajectorySourc
 
 
 def screenshot(
-    path: Path, data: DataFolder, warnings: list[str], *, named: bool = True
+    path: Path, root: DataFolder, warnings: list[str], *, named: bool = True
 ) -> ImageRef | None:
     """Make a reference to an image file of the data, not decoded.
 
@@ -156,7 +156,7 @@ def screenshot(
     empty, no file, a git-LFS pointer, or leads out of the data folder. None for a missing file that
     is not ``named`` by the rest of the run: it was never recorded.
     """
-    fault = _fault(path, data)
+    fault = _fault(path, root)
     if fault is None:
         return ImageRef(path=path)
     warnings.append(f"The screenshot {readable(path.name)} {fault}.")
@@ -165,8 +165,8 @@ def screenshot(
     return ImageRef(problem=f"{readable(str(path))} {fault}")
 
 
-def _fault(path: Path, data: DataFolder) -> str | None:
-    if not data.holds(path):
+def _fault(path: Path, root: DataFolder) -> str | None:
+    if not root.holds(path):
         return "leads out of the folder"
     try:
         with open_regular(path) as file:

@@ -71,25 +71,25 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     Raises UserError if there is none.
     """
     folders = subfolders(path, _is_task, KIND, f"folders with {_RESULT} and trajectory/")
-    data = DataFolder(path)
-    return read_all(number_attempts(_source(data, folder) for folder in folders), _read, want)
+    root = DataFolder(path)
+    return read_all(number_attempts(_source(root, folder) for folder in folders), _read, want)
 
 
 def _is_task(folder: Path) -> bool:
     return (folder / _RESULT).is_file() and (folder / "trajectory").is_dir()
 
 
-def _source(data: DataFolder, folder: Path) -> TrajectorySource:
+def _source(root: DataFolder, folder: Path) -> TrajectorySource:
     """Make the source with the key by ``result.json``, or by the folder's name where that cannot be
     read."""
     try:
-        raw = text(decode(data, folder / _RESULT, _Id).task_id) or name_of(folder)
+        raw = text(decode(root, folder / _RESULT, _Id).task_id) or name_of(folder)
     except Damaged:
         raw = name_of(folder)
     suffixed = _SUFFIXED.fullmatch(raw)
     agent = name_of(folder.resolve().parent)
     key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=suffixed[1] if suffixed else raw)
-    return TrajectorySource(key, raw, folder, data)
+    return TrajectorySource(key, raw, folder, root)
 
 
 def _read(source: TrajectorySource) -> Trajectory:

@@ -41,7 +41,7 @@ _SHOWN = 60
 
 
 def read_v2(
-    result: Mapping[str, Any], folder: Path, data: DataFolder, warnings: list[str]
+    result: Mapping[str, Any], folder: Path, root: DataFolder, warnings: list[str]
 ) -> tuple[Step, ...]:
     """Return the steps of a result whose screenshots lie in ``folder``.
 
@@ -54,7 +54,7 @@ def read_v2(
     steps = []
     for index, entry in enumerate(history):
         warnings.extend(_unknown(entry, _STEP_FIELDS, f"action_history[{index}]."))
-        shown = _screenshot(entry["screenshot"], index, folder, data, warnings)
+        shown = _screenshot(entry["screenshot"], index, folder, root, warnings)
         steps.append(
             Step(
                 index=index,
@@ -150,8 +150,8 @@ def _of_end(entry: object, result: Mapping[str, Any]) -> Iterator[str]:
             "TASK_COMPLETE -> ANSWER: and the answer"
         )
         return
-    answer, told = result.get("agent_final_answer"), _ANSWER.match(action)
-    if isinstance(answer, str) and answer.split() != (told[1].split() if told else []):
+    answer, stated = result.get("agent_final_answer"), _ANSWER.match(action)
+    if isinstance(answer, str) and answer.split() != (stated[1].split() if stated else []):
         yield (
             "agent_final_answer is not the text after TASK_COMPLETE -> ANSWER: in the last action: "
             "make them equal"
@@ -164,7 +164,7 @@ def _told_status(entry: Mapping[str, Any]) -> str | None:
 
 
 def _screenshot(
-    name: str, index: int, folder: Path, data: DataFolder, warnings: list[str]
+    name: str, index: int, folder: Path, root: DataFolder, warnings: list[str]
 ) -> ImageRef | None:
     """Refer to a file in ``folder``; results that were never unpacked have the picture inline, or
     an address, which is not fetched."""
@@ -173,7 +173,7 @@ def _screenshot(
     if name.startswith(_IN_TRANSIT):
         warnings.append(f"The screenshot of step {index} is an address, which is not fetched.")
         return ImageRef(problem=f"the screenshot of step {index} is an address, not a file")
-    return named_picture(name, [folder], data, warnings)
+    return named_picture(name, [folder], root, warnings)
 
 
 def _unknown(entry: Mapping[str, Any], known: frozenset[str], place: str) -> Iterator[str]:

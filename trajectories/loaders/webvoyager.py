@@ -58,8 +58,8 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     Raises UserError if there is none.
     """
     folders = subfolders(path, _is_task, KIND, f"task<Site>--<n> folders with {_MESSAGES}")
-    data = DataFolder(path)
-    unsorted = (_source(data, folder) for folder in folders)
+    root = DataFolder(path)
+    unsorted = (_source(root, folder) for folder in folders)
     sources = sorted(unsorted, key=lambda source: source.key.order)
     return read_all(sources, _read, want)
 
@@ -68,11 +68,11 @@ def _is_task(folder: Path) -> bool:
     return (folder / _MESSAGES).is_file()
 
 
-def _source(data: DataFolder, folder: Path) -> TrajectorySource:
+def _source(root: DataFolder, folder: Path) -> TrajectorySource:
     task_id = name_of(folder).removeprefix("task")
     agent = name_of(folder.resolve().parent)
     key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=task_id)
-    return TrajectorySource(key, task_id, folder, data)
+    return TrajectorySource(key, task_id, folder, root)
 
 
 def _read(source: TrajectorySource) -> Trajectory:

@@ -161,11 +161,11 @@ def number(value: object) -> float | None:
     return None
 
 
-def _first(dtype: PickledObject, data: bytes | bytearray) -> float | None:
+def _first(dtype: PickledObject, content: bytes | bytearray) -> float | None:
     match dtype.args, dtype.state:
         case ((str() as code, *_), (_, str() as order, *_)) if code in _FORMATS:
             form = struct.Struct((">" if order == ">" else "<") + _FORMATS[code])
-            if len(data) >= form.size:
-                first: float = form.unpack_from(data)[0]
+            if len(content) >= form.size:
+                first: float = form.unpack_from(content)[0]
                 return first
     return None

@@ -48,17 +48,17 @@ def read_pickle(
     try:
         with folder.open(path, max_bytes) if folder else open_regular(path, max_bytes) as raw:
             file = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
-            data = file.read(max_bytes + 1)
+            content = file.read(max_bytes + 1)
     except UnsafeFile as error:
         raise BadPickle(str(error)) from None
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise BadPickle(f"it is not whole gzip data ({error})") from None
-    if len(data) > max_bytes:
+    if len(content) > max_bytes:
         raise BadPickle(f"it holds more than {max_bytes:,} bytes when decompressed")
-    return loads(data)
+    return loads(content)
 
 
-def loads(data: bytes, *, max_opcodes: int = MAX_OPCODES) -> object:
+def loads(content: bytes, *, max_opcodes: int = MAX_OPCODES) -> object:
     """Decode the object that a pickle describes, as dict, list, tuple, scalars, Global and
     PickledObject.
 
@@ -66,7 +66,7 @@ def loads(data: bytes, *, max_opcodes: int = MAX_OPCODES) -> object:
     """
     machine = _Machine()
     try:
-        for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
+        for count, (opcode, argument, _) in enumerate(pickletools.genops(content)):
             if count >= max_opcodes:
                 raise BadPickle(f"it has more than {max_opcodes:,} opcodes")
             machine.step(opcode.name, argument)

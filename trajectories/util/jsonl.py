@@ -70,11 +70,11 @@ def read_lines(
         yield Line(number, b"", f"the file is damaged from here on ({error})")
 
 
-def _line(number: int, data: bytes, size: int, limit: int) -> Iterator[Line]:
+def _line(number: int, line: bytes, size: int, limit: int) -> Iterator[Line]:
     if size > limit:
         yield Line(number, b"", f"the line is longer than {limit} bytes")
         return
-    content = data.removeprefix(BOM) if number == 1 else data
+    content = line.removeprefix(BOM) if number == 1 else line
     if content.strip():
         yield Line(number, content)
 
@@ -127,13 +127,13 @@ def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
     frame, begun = new_frame(), False
     try:
         for piece in iter(_reader(file, _ZSTD_PIECE_BYTES), b""):
-            data = piece
-            while data:
+            pending = piece
+            while pending:
                 begun = True
-                yield frame.decompress(data)
-                data = b""
+                yield frame.decompress(pending)
+                pending = b""
                 if frame.eof:
-                    data = frame.unused_data
+                    pending = frame.unused_data
                     frame, begun = new_frame(), False
     except zstandard.ZstdError as error:
         raise _Damaged(str(error)) from error

@@ -64,9 +64,9 @@ def make_settings(settings: Callable[..., SettingsT], values: Mapping[str, objec
     Raises UserError naming the first option whose value its field refuses.
     """
     names = inspect.signature(settings).parameters
-    given = {name: values[name] for name in names if values.get(name) is not None}
+    present = {name: values[name] for name in names if values.get(name) is not None}
     try:
-        return settings(**given)
+        return settings(**present)
     except ValueError as error:
         from pydantic import ValidationError  # noqa: PLC0415 - --help needs none of it
 
@@ -144,4 +144,4 @@ def _words(file: Path, option: str, value: Any, action: argparse.Action) -> list
     values = value if isinstance(value, list) else [value]
     if action.nargs == 2:
         return [option, *map(str, values)]
-    return [word for item in values for word in (option, str(item))]
+    return [word for entry in values for word in (option, str(entry))]

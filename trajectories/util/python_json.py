@@ -32,7 +32,9 @@ _NUMBERS = re.compile(
 )
 
 
-def decode(data: bytes | mmap.mmap, decoder: msgspec.json.Decoder[T], *, numbers: bool = True) -> T:
+def decode(
+    content: bytes | mmap.mmap, decoder: msgspec.json.Decoder[T], *, numbers: bool = True
+) -> T:
     """Decode JSON with ``decoder``, also where only Python writes it so.
 
     Without ``numbers``, NaN and Infinity stay mistakes.
@@ -40,21 +42,21 @@ def decode(data: bytes | mmap.mmap, decoder: msgspec.json.Decoder[T], *, numbers
     Raises ValueError (as msgspec does), RecursionError.
     """
     try:
-        return decoder.decode(data)
+        return decoder.decode(content)
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        mended = repaired(data, numbers=numbers)
+        mended = repaired(content, numbers=numbers)
         if mended is None:
             raise
         return decoder.decode(mended)
 
 
-def repaired(data: bytes | mmap.mmap, *, numbers: bool = True) -> bytes | None:
+def repaired(content: bytes | mmap.mmap, *, numbers: bool = True) -> bytes | None:
     """Rewrite what only Python writes in JSON's terms; None if the data holds no such thing."""
-    if len(data) > MAX_REPAIRED_BYTES:
+    if len(content) > MAX_REPAIRED_BYTES:
         return None
-    before = bytes(data)
+    before = bytes(content)
     after = before.removeprefix(BOM)
     if rb"\u" in after:
         after = _ESCAPES.sub(_whole_character, after)
@@ -64,8 +66,8 @@ def repaired(data: bytes | mmap.mmap, *, numbers: bool = True) -> bytes | None:
 
 
 def _whole_character(match: re.Match[bytes]) -> bytes:
-    found = match[0]
-    return rb"\ufffd" if len(found) == _HALF else found
+    start = match[0]
+    return rb"\ufffd" if len(start) == _HALF else start
 
 
 def _number(match: re.Match[bytes]) -> bytes:

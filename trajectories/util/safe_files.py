@@ -92,12 +92,12 @@ class DataFolder:
 def _whole(file: BinaryIO, path: Path, max_bytes: int) -> bytes:
     # Room for what the file holds now, not for what it may: that takes longer than the reading.
     size = min(os.fstat(file.fileno()).st_size, max_bytes)
-    data = file.read(size + 1)
-    if len(data) > size:  # it grew since, or does not tell its size
-        data += file.read(max_bytes + 1 - len(data))
-    if len(data) > max_bytes:
-        raise UnsafeFile(_too_large(path, len(data), max_bytes))
-    return data
+    content = file.read(size + 1)
+    if len(content) > size:  # it grew since, or does not tell its size
+        content += file.read(max_bytes + 1 - len(content))
+    if len(content) > max_bytes:
+        raise UnsafeFile(_too_large(path, len(content), max_bytes))
+    return content
 
 
 def _check(path: Path, status: os.stat_result, max_bytes: int | None) -> None:

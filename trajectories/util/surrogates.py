@@ -13,5 +13,5 @@ def without_surrogates(value: Any) -> Any:
     if isinstance(value, dict):
         return {without_surrogates(k): without_surrogates(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [without_surrogates(item) for item in value]
+        return [without_surrogates(entry) for entry in value]
     return value

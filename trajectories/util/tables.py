@@ -96,8 +96,8 @@ def comma_separated(table: Table) -> str:
 
 def _three(cell: str) -> list[str]:
     """``83.0 [76.4, 88.1]`` as its three numbers."""
-    found = _WITH_LIMITS.fullmatch(cell)
-    return list(found.groups()) if found else ["" if cell == "–" else cell, "", ""]
+    match = _WITH_LIMITS.fullmatch(cell)
+    return list(match.groups()) if match else ["" if cell == "–" else cell, "", ""]
 
 
 def markdown(table: Table) -> str:
@@ -282,15 +282,15 @@ def first_screen(
     last = folded(rest, width)
     least = len(head) + len(tail) + len(last) + 6 * len(tables) + 1
     for most in range(WARNINGS, 0, -1):
-        told = first_warnings(warnings, width, rest=more, most=most)
-        if least + len(told) <= LINES:
+        folded_warnings = first_warnings(warnings, width, rest=more, most=most)
+        if least + len(folded_warnings) <= LINES:
             break
-    room = LINES - len(head) - len(tail) - len(told) - len(last) - 1
+    room = LINES - len(head) - len(tail) - len(folded_warnings) - len(last) - 1
     body: list[str] = []
     for number, table in enumerate(tables):
         share = max((room - len(body)) // (len(tables) - number), 5)
         body += ["", *_cut(table, width, share - 1, more)]
-    return "\n".join([*head, *body, "", *tail, *told, *last]) + "\n"
+    return "\n".join([*head, *body, "", *tail, *folded_warnings, *last]) + "\n"
 
 
 def _cut(table: Table, width: int, room: int, more: str) -> list[str]:

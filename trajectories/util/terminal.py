@@ -18,7 +18,7 @@ _LINE_BREAKS = re.compile(r"\s*[\r\n]+\s*")
 def one_line(text: str) -> str:
     """``text`` on one line, every control character shown by its number instead of obeyed."""
     joined = _LINE_BREAKS.sub(" ", text.rstrip("\r\n"))
-    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", joined)
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", joined)
 
 
 def terminal_console(

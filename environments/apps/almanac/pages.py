@@ -59,20 +59,20 @@ def home(view: PageContext) -> Page:
 
 
 def districts(view: PageContext) -> Page:
-    found = view.state.rows(_ALL + _DISTRICTS[view.ui.sort])
-    rows = [lists.opens_row(row, "district", "name", "region seat") for row in found]
+    records = view.state.rows(_ALL + _DISTRICTS[view.ui.sort])
+    rows = [lists.opens_row(row, "district", "name", "region seat") for row in records]
     return lists.list_page(view, "districts", "district region seat", rows)
 
 
 @ui.detail("district")
-def district(view: PageContext, found: sqlite3.Row) -> Page:
-    key = found["id"]
+def district(view: PageContext, record: sqlite3.Row) -> Page:
+    key = record["id"]
     visits = view.state.rows("SELECT month, amount FROM visits WHERE district = :key", key=key)
     amounts = dict(tuple(row) for row in visits)
-    about = ui.facts_of(found, "region seat area")
+    about = ui.facts_of(record, "region seat area")
     values = tuple(float(amounts[month]) for month in MONTHS)
     return Page(
-        found["name"],
+        record["name"],
         (
             about,
             parts.Chart("Visitors to the reading room, by month", "bars", MONTHS, values),
@@ -81,23 +81,23 @@ def district(view: PageContext, found: sqlite3.Row) -> Page:
 
 
 def figures(view: PageContext) -> Page:
-    asked = {name: view.args.get(name, "") for name in ("indicator", "year", "region")}
+    criteria = {name: view.args.get(name, "") for name in ("indicator", "year", "region")}
     regions = view.state.rows("SELECT DISTINCT region FROM district ORDER BY region")
     indicators = view.state.rows("SELECT * FROM indicator ORDER BY name")
     form = lists.filter_form(
         "figures",
-        ui.pick_row("indicator", indicators, asked["indicator"]),
-        ui.pick("year", YEARS, asked["year"]),
-        lists.narrowed("region", asked["region"], (row["region"] for row in regions)),
+        ui.pick_row("indicator", indicators, criteria["indicator"]),
+        ui.pick("year", YEARS, criteria["year"]),
+        lists.narrowed("region", criteria["region"], (row["region"] for row in regions)),
         submit="show",
     )
-    chosen = view.state.get("indicator", asked["indicator"])
+    chosen = view.state.get("indicator", criteria["indicator"])
     if chosen is None:
         return Page(Word("figures"), (form,))
     order = ("name", "area", "seat DESC")[view.ui.sort]
     rows = [
         lists.opens(row["name"], "district", row["id"], row["region"], f"{row['amount']:,}")
-        for row in view.state.rows(_TABLE + order, **asked)
+        for row in view.state.rows(_TABLE + order, **criteria)
     ]
     listed = listing(view, "figures", lists.headings("district region amount"), rows)
     return Page(
@@ -107,19 +107,19 @@ def figures(view: PageContext) -> Page:
 
 def reports(view: PageContext) -> Page:
     words, topic = view.args.get("words", ""), view.args.get("topic", "")
-    found = view.state.rows(_FOUND + _REPORTS[view.ui.sort], words=words, topic=topic)
-    rows = [lists.opens_row(row, "report", "title", "topic published") for row in found]
+    records = view.state.rows(_FOUND + _REPORTS[view.ui.sort], words=words, topic=topic)
+    rows = [lists.opens_row(row, "report", "title", "topic published") for row in records]
     return lists.list_page(view, "reports", "report topic published", rows, _search(words, topic))
 
 
 @ui.detail("report")
-def report(view: PageContext, found: sqlite3.Row) -> Page:
+def report(view: PageContext, record: sqlite3.Row) -> Page:
     passages = view.state.rows(
-        "SELECT * FROM passage WHERE report = :key ORDER BY place", key=found["id"]
+        "SELECT * FROM passage WHERE report = :key ORDER BY place", key=record["id"]
     )
-    told = [(LEADER, found["leader"]), (COST, money(found["cost"]))]
+    facts = [(LEADER, record["leader"]), (COST, money(record["cost"]))]
     sections = [
-        parts.Section(row["heading"], (parts.Paragraph(_filled(row["body"], told)),))
+        parts.Section(row["heading"], (parts.Paragraph(_filled(row["body"], facts)),))
         for row in passages
     ]
     fields = (
@@ -127,25 +127,25 @@ def report(view: PageContext, found: sqlite3.Row) -> Page:
         ui.control("remark"),
     )
     return Page(
-        found["title"],
+        record["title"],
         (
-            ui.facts_of(found, "topic published"),
+            ui.facts_of(record, "topic published"),
             *sections,
-            ui.action_form("keep", "keep", *fields, report=found["id"]),
+            ui.action_form("keep", "keep", *fields, report=record["id"]),
         ),
     )
 
 
-def _filled(body: str, told: Sequence[tuple[str, str]]) -> str:
+def _filled(body: str, facts: Sequence[tuple[str, str]]) -> str:
     """Return a passage with what the report's row says in its places."""
-    for place, text in told:
+    for place, text in facts:
         body = body.replace(place, text)
     return body
 
 
 def glossary(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM term ORDER BY name")
-    rows = [parts.ListRow(row["name"], (row["meaning"],)) for row in found]
+    records = view.state.rows("SELECT * FROM term ORDER BY name")
+    rows = [parts.ListRow(row["name"], (row["meaning"],)) for row in records]
     return lists.list_page(view, "glossary", "term meaning", rows)
 
 
@@ -170,26 +170,26 @@ def events(view: PageContext) -> Page:
 
 
 @ui.detail("event")
-def event(view: PageContext, found: sqlite3.Row) -> Page:
+def event(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
-        kind=found["kind"],
-        district=view.state.row("district", found["district"])["name"],
-        day=found["day"],
-        starts=found["starts"],
-        ends=found["ends"],
-        fee=money(found["fee"]),
-        seats=str(found["seats"]),
+        kind=record["kind"],
+        district=view.state.row("district", record["district"])["name"],
+        day=record["day"],
+        starts=record["starts"],
+        ends=record["ends"],
+        fee=money(record["fee"]),
+        seats=str(record["seats"]),
     )
     wanted = parts.Field("seats", Word("wanted"), "number", "1", required=True)
-    book = ui.action_form("book", "book", wanted, event=found["id"])
-    return Page(found["title"], (about, parts.Paragraph("Bookings are binding."), book))
+    book = ui.action_form("book", "book", wanted, event=record["id"])
+    return Page(record["title"], (about, parts.Paragraph("Bookings are binding."), book))
 
 
 @ui.detail("booking")
-def booking(view: PageContext, found: sqlite3.Row) -> Page:
-    event = view.state.row("event", found["event"])["title"]
-    seats, total = str(found["seats"]), money(found["total"])
-    return ui.receipt(view, "booking", found, event=event, seats=seats, total=total)
+def booking(view: PageContext, record: sqlite3.Row) -> Page:
+    event = view.state.row("event", record["event"])["title"]
+    seats, total = str(record["seats"]), money(record["total"])
+    return ui.receipt(view, "booking", record, event=event, seats=seats, total=total)
 
 
 def _button(word: str, name: str, operation: str, **hidden: str) -> tuple[parts.Form, ...]:
@@ -231,8 +231,8 @@ def research(view: PageContext) -> Page:
 
 
 def exports(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM export ORDER BY asked DESC, id")
-    rows = [lists.opens_row(row, "export", "number", "format asked status") for row in found]
+    records = view.state.rows("SELECT * FROM export ORDER BY asked DESC, id")
+    rows = [lists.opens_row(row, "export", "number", "format asked status") for row in records]
     indicators = view.state.rows("SELECT * FROM indicator ORDER BY name")
     places = view.state.rows("SELECT * FROM district ORDER BY name")
     fields = (
@@ -248,22 +248,22 @@ def exports(view: PageContext) -> Page:
 
 
 @ui.detail("export")
-def export(view: PageContext, found: sqlite3.Row) -> Page:
+def export(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
-        indicator=view.state.row("indicator", found["indicator"])["name"],
-        district=view.state.row("district", found["district"])["name"],
-        first=str(found["first"]),
-        last=str(found["last"]),
-        format=found["format"],
-        asked=found["asked"],
-        ready=found["ready"],
-        status=found["status"],
-        code=view.code("export", found["id"]),
+        indicator=view.state.row("indicator", record["indicator"])["name"],
+        district=view.state.row("district", record["district"])["name"],
+        first=str(record["first"]),
+        last=str(record["last"]),
+        format=record["format"],
+        asked=record["asked"],
+        ready=record["ready"],
+        status=record["status"],
+        code=view.code("export", record["id"]),
     )
     blocks: tuple[parts.Block, ...] = (about,)
-    if found["status"] == "requested":
-        blocks = (*blocks, *_button("withdraw", "", "withdraw-export", export=found["id"]))
-    return Page(found["number"], blocks)
+    if record["status"] == "requested":
+        blocks = (*blocks, *_button("withdraw", "", "withdraw-export", export=record["id"]))
+    return Page(record["number"], blocks)
 
 
 def account(view: PageContext) -> Page:

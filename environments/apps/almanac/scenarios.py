@@ -44,7 +44,7 @@ SCENARIOS = with_distractor(
             follow(Word("events"), "open the calendar"),
             follow(b["event"]["title"], "open the event"),
         ],
-        said="Hour and date: {answer}.",
+        reply="Hour and date: {answer}.",
     ),
     lookup(
         "event-day",
@@ -58,7 +58,7 @@ SCENARIOS = with_distractor(
             follow(Word("events"), "open the calendar"),
             follow(b["event"]["title"], "open the event"),
         ],
-        said="It is held on {answer}.",
+        reply="It is held on {answer}.",
     ),
     question(
         "event-length",
@@ -68,7 +68,7 @@ SCENARIOS = with_distractor(
         goals="How long does the {event[title]} last, from its beginning to its end?",
         slots={"event": EVENT},
         plan=lambda b: plans.attend(b["event"]),
-        said="It lasts {answer}.",
+        reply="It lasts {answer}.",
     ),
     lookup(
         "leader",
@@ -80,7 +80,7 @@ SCENARIOS = with_distractor(
             'Find out who was in charge in the field for the study "{report[title]}".',
         ),
         plan=lambda b: plans.find(b["report"]["title"]),
-        said="The work in the field was led by {answer}.",
+        reply="The work in the field was led by {answer}.",
     ),
     question(
         "study-costs",
@@ -91,7 +91,7 @@ SCENARIOS = with_distractor(
         "in {studies[year]} cost in all, printing included?",
         slots={"studies": plans.STUDIES},
         plan=plans.costs,
-        said="Together they cost {answer}.",
+        reply="Together they cost {answer}.",
     ),
     question(
         "region-total",
@@ -104,7 +104,7 @@ SCENARIOS = with_distractor(
         ),
         slots={"indicator": INDICATOR, "region": REGION, "year": Number(2018, 2025)},
         plan=lambda b: plans.table(b["indicator"]["name"], b["region"]["name"], b["year"]),
-        said="The total is {answer}.",
+        reply="The total is {answer}.",
     ),
     question(
         "lowest",
@@ -115,7 +115,7 @@ SCENARIOS = with_distractor(
         "{indicator[name]} in 2025?",
         slots={"indicator": INDICATOR, "region": REGION},
         plan=lambda b: plans.table(b["indicator"]["name"], b["region"]["name"], 2025),
-        said="It was {answer}.",
+        reply="It was {answer}.",
     ),
     question(
         "largest-rise",
@@ -139,7 +139,7 @@ SCENARIOS = with_distractor(
             *plans.table(b["indicator"]["name"], b["region"]["name"], b["first"]),
             *plans.table(b["indicator"]["name"], b["region"]["name"], b["last"]),
         ],
-        said="It rose by {answer} there.",
+        reply="It rose by {answer} there.",
     ),
     question(
         "term-figure",
@@ -150,7 +150,7 @@ SCENARIOS = with_distractor(
         "for. What was the value of that indicator in {district[name]} in {year}?",
         slots={"term": plans.TERM, "district": DISTRICT, "year": Number(2018, 2025)},
         plan=plans.term,
-        said="The value was {answer}.",
+        reply="The value was {answer}.",
     ),
     peak(
         "busiest-month",
@@ -160,7 +160,7 @@ SCENARIOS = with_distractor(
         "had the most?",
         slots={"district": DISTRICT},
         plan=lambda b: plans.visit(b["district"]),
-        said="Most visitors came in {answer}.",
+        reply="Most visitors came in {answer}.",
     ),
     question(
         "busier-months",
@@ -173,7 +173,7 @@ SCENARIOS = with_distractor(
         "them.",
         slots={"first": DISTRICT, "second": plans.RIVAL},
         plan=lambda b: [*plans.visit(b["first"]), *plans.visit(b["second"])],
-        said="In these months: {answer}.",
+        reply="In these months: {answer}.",
         charts=2,
     ),
     task(
@@ -187,7 +187,7 @@ SCENARIOS = with_distractor(
         },
         plan=plans.keep,
         expect=(added("bookmark", report="{report[id]}", shelf="{shelf}", remark="{remark}"),),
-        said="The report is on your list.",
+        reply="The report is on your list.",
     ),
     task(
         "note",
@@ -203,7 +203,7 @@ SCENARIOS = with_distractor(
         },
         plan=plans.note,
         expect=(added("note", heading="{heading}", label="{label}", body="{winner[name]}"),),
-        said="The note is written.",
+        reply="The note is written.",
     ),
     task(
         "export",
@@ -234,7 +234,7 @@ SCENARIOS = with_distractor(
             AnswerSpec("code", "export"),
             AnswerSpec("date", "SELECT ready FROM export WHERE id = :new_export", when="after"),
         ),
-        said="Code {code}; it will be ready on {answer}.",
+        reply="Code {code}; it will be ready on {answer}.",
     ),
     task(
         "withdraw",
@@ -247,7 +247,7 @@ SCENARIOS = with_distractor(
         plan=plans.withdraw,
         expect=(changed("export", "{export[id]}", status="withdrawn"),),
         answers=(AnswerSpec("code", "export"),),
-        said="The request is withdrawn; its code is {code}.",
+        reply="The request is withdrawn; its code is {code}.",
     ),
     task(
         "book",
@@ -261,6 +261,6 @@ SCENARIOS = with_distractor(
             AnswerSpec("money", "SELECT total FROM booking WHERE id = :new_booking", when="after"),
         ),
         may=(AllowedChange("changed", "event", ("seats",), {"id": "{event[id]}"}),),
-        said="Booked: code {code}, {answer} to pay.",
+        reply="Booked: code {code}, {answer} to pay.",
     ),
 )

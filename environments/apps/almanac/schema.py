@@ -212,10 +212,10 @@ def _passages(rng: _Rng, report: tuple[Value, ...]) -> _Rows:
     rows: _Rows = []
     fillers = rng.permutation(_FILLERS).tolist()
     for place, heading in enumerate(_HEADINGS):
-        said = fillers[3 * place : 3 * place + 3]
+        sentences = fillers[3 * place : 3 * place + 3]
         if heading in buried:
-            said.insert(int(rng.integers(1, 4)), buried[heading])
-        rows.append((token("passage", key, place), key, place, heading, " ".join(said)))
+            sentences.insert(int(rng.integers(1, 4)), buried[heading])
+        rows.append((token("passage", key, place), key, place, heading, " ".join(sentences)))
     return rows
 
 
@@ -269,12 +269,12 @@ def _exports(rng: _Rng, districts: _Rows, indicators: _Rows, count: int) -> _Row
     rows: _Rows = []
     for n, number in enumerate((rng.choice(900, count, replace=False) + 100).tolist()):
         form = list(FORMATS)[n % len(FORMATS)]
-        asked = date.fromisoformat(TODAY) - timedelta(days=days[n])
-        ready = asked + timedelta(days=FORMATS[form])
+        requested = date.fromisoformat(TODAY) - timedelta(days=days[n])
+        ready = requested + timedelta(days=FORMATS[form])
         first, last = sorted(rng.choice(YEARS, 2, replace=False).tolist())
         state = "requested" if n < 2 * len(FORMATS) else str(rng.choice(("sent", "withdrawn")))
         indicator = indicators[int(rng.integers(len(indicators)))][0]
         district = districts[int(rng.integers(len(districts)))][0]
         rows.append((token("export", number), f"EX-{number}", indicator, district, first, last,
-                     form, asked.isoformat(), ready.isoformat(), state))  # fmt: skip
+                     form, requested.isoformat(), ready.isoformat(), state))  # fmt: skip
     return rows

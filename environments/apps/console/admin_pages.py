@@ -44,59 +44,59 @@ def _service(view: PageContext, key: str) -> parts.Section:
 
 
 def alerts(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "severity", "status")
-    found = view.state.rows(_ALERTS + _ALERT_SORTS[view.ui.sort], **asked)
-    rows = [lists.opens_row(r, "alert", "number", "of severity raised status") for r in found]
+    criteria = lists.asked_for(view, "severity", "status")
+    records = view.state.rows(_ALERTS + _ALERT_SORTS[view.ui.sort], **criteria)
+    rows = [lists.opens_row(r, "alert", "number", "of severity raised status") for r in records]
     filters = (lists.chosen(view, "severity", SEVERITIES), lists.chosen(view, "status", ALERTED))
     return lists.searched(view, "alerts", "alert service severity raised status", rows, filters)
 
 
 @ui.detail("alert")
-def alert(view: PageContext, found: sqlite3.Row) -> Page:
+def alert(view: PageContext, record: sqlite3.Row) -> Page:
     shown = ("severity", "raised", "status", "assignee", "priority", "note")
-    about = tuple((Word(name), found[name] or "-") for name in shown)
+    about = tuple((Word(name), record[name] or "-") for name in shown)
     blocks: tuple[parts.Block, ...] = (
-        parts.Paragraph(found["body"]),
+        parts.Paragraph(record["body"]),
         parts.DefinitionList(about),
-        _service(view, found["service"]),
+        _service(view, record["service"]),
     )
-    if found["status"] != "resolved":
+    if record["status"] != "resolved":
         people = view.state.rows("SELECT * FROM member ORDER BY name")
         fields = (
             ui.pick_row("assignee", people),
             ui.pick("priority", PRIORITIES),
             ui.control("note", "long"),
         )
-        hidden = {"alert": found["id"]}
+        hidden = {"alert": record["id"]}
         blocks = (*blocks, ui.action_form("assign", "assign", *fields, **hidden))
-    return Page(found["number"], blocks)
+    return Page(record["number"], blocks)
 
 
 def members(view: PageContext) -> Page:
-    found = view.state.rows(_MEMBERS, **lists.asked_for(view, "team"))
-    rows = [lists.opens_row(r, "member", "name", "team role") for r in found]
+    records = view.state.rows(_MEMBERS, **lists.asked_for(view, "team"))
+    rows = [lists.opens_row(r, "member", "name", "team role") for r in records]
     return lists.searched(
         view, "members", "member team role", rows, (lists.chosen(view, "team", TEAMS),)
     )
 
 
 @ui.detail("member")
-def member(view: PageContext, found: sqlite3.Row) -> Page:
+def member(view: PageContext, record: sqlite3.Row) -> Page:
     held = view.state.rows("SELECT * FROM accesskey WHERE member = :id ORDER BY label",
-                           id=found["id"])  # fmt: skip
+                           id=record["id"])  # fmt: skip
     rows = tuple(lists.opens_row(r, "key", "label", "scope status") for r in held)
-    about = ui.facts_of(found, "team role")
-    fields = (ui.pick("role", ROLES, found["role"]), ui.pick("team", TEAMS, found["team"]))
-    form = ui.action_form("set_role", "set-role", *fields, member=found["id"])
+    about = ui.facts_of(record, "team role")
+    fields = (ui.pick("role", ROLES, record["role"]), ui.pick("team", TEAMS, record["team"]))
+    form = ui.action_form("set_role", "set-role", *fields, member=record["id"])
     keys_held = ui.section_of(
         "their_keys", parts.ItemList(lists.headings("key scope status"), rows)
     )
-    return Page(found["name"], (parts.Paragraph(found["about"]), about, keys_held, form))
+    return Page(record["name"], (parts.Paragraph(record["about"]), about, keys_held, form))
 
 
 def keys(view: PageContext) -> Page:
-    found = view.state.rows(_KEYS, **lists.asked_for(view, "scope", "status"))
-    rows = [lists.opens_row(r, "key", "label", "holder scope expires status") for r in found]
+    records = view.state.rows(_KEYS, **lists.asked_for(view, "scope", "status"))
+    rows = [lists.opens_row(r, "key", "label", "holder scope expires status") for r in records]
     filters = (
         lists.chosen(view, "scope", SCOPES),
         lists.chosen(view, "status", ("active", "revoked")),
@@ -105,59 +105,62 @@ def keys(view: PageContext) -> Page:
 
 
 @ui.detail("accesskey")
-def key(view: PageContext, found: sqlite3.Row) -> Page:
-    about = tuple((Word(name), found[name]) for name in ("scope", "expires", "status", "ground"))
-    sealed = (Word("code"), view.code("accesskey", found["id"]))
-    holder = view.state.row("member", found["member"])
+def key(view: PageContext, record: sqlite3.Row) -> Page:
+    about = tuple((Word(name), record[name]) for name in ("scope", "expires", "status", "ground"))
+    sealed = (Word("code"), view.code("accesskey", record["id"]))
+    holder = view.state.row("member", record["member"])
     link = ui.link_to(holder, "member")
     blocks: tuple[parts.Block, ...] = (
         parts.DefinitionList((*about, sealed)),
         ui.section_of("member", link),
     )
-    if found["status"] == "active":
-        hidden = {"key": found["id"]}
+    if record["status"] == "active":
+        hidden = {"key": record["id"]}
         form = ui.action_form("revoke", "revoke", ui.pick("ground", GROUNDS), **hidden)
         blocks = (*blocks, form)
-    return Page(found["label"], blocks)
+    return Page(record["label"], blocks)
 
 
 def invoices(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "status")
-    found = view.state.rows(_INVOICES + _INVOICE_SORTS[view.ui.sort], **asked)
+    criteria = lists.asked_for(view, "status")
+    records = view.state.rows(_INVOICES + _INVOICE_SORTS[view.ui.sort], **criteria)
     rows = [
         lists.opens_row(r, "invoice", "number", "of issued amount status", amount=money)
-        for r in found
+        for r in records
     ]
     filters = (lists.chosen(view, "status", PAID),)
     return lists.searched(view, "invoices", "invoice service issued amount status", rows, filters)
 
 
 @ui.detail("invoice")
-def invoice(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts(issued=found["issued"], amount=money(found["amount"]), status=found["status"])
-    return Page(found["number"], (about, _service(view, found["service"])))
+def invoice(view: PageContext, record: sqlite3.Row) -> Page:
+    about = ui.facts(
+        issued=record["issued"], amount=money(record["amount"]), status=record["status"]
+    )
+    return Page(record["number"], (about, _service(view, record["service"])))
 
 
 def windows(view: PageContext) -> Page:
-    found = view.state.rows(_WINDOWS, **lists.asked_for(view))
-    rows = [lists.opens_row(r, "window", "number", "of starts hours") for r in found]
+    records = view.state.rows(_WINDOWS, **lists.asked_for(view))
+    rows = [lists.opens_row(r, "window", "number", "of starts hours") for r in records]
     page = lists.searched(view, "windows", "window service starts hours", rows)
     return page._replace(blocks=(parts.Link(Word("plan_window"), "plan"), *page.blocks))
 
 
 @ui.detail("window")
-def window(view: PageContext, found: sqlite3.Row) -> Page:
-    about = tuple((Word(name), str(found[name])) for name in ("starts", "hours", "reason"))
-    sealed = (Word("code"), view.code("window", found["id"]))
+def window(view: PageContext, record: sqlite3.Row) -> Page:
+    about = tuple((Word(name), str(record[name])) for name in ("starts", "hours", "reason"))
+    sealed = (Word("code"), view.code("window", record["id"]))
     return Page(
-        found["number"], (parts.DefinitionList((*about, sealed)), _service(view, found["service"]))
+        record["number"],
+        (parts.DefinitionList((*about, sealed)), _service(view, record["service"])),
     )
 
 
 def plan(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM service ORDER BY name")
+    records = view.state.rows("SELECT * FROM service ORDER BY name")
     fields = (
-        ui.pick_row("service", found),
+        ui.pick_row("service", records),
         ui.control("starts", "date", required=True),
         ui.control("hours", "number", required=True),
         ui.control("reason", required=True),

@@ -42,50 +42,50 @@ def home(view: PageContext) -> Page:
 
 
 def services(view: PageContext) -> Page:
-    found = view.state.rows(
+    records = view.state.rows(
         _SERVICES + _SERVICE_SORTS[view.ui.sort], **lists.asked_for(view, "region")
     )
-    rows = [lists.opens_row(r, "service", "name", "region owned") for r in found]
+    rows = [lists.opens_row(r, "service", "name", "region owned") for r in records]
     region = lists.chosen(view, "region", REGIONS)
     return lists.searched(view, "services", "service region owner", rows, (region,))
 
 
 @ui.detail("service")
-def service(view: PageContext, found: sqlite3.Row) -> Page:
-    here = {"id": found["id"]}
-    owner = view.state.row("member", found["owner"])
+def service(view: PageContext, record: sqlite3.Row) -> Page:
+    here = {"id": record["id"]}
+    owner = view.state.row("member", record["owner"])
     machines = view.state.rows("SELECT * FROM machine WHERE service = :id ORDER BY name", **here)
     rows = tuple(
         lists.opens_row(r, "machine", "name", "size cost state", cost=money) for r in machines
     )
     about = ui.facts_of(
-        found, "region version quota billing ticket", code=view.code("service", found["id"])
+        record, "region version quota billing ticket", code=view.code("service", record["id"])
     )
-    silence = Word("unsilence" if found["silenced"] else "silence")
+    silence = Word("unsilence" if record["silenced"] else "silence")
     blocks: tuple[parts.Block, ...] = (
         about,
         ui.section_of("owner", ui.link_to(owner, "member")),
         parts.Link(Word("deploy_service"), "deploy", here),
         parts.Link(Word("change_quota"), "quota", here),
-        _chart(view, found, "load", "load by day of the week (%)"),
-        _chart(view, found, "requests", "requests by day of the week (thousands)"),
+        _chart(view, record, "load", "load by day of the week (%)"),
+        _chart(view, record, "requests", "requests by day of the week (thousands)"),
         ui.section_of(
             "its_machines", parts.ItemList(lists.headings("machine size cost state"), rows)
         ),
-        ui.action_form(silence, "silence", service=found["id"]),
+        ui.action_form(silence, "silence", service=record["id"]),
     )
-    return Page(found["name"], blocks)
+    return Page(record["name"], blocks)
 
 
-def _chart(view: PageContext, found: sqlite3.Row, kind: str, title: str) -> parts.Chart:
+def _chart(view: PageContext, record: sqlite3.Row, kind: str, title: str) -> parts.Chart:
     drawn = view.state.rows(
         "SELECT day, amount FROM load WHERE service = :id AND kind = :kind",
-        id=found["id"],
+        id=record["id"],
         kind=kind,
     )
     amounts = {row["day"]: row["amount"] for row in drawn}
     return parts.Chart(
-        f"{found['name']}: {title}", "bars", DAYS, tuple(amounts[day] for day in DAYS)
+        f"{record['name']}: {title}", "bars", DAYS, tuple(amounts[day] for day in DAYS)
     )
 
 
@@ -114,35 +114,37 @@ def quota(view: PageContext) -> Page:
 
 
 def machines(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "region", "state")
-    found = view.state.rows(_MACHINES + _MACHINE_SORTS[view.ui.sort], **asked)
+    criteria = lists.asked_for(view, "region", "state")
+    records = view.state.rows(_MACHINES + _MACHINE_SORTS[view.ui.sort], **criteria)
     rows = [
-        lists.opens_row(r, "machine", "name", "of region cost state", cost=money) for r in found
+        lists.opens_row(r, "machine", "name", "of region cost state", cost=money) for r in records
     ]
     filters = (lists.chosen(view, "region", REGIONS), lists.chosen(view, "state", STATES))
     return lists.searched(view, "machines", "machine service region cost state", rows, filters)
 
 
 @ui.detail("machine")
-def machine(view: PageContext, found: sqlite3.Row) -> Page:
+def machine(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
-        size=found["size"],
-        cost=money(found["cost"]),
-        state=found["state"],
-        code=view.code("machine", found["id"]),
+        size=record["size"],
+        cost=money(record["cost"]),
+        state=record["state"],
+        code=view.code("machine", record["id"]),
     )
-    of = view.state.row("service", found["service"])
+    of = view.state.row("service", record["service"])
     link = ui.link_to(of, "service")
     blocks: tuple[parts.Block, ...] = (about, ui.section_of("service", link))
-    if found["state"] in ("stopped", "draining"):
-        hidden = {"machine": found["id"]}
+    if record["state"] in ("stopped", "draining"):
+        hidden = {"machine": record["id"]}
         blocks = (*blocks, ui.action_form("retire", "retire", **hidden))
-    return Page(found["name"], blocks)
+    return Page(record["name"], blocks)
 
 
 def deployments(view: PageContext) -> Page:
-    found = view.state.rows(_DEPLOYMENTS, **lists.asked_for(view, "result"))
-    rows = [lists.opens_row(r, "deployment", "number", "of version deployed result") for r in found]
+    records = view.state.rows(_DEPLOYMENTS, **lists.asked_for(view, "result"))
+    rows = [
+        lists.opens_row(r, "deployment", "number", "of version deployed result") for r in records
+    ]
     result = lists.chosen(view, "result", RESULTS)
     return lists.searched(
         view, "deployments", "deployment service version deployed result", rows, (result,)
@@ -150,14 +152,14 @@ def deployments(view: PageContext) -> Page:
 
 
 @ui.detail("deployment")
-def deployment(view: PageContext, found: sqlite3.Row) -> Page:
+def deployment(view: PageContext, record: sqlite3.Row) -> Page:
     shown = ("version", "deployed", "author", "strategy", "result", "note")
-    about = tuple((Word(name), found[name]) for name in shown)
-    sealed = (Word("code"), view.code("deployment", found["id"]))
-    of = view.state.row("service", found["service"])
+    about = tuple((Word(name), record[name]) for name in shown)
+    sealed = (Word("code"), view.code("deployment", record["id"]))
+    of = view.state.row("service", record["service"])
     link = ui.link_to(of, "service")
     return Page(
-        found["number"], (parts.DefinitionList((*about, sealed)), ui.section_of("service", link))
+        record["number"], (parts.DefinitionList((*about, sealed)), ui.section_of("service", link))
     )
 
 

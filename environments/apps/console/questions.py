@@ -43,7 +43,7 @@ QUESTIONS = with_distractor(
             "Look up the monthly cost of the machine {machine[name]}.",
         ),
         plan=lambda b: search_and_open("machines", b["machine"]["name"]),
-        said="It costs {answer} a month.",
+        reply="It costs {answer} a month.",
     ),
     question(
         "next-expiry",
@@ -53,7 +53,7 @@ QUESTIONS = with_distractor(
         "status {status} expires?",
         slots={"scope": ChoiceSlot(SCOPES), "status": ChoiceSlot(("active", "revoked"))},
         plan=lambda b: list_all("keys", scope=b["scope"], status=b["status"]),
-        said="It expires on {answer}.",
+        reply="It expires on {answer}.",
     ),
     question(
         "invoices-sum",
@@ -71,7 +71,7 @@ QUESTIONS = with_distractor(
             ),
         },
         plan=lambda b: list_all("invoices", status=b["status"]),
-        said="They come to {answer}.",
+        reply="They come to {answer}.",
         distractor=silence,
     ),
     question(
@@ -93,7 +93,7 @@ QUESTIONS = with_distractor(
             *list_all("services", region=b["region"]),
             *list_all("alerts", severity=b["severity"]),
         ],
-        said="Number and date: {answer}.",
+        reply="Number and date: {answer}.",
     ),
     question(
         "deployed-services",
@@ -105,7 +105,7 @@ QUESTIONS = with_distractor(
         "{month}.",
         slots={"result": ChoiceSlot(RESULTS), "month": ChoiceSlot(("2026-01", "2026-02"))},
         plan=lambda b: list_all("deployments", result=b["result"]),
-        said="They are {answer}.",
+        reply="They are {answer}.",
     ),
     peak(
         "peak-day",
@@ -115,7 +115,7 @@ QUESTIONS = with_distractor(
         "{service[name]} reach its maximum?",
         slots={"service": SERVICE, "kind": ChoiceSlot(("load", "requests"))},
         plan=lambda b: search_and_open("services", b["service"]["name"]),
-        said="It is on {answer}.",
+        reply="It is on {answer}.",
         distractor=silence,
     ),
 )

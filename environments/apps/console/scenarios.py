@@ -63,7 +63,7 @@ SCENARIOS = with_distractor(
             ),
         ),
         answers=(AnswerSpec("code", "window"),),
-        said="The window is planned; its code is {code}.",
+        reply="The window is planned; its code is {code}.",
     ),
     task(
         "revoke-key",
@@ -81,7 +81,7 @@ SCENARIOS = with_distractor(
             CONFIRM,
         ],
         expect=(changed("accesskey", "{key[id]}", status="revoked", ground="{ground}"),),
-        said="The key {key[label]} is revoked.",
+        reply="The key {key[label]} is revoked.",
     ),
     task(
         "deploy",
@@ -113,7 +113,7 @@ SCENARIOS = with_distractor(
             ),
             changed("service", "{service[id]}", version="{major}.{minor}.0"),
         ),
-        said="The version is out.",
+        reply="The version is out.",
         distractor=silence,
     ),
     task(
@@ -137,7 +137,7 @@ SCENARIOS = with_distractor(
             AnswerSpec("code", "machine"),
             AnswerSpec("money", "SELECT cost FROM machine WHERE id = :worst"),
         ),
-        said="It is retired; the code is {code}, the cost was {answer}.",
+        reply="It is retired; the code is {code}, the cost was {answer}.",
     ),
     task(
         "assign-alert",
@@ -167,7 +167,7 @@ SCENARIOS = with_distractor(
                 note="{note}",
             ),
         ),
-        said="{member[name]} has the alert now.",
+        reply="{member[name]} has the alert now.",
     ),
     task(
         "change-role",
@@ -190,7 +190,7 @@ SCENARIOS = with_distractor(
             *fill("set_role", texts={}, choices={"role": b["role"], "team": b["team"]}),
         ],
         expect=(changed("member", "{service[owner]}", team="{team}", role="{role}"),),
-        said="The member has moved.",
+        reply="The member has moved.",
         distractor=silence,
     ),
     task(
@@ -230,7 +230,7 @@ SCENARIOS = with_distractor(
             ),
         ),
         answers=(AnswerSpec("code", "service"),),
-        said="The quota is set; the code is {code}.",
+        reply="The quota is set; the code is {code}.",
         distractor=silence,
         charts=2,
     ),

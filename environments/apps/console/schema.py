@@ -112,7 +112,7 @@ def _members(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
 
 
 def _services(rng: np.random.Generator, count: int, members: list[Any]) -> list[tuple[Value, ...]]:
-    names = [f"{thing}-{part}" for thing in _THINGS for part in _PARTS]
+    names = [f"{service}-{part}" for service in _THINGS for part in _PARTS]
     rows: list[tuple[Value, ...]] = []
     for at, name in enumerate(rng.choice(names, count, replace=False).tolist()):
         region, quota = REGIONS[at % len(REGIONS)], int(rng.integers(2, 9))

@@ -21,47 +21,47 @@ _BOOKINGS = """SELECT b.*, r.name, p.name AS host FROM booking b JOIN room r ON 
 
 
 def people(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "team")
-    found = view.state.rows(_PEOPLE + _PEOPLE_SORTS[view.ui.sort], **asked)
-    rows = [lists.opens_row(row, "person", "name", "title team_name site") for row in found]
+    criteria = lists.asked_for(view, "team")
+    records = view.state.rows(_PEOPLE + _PEOPLE_SORTS[view.ui.sort], **criteria)
+    rows = [lists.opens_row(row, "person", "name", "title team_name site") for row in records]
     names = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
     filters = (lists.chosen(view, "team", names),)
     return lists.searched(view, "people", "person title team site", rows, filters)
 
 
 @ui.detail("person")
-def person(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts_of(found, "title site phone allowance")
-    team = view.state.row("team", found["team"])
+def person(view: PageContext, record: sqlite3.Row) -> Page:
+    about = ui.facts_of(record, "title site phone allowance")
+    team = view.state.row("team", record["team"])
     blocks: tuple[parts.Block, ...] = (
         about,
         ui.section_of("team", ui.link_to(team, "team")),
     )
-    if found["manager"]:
-        manager = view.state.row("person", found["manager"])
+    if record["manager"]:
+        manager = view.state.row("person", record["manager"])
         link = ui.link_to(manager, "person")
         blocks = (*blocks, ui.section_of("manager", link))
-    return Page(found["name"], blocks)
+    return Page(record["name"], blocks)
 
 
 def teams(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM team ORDER BY name")
-    return lists.index_page("teams", "team", found, "team", "name")
+    records = view.state.rows("SELECT * FROM team ORDER BY name")
+    return lists.index_page("teams", "team", records, "team", "name")
 
 
 @ui.detail("team")
-def team(view: PageContext, found: sqlite3.Row) -> Page:
-    lead = view.state.row("person", found["lead"])
-    word = Word("resume" if found["paused"] else "pause")
+def team(view: PageContext, record: sqlite3.Row) -> Page:
+    lead = view.state.row("person", record["lead"])
+    word = Word("resume" if record["paused"] else "pause")
     return Page(
-        found["name"],
+        record["name"],
         (
-            ui.facts(budget=money(found["budget"])),
+            ui.facts(budget=money(record["budget"])),
             ui.section_of("lead", ui.link_to(lead, "person")),
-            _bars(view, found["id"], "received", "Tickets received a month"),
-            _bars(view, found["id"], "solved", "Tickets solved a month"),
-            parts.Link(Word("spending"), "spending", {"id": found["id"]}),
-            ui.action_form(word, "pause", team=found["id"]),
+            _bars(view, record["id"], "received", "Tickets received a month"),
+            _bars(view, record["id"], "solved", "Tickets solved a month"),
+            parts.Link(Word("spending"), "spending", {"id": record["id"]}),
+            ui.action_form(word, "pause", team=record["id"]),
         ),
     )
 
@@ -69,26 +69,26 @@ def team(view: PageContext, found: sqlite3.Row) -> Page:
 def _bars(view: PageContext, key: str, kind: str, title: str) -> parts.Chart:
     labels = CATEGORIES if kind == "spending" else MONTHS
     loads = "SELECT label, amount FROM load WHERE team = :key AND kind = :kind"
-    found = {row["label"]: row["amount"] for row in view.state.rows(loads, key=key, kind=kind)}
-    return parts.Chart(title, "bars", labels, tuple(found[label] for label in labels))
+    amounts = {row["label"]: row["amount"] for row in view.state.rows(loads, key=key, kind=kind)}
+    return parts.Chart(title, "bars", labels, tuple(amounts[label] for label in labels))
 
 
 @ui.detail("team")
-def spending(view: PageContext, found: sqlite3.Row) -> Page:
-    of = ui.section_of("team", ui.link_to(found, "team"))
-    chart = _bars(view, found["id"], "spending", "Spent in 2025 by category, in dollars")
+def spending(view: PageContext, record: sqlite3.Row) -> Page:
+    of = ui.section_of("team", ui.link_to(record, "team"))
+    chart = _bars(view, record["id"], "spending", "Spent in 2025 by category, in dollars")
     return Page(Word("spending"), (of, chart))
 
 
 def policies(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM policy ORDER BY category")
-    return lists.index_page("policies", "category", found, "policy", "category")
+    records = view.state.rows("SELECT * FROM policy ORDER BY category")
+    return lists.index_page("policies", "category", records, "policy", "category")
 
 
 @ui.detail("policy")
-def policy(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts(ceiling=money(found["ceiling"]), notice=f"{found['notice']} days")
-    return Page(found["category"], (parts.Paragraph(found["body"]), about))
+def policy(view: PageContext, record: sqlite3.Row) -> Page:
+    about = ui.facts(ceiling=money(record["ceiling"]), notice=f"{record['notice']} days")
+    return Page(record["category"], (parts.Paragraph(record["body"]), about))
 
 
 def _yes_or_no(flag: int) -> str:
@@ -96,18 +96,18 @@ def _yes_or_no(flag: int) -> str:
 
 
 def rooms(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM room ORDER BY name")
+    records = view.state.rows("SELECT * FROM room ORDER BY name")
     rows = [
         lists.opens_row(row, "room", "name", "floor seats screen", screen=_yes_or_no)
-        for row in found
+        for row in records
     ]
     return lists.list_page(view, "rooms", "room floor seats screen", rows)
 
 
 @ui.detail("room")
-def room(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts_of(found, "floor seats", screen=_yes_or_no(found["screen"]))
-    held = view.state.rows(_BOOKINGS, day="", hour="", room=found["id"])
+def room(view: PageContext, record: sqlite3.Row) -> Page:
+    about = ui.facts_of(record, "floor seats", screen=_yes_or_no(record["screen"]))
+    held = view.state.rows(_BOOKINGS, day="", hour="", room=record["id"])
     rows = tuple(
         parts.ListRow(row["day"], (row["hour"], row["purpose"], row["host"])) for row in held
     )
@@ -117,16 +117,16 @@ def room(view: PageContext, found: sqlite3.Row) -> Page:
         ui.control("purpose", "text", "", required=True),
     )
     taken = parts.ItemList(lists.headings("day hour purpose booked_by"), rows)
-    form = ui.action_form("book", "book", *fields, room=found["id"])
-    return Page(found["name"], (about, form, ui.section_of("taken", taken)))
+    form = ui.action_form("book", "book", *fields, room=record["id"])
+    return Page(record["name"], (about, form, ui.section_of("taken", taken)))
 
 
 def bookings(view: PageContext) -> Page:
     day, hour = view.args.get("day", ""), view.args.get("hour", "")
-    found = view.state.rows(_BOOKINGS, day=day, hour=hour, room="")
+    records = view.state.rows(_BOOKINGS, day=day, hour=hour, room="")
     rows = [
         lists.opens(row["name"], "room", row["room"], row["day"], row["hour"], row["purpose"])
-        for row in found
+        for row in records
     ]
     form = lists.filter_form(
         "bookings", lists.chosen(view, "day", DAYS), lists.chosen(view, "hour", HOURS)

@@ -51,11 +51,11 @@ def home(view: PageContext) -> Page:
 
 
 def tickets(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "priority", "status")
-    found = view.state.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **asked)
+    criteria = lists.asked_for(view, "priority", "status")
+    records = view.state.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **criteria)
     rows = [
         lists.opens_row(row, "ticket", "number", "subject priority status assigned due")
-        for row in found
+        for row in records
     ]
     new = Link(Word("new_ticket"), "new-ticket")
     page = lists.searched(
@@ -72,25 +72,25 @@ def tickets(view: PageContext) -> Page:
 
 
 @ui.detail(sql=_TICKETS + " WHERE t.id = :id")
-def ticket(view: PageContext, found: sqlite3.Row) -> Page:
+def ticket(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(
-        found,
+        record,
         "subject priority status due",
-        resolution=found["resolution"] or "-",
-        note=found["note"] or "-",
-        code=view.code("ticket", found["id"]),
+        resolution=record["resolution"] or "-",
+        note=record["note"] or "-",
+        code=view.code("ticket", record["id"]),
     )
-    asked = Link(found["asked"], "person", {"id": found["requester"]})
-    assigned = Link(found["assigned"], "person", {"id": found["assignee"]})
+    requester = Link(record["asked"], "person", {"id": record["requester"]})
+    assigned = Link(record["assigned"], "person", {"id": record["assignee"]})
     blocks: tuple[Block, ...] = (
         about,
-        Paragraph(found["body"]),
-        ui.section_of("requester", asked),
+        Paragraph(record["body"]),
+        ui.section_of("requester", requester),
         ui.section_of("assigned_to", assigned),
     )
-    if found["status"] != "closed":
-        blocks = (*blocks, *_ticket_forms(view, found))
-    return Page(found["number"], blocks)
+    if record["status"] != "closed":
+        blocks = (*blocks, *_ticket_forms(view, record))
+    return Page(record["number"], blocks)
 
 
 def _ticket_forms(view: PageContext, ticket: sqlite3.Row) -> tuple[Block, ...]:
@@ -118,11 +118,13 @@ def new_ticket(view: PageContext) -> Page:
 
 
 def purchases(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "team", "category", "status")
-    found = view.state.rows(_PURCHASES + _PURCHASES_LISTED + _PURCHASE_SORTS[view.ui.sort], **asked)
+    criteria = lists.asked_for(view, "team", "category", "status")
+    records = view.state.rows(
+        _PURCHASES + _PURCHASES_LISTED + _PURCHASE_SORTS[view.ui.sort], **criteria
+    )
     rows = [
         lists.opens_row(row, "purchase", "number", "what category team status amount", amount=money)
-        for row in found
+        for row in records
     ]
     teams = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
     return lists.searched(
@@ -139,24 +141,24 @@ def purchases(view: PageContext) -> Page:
 
 
 @ui.detail(sql=_PURCHASES + " WHERE u.id = :id")
-def purchase(view: PageContext, found: sqlite3.Row) -> Page:
+def purchase(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts_of(
-        found,
+        record,
         "what category",
-        amount=money(found["amount"]),
-        team=found["team"],
-        filed=found["filed"],
-        status=found["status"],
-        note=found["note"] or "-",
-        code=view.code("purchase", found["id"]),
+        amount=money(record["amount"]),
+        team=record["team"],
+        filed=record["filed"],
+        status=record["status"],
+        note=record["note"] or "-",
+        code=view.code("purchase", record["id"]),
     )
-    link = Link(found["name"], "person", {"id": found["requester"]})
-    blocks = (about, Paragraph(found["reason"]), ui.section_of("requester", link))
-    if found["status"] != "pending":
-        return Page(found["number"], blocks)
-    hidden = {"purchase": found["id"]}
+    link = Link(record["name"], "person", {"id": record["requester"]})
+    blocks = (about, Paragraph(record["reason"]), ui.section_of("requester", link))
+    if record["status"] != "pending":
+        return Page(record["number"], blocks)
+    hidden = {"purchase": record["id"]}
     form = ui.action_form("send_verdict", "decide-purchase", *_verdict(), **hidden)
-    return Page(found["number"], (*blocks, form))
+    return Page(record["number"], (*blocks, form))
 
 
 def _verdict() -> tuple[Field, ...]:
@@ -165,31 +167,33 @@ def _verdict() -> tuple[Field, ...]:
 
 
 def leaves(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "status")
-    found = view.state.rows(_LEAVES + _LEAVES_LISTED + _LEAVE_SORTS[view.ui.sort], **asked)
-    rows = [lists.opens_row(row, "leave", "number", "name kind start days status") for row in found]
+    criteria = lists.asked_for(view, "status")
+    records = view.state.rows(_LEAVES + _LEAVES_LISTED + _LEAVE_SORTS[view.ui.sort], **criteria)
+    rows = [
+        lists.opens_row(row, "leave", "number", "name kind start days status") for row in records
+    ]
     status = lists.chosen(view, "status", ("pending", *VERDICTS.values()))
     return lists.searched(view, "leaves", "leave person kind start days status", rows, (status,))
 
 
 @ui.detail("leave")
-def leave(view: PageContext, found: sqlite3.Row) -> Page:
-    person = view.state.row("person", found["person"])
+def leave(view: PageContext, record: sqlite3.Row) -> Page:
+    person = view.state.row("person", record["person"])
     about = ui.facts_of(
-        found,
+        record,
         "kind start days",
         allowance=str(person["allowance"]),
-        status=found["status"],
-        note=found["note"] or "-",
-        code=view.code("leave", found["id"]),
+        status=record["status"],
+        note=record["note"] or "-",
+        code=view.code("leave", record["id"]),
     )
     link = ui.link_to(person, "person")
     blocks = (about, ui.section_of("requester", link))
-    if found["status"] != "pending":
-        return Page(found["number"], blocks)
-    hidden = {"leave": found["id"]}
+    if record["status"] != "pending":
+        return Page(record["number"], blocks)
+    hidden = {"leave": record["id"]}
     form = ui.action_form("answer_leave", "decide-leave", *_verdict(), **hidden)
-    return Page(found["number"], (*blocks, form))
+    return Page(record["number"], (*blocks, form))
 
 
 PAGES = {

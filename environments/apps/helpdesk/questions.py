@@ -32,7 +32,7 @@ QUESTIONS = with_distractor(
             "Look up the spending limit for a single purchase in the category {policy[category]}.",
         ),
         plan=lambda b: policy_page(b["policy"]["category"]),
-        said="The limit is {answer}.",
+        reply="The limit is {answer}.",
     ),
     question(
         "manager-of",
@@ -42,7 +42,7 @@ QUESTIONS = with_distractor(
         goals="Who is the manager of {person[name]}?",
         slots={"person": row_of("person", "manager <> ''")},
         plan=lambda b: search_and_open("people", b["person"]["name"]),
-        said="That is {answer}.",
+        reply="That is {answer}.",
     ),
     question(
         "skip-level",
@@ -65,7 +65,7 @@ QUESTIONS = with_distractor(
             follow(b["chain"]["first"], "look at the assignee"),
             follow(b["chain"]["second"], "go on to the manager"),
         ],
-        said="It goes to {answer}.",
+        reply="It goes to {answer}.",
     ),
     question(
         "earliest-due",
@@ -75,7 +75,7 @@ QUESTIONS = with_distractor(
         "is the earliest?",
         slots={"priority": ChoiceSlot(PRIORITIES), "status": ChoiceSlot(("open", "waiting"))},
         plan=lambda b: list_all("tickets", priority=b["priority"], status=b["status"]),
-        said="The earliest is {answer}.",
+        reply="The earliest is {answer}.",
     ),
     question(
         "busy-people",
@@ -86,7 +86,7 @@ QUESTIONS = with_distractor(
         goals="Name everybody who has a ticket with the priority {priority} that is {status}.",
         slots={"priority": ChoiceSlot(PRIORITIES), "status": ChoiceSlot(("open", "waiting"))},
         plan=lambda b: list_all("tickets", priority=b["priority"], status=b["status"]),
-        said="These are {answer}.",
+        reply="These are {answer}.",
     ),
     question(
         "category-total",
@@ -99,7 +99,7 @@ QUESTIONS = with_distractor(
             "status": ChoiceSlot(("pending", *VERDICTS.values())),
         },
         plan=lambda b: list_all("purchases", category=b["category"], status=b["status"]),
-        said="They come to {answer}.",
+        reply="They come to {answer}.",
     ),
     question(
         "budget-left",
@@ -121,7 +121,7 @@ QUESTIONS = with_distractor(
             *team_page(b["team"]),
             *list_all("purchases", team=b["team"]["name"], status=b["status"]),
         ],
-        said="{answer} would be left.",
+        reply="{answer} would be left.",
         distractor=pause_team,
     ),
     question(
@@ -144,7 +144,7 @@ QUESTIONS = with_distractor(
             follow(Word("spending"), "look at the spending"),
             *policy_page(b["top"]["category"]),
         ],
-        said="It is {answer}.",
+        reply="It is {answer}.",
         distractor=pause_team,
         charts=1,
     ),
@@ -163,7 +163,7 @@ QUESTIONS = with_distractor(
         also=AnswerSpec("money", "SELECT budget FROM team WHERE id = :team"),
         slots={"team": _TEAM},
         plan=lambda b: team_page(b["team"]),
-        said="Month and budget: {answer}.",
+        reply="Month and budget: {answer}.",
         distractor=pause_team,
         charts=2,
     ),
@@ -184,6 +184,6 @@ QUESTIONS = with_distractor(
             press(Word("search"), "start the search"),
             scan("see all of them"),
         ],
-        said="It is {answer} days.",
+        reply="It is {answer} days.",
     ),
 )

@@ -39,7 +39,7 @@ SCENARIOS = with_distractor(
             press(Word("update"), "save the ticket"),
         ],
         expect=(changed("ticket", "{ticket[id]}", assignee="{person[id]}", priority="{priority}"),),
-        said="{person[name]} has it now.",
+        reply="{person[name]} has it now.",
     ),
     task(
         "close-ticket",
@@ -58,7 +58,7 @@ SCENARIOS = with_distractor(
                 "ticket", "{ticket[id]}", status="closed", resolution="{resolution}", note="{note}"
             ),
         ),
-        said="Ticket {ticket[number]} is closed.",
+        reply="Ticket {ticket[number]} is closed.",
     ),
     task(
         "decide-by-policy",
@@ -87,7 +87,7 @@ SCENARIOS = with_distractor(
         ],
         expect=(changed("purchase", "{purchase[id]}", status="{rule[status]}", note="{note}"),),
         answers=(AnswerSpec("code", "purchase"),),
-        said="It is {rule[status]}; the code is {code}.",
+        reply="It is {rule[status]}; the code is {code}.",
     ),
     task(
         "grant-leave",
@@ -112,7 +112,7 @@ SCENARIOS = with_distractor(
             ),
         ),
         may=(AllowedChange("changed", "person", ("allowance",), {"id": "{leave[person]}"}),),
-        said="The code is {code}; {answer} days are left.",
+        reply="The code is {code}; {answer} days are left.",
     ),
     task(
         "file-ticket",
@@ -147,7 +147,7 @@ SCENARIOS = with_distractor(
             ),
         ),
         answers=(AnswerSpec("code", "ticket"),),
-        said="The ticket is filed; its code is {code}.",
+        reply="The ticket is filed; its code is {code}.",
     ),
     task(
         "book-room",
@@ -177,6 +177,6 @@ SCENARIOS = with_distractor(
         expect=(
             added("booking", room="{room[id]}", day="{day}", hour="{hour}", purpose="{purpose}"),
         ),
-        said="{room[name]} is booked.",
+        reply="{room[name]} is booked.",
     ),
 )

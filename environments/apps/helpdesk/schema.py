@@ -176,10 +176,10 @@ def _purchases(
         _, category, ceiling, *_ = policies[place % len(policies)]
         amount = int(int(ceiling) * float(rng.uniform(0.3, 1.6))) // 5 * 5
         status = str(rng.choice(("pending", "approved", "declined"), p=(0.35, 0.45, 0.2)))
-        what, reason = str(rng.choice(_THINGS[str(category)])), _REASONS[place % len(_REASONS)]
+        article, reason = str(rng.choice(_THINGS[str(category)])), _REASONS[place % len(_REASONS)]
         who, filed = keys[int(rng.integers(1, len(keys)))], draws.day(rng, -60, -2)
         key = token("purchase", number)
-        rows.append((key, number, what, category, amount, who, filed, status, reason, ""))
+        rows.append((key, number, article, category, amount, who, filed, status, reason, ""))
     return rows
 
 

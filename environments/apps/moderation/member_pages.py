@@ -20,61 +20,61 @@ _MEMBER_SORTS = ("handle", "joined DESC, id", "id")
 
 
 def members(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "status")
-    found = view.state.rows(_MEMBERS + _MEMBER_SORTS[view.ui.sort], **asked)
-    rows = [lists.opens_row(row, "member", "handle", "joined status until") for row in found]
+    criteria = lists.asked_for(view, "status")
+    records = view.state.rows(_MEMBERS + _MEMBER_SORTS[view.ui.sort], **criteria)
+    rows = [lists.opens_row(row, "member", "handle", "joined status until") for row in records]
     status = lists.chosen(view, "status", ("active", "suspended"))
     return lists.searched(view, "members", "member joined status until", rows, (status,))
 
 
 @ui.detail("member")
-def member(view: PageContext, found: sqlite3.Row) -> Page:
-    here = {"id": found["id"]}
+def member(view: PageContext, record: sqlite3.Row) -> Page:
+    here = {"id": record["id"]}
     written = view.state.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
     rows = tuple(lists.opens_row(row, "post", "number", "title status") for row in written)
-    about = ui.facts_of(found, "joined status", until=found["until"] or "-")
-    blocks: tuple[parts.Block, ...] = (parts.Paragraph(found["about"]), about)
-    if found["status"] == "active":
+    about = ui.facts_of(record, "joined status", until=record["until"] or "-")
+    blocks: tuple[parts.Block, ...] = (parts.Paragraph(record["about"]), about)
+    if record["status"] == "active":
         blocks = (*blocks, parts.Link(Word("suspend_member"), "suspend", here))
     items = parts.ItemList(lists.headings("post title status"), rows)
     return Page(
-        found["handle"],
+        record["handle"],
         (
             *blocks,
             parts.Link(Word("warn_member"), "warn", here),
             ui.section_of("posts_by", items),
-            ui.section_of("decisions", decisions(view, found["id"])),
+            ui.section_of("decisions", decisions(view, record["id"])),
         ),
     )
 
 
 def decision(view: PageContext) -> Page:
-    found = view.state.one(DECISIONS + " WHERE d.id = :id", id=view.args.get("id", ""))
-    if found is None:
+    record = view.state.one(DECISIONS + " WHERE d.id = :id", id=view.args.get("id", ""))
+    if record is None:
         return missing()
     about: tuple[tuple[parts.Label, str], ...] = (
-        (Word("verdict"), found["kind"]),
-        (Word("clause"), found["clause_number"]),
-        (Word("moderator"), found["moderator"]),
-        (Word("taken"), found["taken"]),
-        (Word("note"), found["note"]),
-        (Word("code"), view.code("decision", found["id"])),
+        (Word("verdict"), record["kind"]),
+        (Word("clause"), record["clause_number"]),
+        (Word("moderator"), record["moderator"]),
+        (Word("taken"), record["taken"]),
+        (Word("note"), record["note"]),
+        (Word("code"), view.code("decision", record["id"])),
     )
-    if found["kind"] == "suspend":
-        until = date.fromisoformat(found["taken"]) + timedelta(days=found["days"])
-        about = (*about, (Word("days"), str(found["days"])), (Word("until"), until.isoformat()))
-    links = [parts.Link(found["handle"], "member", {"id": found["member"]})]
-    if found["post"]:
-        links.append(parts.Link(found["about"], "post", {"id": found["post"]}))
+    if record["kind"] == "suspend":
+        until = date.fromisoformat(record["taken"]) + timedelta(days=record["days"])
+        about = (*about, (Word("days"), str(record["days"])), (Word("until"), until.isoformat()))
+    links = [parts.Link(record["handle"], "member", {"id": record["member"]})]
+    if record["post"]:
+        links.append(parts.Link(record["about"], "post", {"id": record["post"]}))
     return Page(
-        found["number"], (parts.DefinitionList(about), ui.section_of("concerns", *tuple(links)))
+        record["number"], (parts.DefinitionList(about), ui.section_of("concerns", *tuple(links)))
     )
 
 
 def _sanction(view: PageContext, word: str, operation: str, *fields: parts.Field) -> Page:
-    asked = (clauses(view), *fields, ui.control("note", "long"))
+    controls = (clauses(view), *fields, ui.control("note", "long"))
     shown = {"column": "handle", "section": "concerns"}
-    return ui.form_about(view, "member", word, operation, *asked, **shown)
+    return ui.form_about(view, "member", word, operation, *controls, **shown)
 
 
 def warn(view: PageContext) -> Page:
@@ -87,47 +87,47 @@ def suspend(view: PageContext) -> Page:
 
 
 def rules(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM rule ORDER BY title")
-    return lists.index_page("rules", "rule", found, "rule", "title")
+    records = view.state.rows("SELECT * FROM rule ORDER BY title")
+    return lists.index_page("rules", "rule", records, "rule", "title")
 
 
 @ui.detail("rule")
-def rule(view: PageContext, found: sqlite3.Row) -> Page:
+def rule(view: PageContext, record: sqlite3.Row) -> Page:
     clauses = view.state.rows(
-        "SELECT * FROM clause WHERE rule = :id ORDER BY number", id=found["id"]
+        "SELECT * FROM clause WHERE rule = :id ORDER BY number", id=record["id"]
     )
     rows = tuple(
         parts.ListRow(part["number"], (part["body"], str(part["days"]) if part["days"] else "-"))
         for part in clauses
     )
-    return Page(found["title"], (parts.ItemList(lists.headings("clause body days"), rows),))
+    return Page(record["title"], (parts.ItemList(lists.headings("clause body days"), rows),))
 
 
 def appeals(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "status")
-    found = view.state.rows(
+    criteria = lists.asked_for(view, "status")
+    records = view.state.rows(
         "SELECT a.*, d.number AS about FROM appeal a JOIN decision d ON d.id = a.decision "
         "WHERE instr(lower(a.number), lower(:words)) AND :status IN ('', a.status) "
         "ORDER BY a.filed DESC, a.id",
-        **asked,
+        **criteria,
     )
-    rows = [lists.opens_row(row, "appeal", "number", "filed status") for row in found]
+    rows = [lists.opens_row(row, "appeal", "number", "filed status") for row in records]
     status = lists.chosen(view, "status", ("pending", *OUTCOMES))
     return lists.searched(view, "appeals", "appeal filed status", rows, (status,))
 
 
 @ui.detail("appeal")
-def appeal(view: PageContext, found: sqlite3.Row) -> Page:
-    against = view.state.row("decision", found["decision"])
-    about = ui.facts_of(found, "filed status", reply=found["reply"] or "-")
+def appeal(view: PageContext, record: sqlite3.Row) -> Page:
+    against = view.state.row("decision", record["decision"])
+    about = ui.facts_of(record, "filed status", reply=record["reply"] or "-")
     link = ui.link_to(against, "decision", "number")
-    blocks: tuple[parts.Block, ...] = (parts.Paragraph(found["plea"]), about)
+    blocks: tuple[parts.Block, ...] = (parts.Paragraph(record["plea"]), about)
     blocks = (*blocks, ui.section_of("against", link))
-    if found["status"] == "pending":
+    if record["status"] == "pending":
         fields = (
             ui.pick("outcome", OUTCOMES),
             parts.Field("reply", Word("your_reply"), "long"),
         )
-        hidden = {"appeal": found["id"]}
+        hidden = {"appeal": record["id"]}
         blocks = (*blocks, ui.action_form("settle", "settle", *fields, **hidden))
-    return Page(found["number"], blocks)
+    return Page(record["number"], blocks)

@@ -35,12 +35,12 @@ def home(view: PageContext) -> Page:
 
 
 def posts(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "forum", "status")
+    criteria = lists.asked_for(view, "forum", "status")
     names = (row["name"] for row in view.state.rows("SELECT name FROM forum ORDER BY name"))
-    found = view.state.rows(_POSTS + _POST_SORTS[view.ui.sort], **asked)
+    records = view.state.rows(_POSTS + _POST_SORTS[view.ui.sort], **criteria)
     rows = [
         lists.opens_row(row, "post", "number", "title handle name status fee", fee=money)
-        for row in found
+        for row in records
     ]
     return lists.searched(
         view,
@@ -55,36 +55,36 @@ def posts(view: PageContext) -> Page:
 
 
 @ui.detail("post")
-def post(view: PageContext, found: sqlite3.Row) -> Page:
-    author = view.state.row("member", found["author"])
+def post(view: PageContext, record: sqlite3.Row) -> Page:
+    author = view.state.row("member", record["author"])
     about = ui.facts(
-        title=found["title"],
-        forum=view.state.row("forum", found["forum"])["name"],
-        status=found["status"],
-        fee=money(found["fee"]),
+        title=record["title"],
+        forum=view.state.row("forum", record["forum"])["name"],
+        status=record["status"],
+        fee=money(record["fee"]),
     )
-    reported = view.state.rows(_REPORTS + " WHERE r.post = :id ORDER BY r.filed", id=found["id"])
+    reported = view.state.rows(_REPORTS + " WHERE r.post = :id ORDER BY r.filed", id=record["id"])
     blocks: tuple[parts.Block, ...] = (
         about,
-        parts.Paragraph(found["body"]),
+        parts.Paragraph(record["body"]),
         ui.section_of("author", ui.link_to(author, "member", "handle")),
         ui.section_of(
             "reports_on",
             parts.ItemList(lists.headings(_REPORT_COLUMNS), tuple(map(_report_row, reported))),
         ),
-        ui.section_of("decisions", decisions(view, found["id"])),
+        ui.section_of("decisions", decisions(view, record["id"])),
     )
-    if found["status"] == "visible":
+    if record["status"] == "visible":
         kinds = tuple(parts.Option(kind, kind) for kind in ("approve", "remove"))
         fields = (
             parts.Field("kind", Word("verdict"), "choice", "", kinds),
             clauses(view, parts.Option("", Word("no_clause"))),
             ui.control("note", "long"),
         )
-        hidden = {"post": found["id"]}
+        hidden = {"post": record["id"]}
         form = ui.action_form("record", "decide", *fields, **hidden)
         blocks = (*blocks, ui.section_of("your_decision", form))
-    return Page(found["number"], blocks)
+    return Page(record["number"], blocks)
 
 
 _REPORT_COLUMNS = "report category author filed status"
@@ -98,9 +98,9 @@ def _report_row(report: sqlite3.Row) -> parts.ListRow:
 
 
 def reports(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "category", "status")
-    found = view.state.rows(_REPORTS + _ASKED + _REPORT_SORTS[view.ui.sort], **asked)
-    rows = [_report_row(row) for row in found]
+    criteria = lists.asked_for(view, "category", "status")
+    records = view.state.rows(_REPORTS + _ASKED + _REPORT_SORTS[view.ui.sort], **criteria)
+    rows = [_report_row(row) for row in records]
     filters = (
         lists.chosen(view, "category", CATEGORIES),
         lists.chosen(view, "status", ("open", "closed")),
@@ -109,55 +109,55 @@ def reports(view: PageContext) -> Page:
 
 
 @ui.detail(sql=_REPORTS + " WHERE r.id = :id")
-def report(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts_of(found, "category forum filed status note")
-    of = ui.section_of("reported", parts.Link(found["about"], "post", {"id": found["post"]}))
-    return Page(found["number"], (about, of))
+def report(view: PageContext, record: sqlite3.Row) -> Page:
+    about = ui.facts_of(record, "category forum filed status note")
+    of = ui.section_of("reported", parts.Link(record["about"], "post", {"id": record["post"]}))
+    return Page(record["number"], (about, of))
 
 
 def log(view: PageContext) -> Page:
-    asked = view.args.get("action", "")
-    found = view.state.rows(
-        "SELECT * FROM entry WHERE :action IN ('', action) ORDER BY noted DESC, id", action=asked
+    action = view.args.get("action", "")
+    records = view.state.rows(
+        "SELECT * FROM entry WHERE :action IN ('', action) ORDER BY noted DESC, id", action=action
     )
     rows = [
         parts.ListRow(row["noted"], (row["moderator"], row["action"], row["about"]))
-        for row in found
+        for row in records
     ]
     form = lists.filter_form("log", lists.chosen(view, "action", (*ACTIONS.values(), SETTLED)))
     return lists.list_page(view, "log", "noted moderator action concerns", rows, form)
 
 
 def forums(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM forum ORDER BY name")
-    rows = tuple(lists.opens_row(row, "forum", "name", "steward") for row in found)
+    records = view.state.rows("SELECT * FROM forum ORDER BY name")
+    rows = tuple(lists.opens_row(row, "forum", "name", "steward") for row in records)
     return lists.table_page("forums", "forum steward", rows)
 
 
 @ui.detail("forum")
-def forum(view: PageContext, found: sqlite3.Row) -> Page:
+def forum(view: PageContext, record: sqlite3.Row) -> Page:
     charts = tuple(
-        _chart(view, found, kind, title)
+        _chart(view, record, kind, title)
         for kind, title in (
             ("week", "Reports per week, late 2025"),
             ("category", "Reports by category in 2025"),
         )
     )
-    word = Word("unlock" if found["locked"] else "lock")
-    form = ui.action_form(word, "lock", forum=found["id"])
-    about = ui.facts(steward=found["steward"])
-    return Page(found["name"], (about, *charts, form))
+    word = Word("unlock" if record["locked"] else "lock")
+    form = ui.action_form(word, "lock", forum=record["id"])
+    about = ui.facts(steward=record["steward"])
+    return Page(record["name"], (about, *charts, form))
 
 
-def _chart(view: PageContext, found: sqlite3.Row, kind: str, title: str) -> parts.Chart:
+def _chart(view: PageContext, record: sqlite3.Row, kind: str, title: str) -> parts.Chart:
     counted = view.state.rows(
         "SELECT * FROM tally WHERE forum = :id AND kind = :kind ORDER BY label",
-        id=found["id"],
+        id=record["id"],
         kind=kind,
     )
     labels = tuple(row["label"] for row in counted)
     return parts.Chart(
-        f"{found['name']}: {title}", "bars", labels, tuple(row["amount"] for row in counted)
+        f"{record['name']}: {title}", "bars", labels, tuple(row["amount"] for row in counted)
     )
 
 

@@ -14,17 +14,18 @@ DECISIONS = """SELECT d.*, coalesce(c.number, '-') AS clause_number, m.handle,
 
 def clauses(view: PageContext, *first: Option) -> Field:
     """Return the choice of a clause of the house rules."""
-    found = view.state.rows("SELECT * FROM clause ORDER BY number")
-    options = (*first, *(Option(row["id"], row["number"]) for row in found))
+    records = view.state.rows("SELECT * FROM clause ORDER BY number")
+    options = (*first, *(Option(row["id"], row["number"]) for row in records))
     return ui.control("clause", "choice", "", options)
 
 
 def decisions(view: PageContext, key: str) -> ItemList:
     """Return what was decided about a post or a member."""
-    found = view.state.rows(
+    records = view.state.rows(
         DECISIONS + " WHERE :key IN (d.post, d.member) ORDER BY d.number", key=key
     )
     rows = tuple(
-        opens_row(row, "decision", "number", "kind clause_number moderator taken") for row in found
+        opens_row(row, "decision", "number", "kind clause_number moderator taken")
+        for row in records
     )
     return ItemList(headings("decision verdict clause moderator taken"), rows)

@@ -34,7 +34,7 @@ QUESTIONS = with_distractor(
             follow(Word("rules"), "open the house rules"),
             follow(b["clause"]["heading"], "read its clauses"),
         ],
-        said="It is {answer} days.",
+        reply="It is {answer} days.",
     ),
     lookup(
         "joined",
@@ -45,7 +45,7 @@ QUESTIONS = with_distractor(
             "Since when has {member[handle]} been a member? Give the date.",
         ),
         plan=lambda b: search_and_open("members", b["member"]["handle"]),
-        said="It was on {answer}.",
+        reply="It was on {answer}.",
     ),
     question(
         "oldest-report",
@@ -55,7 +55,7 @@ QUESTIONS = with_distractor(
         "are {status}?",
         slots={"category": CATEGORY, "status": ChoiceSlot(("open", "closed"))},
         plan=lambda b: list_all("reports", category=b["category"], status=b["status"]),
-        said="It was filed on {answer}.",
+        reply="It was filed on {answer}.",
     ),
     question(
         "promotion-fees",
@@ -70,7 +70,7 @@ QUESTIONS = with_distractor(
             ),
         },
         plan=lambda b: list_all("posts", forum=b["forum"]["name"], status=b["status"]),
-        said="They paid {answer} in all.",
+        reply="They paid {answer} in all.",
         distractor=lock_forum,
     ),
     question(
@@ -84,7 +84,7 @@ QUESTIONS = with_distractor(
         "is open.",
         slots={"category": CATEGORY},
         plan=lambda b: list_all("reports", category=b["category"], status="open"),
-        said="They are {answer}.",
+        reply="They are {answer}.",
     ),
     peak(
         "busiest-week",
@@ -95,7 +95,7 @@ QUESTIONS = with_distractor(
         "reports filed?",
         slots={"forum": _FORUM},
         plan=lambda b: charts_of(b["forum"]),
-        said="Most reports came in {answer}.",
+        reply="Most reports came in {answer}.",
         distractor=lock_forum,
     ),
     # A runner-up that a reader could take for the widest gap makes two answers.
@@ -114,7 +114,7 @@ QUESTIONS = with_distractor(
             "other": row_of("forum", "id <> :forum"),
         },
         plan=lambda b: [*charts_of(b["forum"]), *charts_of(b["other"])],
-        said="The gap was widest in {answer}.",
+        reply="The gap was widest in {answer}.",
         distractor=lock_forum,
         charts=2,
     ),
@@ -140,7 +140,7 @@ QUESTIONS = with_distractor(
             *charts_of(b["forum"]),
             *list_all("reports", category=b["top"]["label"]),
         ],
-        said="Number and date: {answer}.",
+        reply="Number and date: {answer}.",
         distractor=lock_forum,
         charts=1,
     ),
@@ -164,6 +164,6 @@ QUESTIONS = with_distractor(
         ),
         slots={"action": ChoiceSlot(tuple(ACTIONS.values()))},
         plan=lambda b: list_all("log", action=b["action"]),
-        said="Moderator and number: {answer}.",
+        reply="Moderator and number: {answer}.",
     ),
 )

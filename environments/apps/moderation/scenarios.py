@@ -53,7 +53,7 @@ SCENARIOS = with_distractor(
         ),
         answers=(AnswerSpec("code", "decision"),),
         may=_DECIDED,
-        said="The post is removed; the code is {code}.",
+        reply="The post is removed; the code is {code}.",
     ),
     task(
         "approve-post",
@@ -73,7 +73,7 @@ SCENARIOS = with_distractor(
             changed("report", "{report[id]}", status="closed"),
         ),
         may=_DECIDED,
-        said="The post stays; the report is closed.",
+        reply="The post stays; the report is closed.",
     ),
     task(
         "suspend-author",
@@ -101,7 +101,7 @@ SCENARIOS = with_distractor(
             AnswerSpec("date", "SELECT until FROM member WHERE id = :post_author", when="after"),
         ),
         may=(AllowedChange("changed", "member", ("until",), {"id": "{post[author]}"}), *_LOGGED),
-        said="The code is {code}; the suspension lasts until {answer}.",
+        reply="The code is {code}; the suspension lasts until {answer}.",
     ),
     task(
         "warn",
@@ -123,7 +123,7 @@ SCENARIOS = with_distractor(
             ),
         ),
         may=_LOGGED,
-        said="{member[handle]} has been warned.",
+        reply="{member[handle]} has been warned.",
     ),
     task(
         "settle-appeal",
@@ -147,7 +147,7 @@ SCENARIOS = with_distractor(
         ],
         expect=(changed("appeal", "{appeal[id]}", status="{outcome}", reply="{reply}"),),
         may=(AllowedChange("changed", "post", ("status",), {"id": "{appeal[post]}"}), *_LOGGED),
-        said="Appeal {appeal[number]} is {outcome}.",
+        reply="Appeal {appeal[number]} is {outcome}.",
     ),
     task(
         "suspend-most-reported",
@@ -183,6 +183,6 @@ SCENARIOS = with_distractor(
         ),
         answers=(AnswerSpec("code", "decision"),),
         may=(AllowedChange("changed", "member", ("until",), {"id": "{worst[id]}"}), *_LOGGED),
-        said="{worst[handle]} is suspended; the code is {code}.",
+        reply="{worst[handle]} is suspended; the code is {code}.",
     ),
 )

@@ -36,26 +36,28 @@ def _article(view: PageContext, word: str, key: str) -> parts.Section:
 
 
 def images(view: PageContext) -> Page:
-    found = view.state.rows(
+    records = view.state.rows(
         _IMAGES + _IMAGE_SORTS[view.ui.sort], **lists.asked_for(view, "licence")
     )
-    rows = [lists.opens_row(r, "image", "caption", "credit licence fee", fee=money) for r in found]
+    rows = [
+        lists.opens_row(r, "image", "caption", "credit licence fee", fee=money) for r in records
+    ]
     licence = lists.chosen(view, "licence", LICENCES)
     return lists.searched(view, "images", "image credit licence fee", rows, (licence,))
 
 
 @ui.detail("image")
-def image(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts_of(found, "credit licence", fee=money(found["fee"]))
-    return Page(found["caption"], (about,))
+def image(view: PageContext, record: sqlite3.Row) -> Page:
+    about = ui.facts_of(record, "credit licence", fee=money(record["fee"]))
+    return Page(record["caption"], (about,))
 
 
 def newsletters(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "audience", "status")
-    found = view.state.rows(_NEWSLETTERS + _NEWSLETTER_SORTS[view.ui.sort], **asked)
+    criteria = lists.asked_for(view, "audience", "status")
+    records = view.state.rows(_NEWSLETTERS + _NEWSLETTER_SORTS[view.ui.sort], **criteria)
     rows = [
         lists.opens_row(r, "newsletter", "number", "subject audience sends status")
-        for r in found
+        for r in records
     ]  # fmt: skip
     filters = (lists.chosen(view, "audience", AUDIENCES), lists.chosen(view, "status", MAIL_STATES))
     columns = "newsletter subject audience sends status"
@@ -64,23 +66,23 @@ def newsletters(view: PageContext) -> Page:
 
 
 @ui.detail("newsletter")
-def newsletter(view: PageContext, found: sqlite3.Row) -> Page:
+def newsletter(view: PageContext, record: sqlite3.Row) -> Page:
     shown = ("subject", "audience", "sends", "status", "recipients", "sender")
-    about = tuple((Word(name), str(found[name])) for name in shown)
-    sealed = (Word("code"), view.code("newsletter", found["id"]))
+    about = tuple((Word(name), str(record[name])) for name in shown)
+    sealed = (Word("code"), view.code("newsletter", record["id"]))
     blocks: tuple[parts.Block, ...] = (
         parts.DefinitionList((*about, sealed)),
-        _article(view, "lead", found["article"]),
+        _article(view, "lead", record["article"]),
     )
-    if found["status"] == "planned":
-        fields, hidden = (ui.pick("sender", SENDERS),), {"newsletter": found["id"]}
+    if record["status"] == "planned":
+        fields, hidden = (ui.pick("sender", SENDERS),), {"newsletter": record["id"]}
         blocks = (*blocks, ui.action_form("send", "send", *fields, **hidden))
-    return Page(found["number"], blocks)
+    return Page(record["number"], blocks)
 
 
 def compose(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM article ORDER BY title")
-    options = tuple(parts.Option(row["id"], row["title"]) for row in found)
+    records = view.state.rows("SELECT * FROM article ORDER BY title")
+    options = tuple(parts.Option(row["id"], row["title"]) for row in records)
     fields = (
         ui.control("subject", required=True),
         ui.pick("audience", AUDIENCES),
@@ -91,53 +93,53 @@ def compose(view: PageContext) -> Page:
 
 
 def comments(view: PageContext) -> Page:
-    found = view.state.rows(_COMMENTS, **lists.asked_for(view, "status"))
-    rows = [lists.opens_row(r, "comment", "number", "reader title posted status") for r in found]
+    records = view.state.rows(_COMMENTS, **lists.asked_for(view, "status"))
+    rows = [lists.opens_row(r, "comment", "number", "reader title posted status") for r in records]
     filters = (lists.chosen(view, "status", COMMENT_STATES),)
     return lists.searched(view, "comments", "comment reader article posted status", rows, filters)
 
 
 @ui.detail("comment")
-def comment(view: PageContext, found: sqlite3.Row) -> Page:
-    about = tuple((Word(name), found[name]) for name in ("reader", "posted", "status"))
-    hidden = {"comment": found["id"]}
+def comment(view: PageContext, record: sqlite3.Row) -> Page:
+    about = tuple((Word(name), record[name]) for name in ("reader", "posted", "status"))
+    hidden = {"comment": record["id"]}
     blocks: tuple[parts.Block, ...] = (
-        parts.Paragraph(found["body"]),
+        parts.Paragraph(record["body"]),
         parts.DefinitionList(about),
-        _article(view, "article", found["article"]),
+        _article(view, "article", record["article"]),
         ui.action_form("delete", "delete", **hidden),
     )
-    if found["status"] == "held":
+    if record["status"] == "held":
         blocks = (*blocks, ui.action_form("show", "show", **hidden))
-    return Page(found["number"], blocks)
+    return Page(record["number"], blocks)
 
 
 def authors(view: PageContext) -> Page:
-    found = view.state.rows(
+    records = view.state.rows(
         "SELECT * FROM author WHERE instr(lower(name), lower(:words)) ORDER BY name",
         **lists.asked_for(view),
     )
-    rows = [lists.opens_row(row, "author", "name", "desk") for row in found]
+    rows = [lists.opens_row(row, "author", "name", "desk") for row in records]
     return lists.searched(view, "authors", "author desk", rows)
 
 
 @ui.detail("author")
-def author(view: PageContext, found: sqlite3.Row) -> Page:
+def author(view: PageContext, record: sqlite3.Row) -> Page:
     written = view.state.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
-                              id=found["id"])  # fmt: skip
+                              id=record["id"])  # fmt: skip
     rows = tuple(lists.opens_row(r, "article", "title", "state fee", fee=money) for r in written)
     items = parts.ItemList(lists.headings("article state fee"), rows)
-    about = ui.facts(desk=found["desk"])
+    about = ui.facts(desk=record["desk"])
     their = ui.section_of("their_articles", items)
-    return Page(found["name"], (parts.Paragraph(found["about"]), about, their))
+    return Page(record["name"], (parts.Paragraph(record["about"]), about, their))
 
 
 def rules(view: PageContext) -> Page:
-    found = view.state.rows(
+    records = view.state.rows(
         "SELECT * FROM rule WHERE instr(lower(subject), lower(:words)) ORDER BY subject",
         **lists.asked_for(view),
     )
-    rows = [parts.ListRow(row["subject"], (str(row["most"]), row["advice"])) for row in found]
+    rows = [parts.ListRow(row["subject"], (str(row["most"]), row["advice"])) for row in records]
     return lists.searched(view, "rules", "subject_of_rule most advice", rows)
 
 

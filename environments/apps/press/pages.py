@@ -35,47 +35,47 @@ def home(view: PageContext) -> Page:
 
 
 def articles(view: PageContext) -> Page:
-    asked = lists.asked_for(view, "section", "state")
-    found = view.state.rows(_ARTICLES + _ARTICLE_SORTS[view.ui.sort], **asked)
-    rows = [lists.opens_row(r, "article", "title", "by of due state") for r in found]
+    criteria = lists.asked_for(view, "section", "state")
+    records = view.state.rows(_ARTICLES + _ARTICLE_SORTS[view.ui.sort], **criteria)
+    rows = [lists.opens_row(r, "article", "title", "by of due state") for r in records]
     names = [row["name"] for row in view.state.rows("SELECT name FROM section ORDER BY name")]
     filters = (lists.chosen(view, "section", names), lists.chosen(view, "state", ARTICLE_STATES))
     return lists.searched(view, "articles", "article author section due state", rows, filters)
 
 
 @ui.detail("article")
-def article(view: PageContext, found: sqlite3.Row) -> Page:
-    here = {"id": found["id"]}
-    section = view.state.row("section", found["section"])
-    author = view.state.row("author", found["author"])
+def article(view: PageContext, record: sqlite3.Row) -> Page:
+    here = {"id": record["id"]}
+    section = view.state.row("section", record["section"])
+    author = view.state.row("author", record["author"])
     about = (
-        *((Word(name), found[name]) for name in ("state", "tag", "due", "weekday")),
-        (Word("fee"), money(found["fee"])),
-        (Word("placement"), found["placement"]),
-        (Word("teaser"), found["teaser"] or "-"),
-        (Word("code"), view.code("article", found["id"])),
+        *((Word(name), record[name]) for name in ("state", "tag", "due", "weekday")),
+        (Word("fee"), money(record["fee"])),
+        (Word("placement"), record["placement"]),
+        (Word("teaser"), record["teaser"] or "-"),
+        (Word("code"), view.code("article", record["id"])),
     )
     blocks: tuple[parts.Block, ...] = (
-        parts.Paragraph(found["body"]),
+        parts.Paragraph(record["body"]),
         parts.DefinitionList(about),
         ui.section_of("author", ui.link_to(author, "author")),
         ui.section_of("section", ui.link_to(section, "section")),
     )
-    if image := view.state.get("image", found["image"]):
+    if image := view.state.get("image", record["image"]):
         link = ui.link_to(image, "image", "caption")
         blocks = (*blocks, ui.section_of("image", link))
-    if found["state"] != "published":
+    if record["state"] != "published":
         blocks = (*blocks, parts.Link(Word("edit_it"), "edit", here))
         blocks = (*blocks, parts.Link(Word("review_it"), "review", here))
-    if found["state"] == "in review":
+    if record["state"] == "in review":
         blocks = (*blocks, parts.Link(Word("publish_it"), "publish", here))
-    pin = ui.action_form("unpin" if found["pinned"] else "pin", "pin", article=found["id"])
-    return Page(found["title"], (*blocks, ui.section_of("reviews", _reviews(view, found)), pin))
+    pin = ui.action_form("unpin" if record["pinned"] else "pin", "pin", article=record["id"])
+    return Page(record["title"], (*blocks, ui.section_of("reviews", _reviews(view, record)), pin))
 
 
-def _reviews(view: PageContext, found: sqlite3.Row) -> parts.ItemList:
+def _reviews(view: PageContext, record: sqlite3.Row) -> parts.ItemList:
     written = view.state.rows("SELECT * FROM review WHERE article = :id ORDER BY id",
-                              id=found["id"])  # fmt: skip
+                              id=record["id"])  # fmt: skip
     rows = tuple(
         parts.ListRow(row["reviewer"], (row["verdict"], str(row["grade"]), row["remark"]))
         for row in written
@@ -110,8 +110,8 @@ def review(view: PageContext) -> Page:
 
 
 def publish(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM image ORDER BY caption")
-    options = tuple(parts.Option(row["id"], row["caption"]) for row in found)
+    records = view.state.rows("SELECT * FROM image ORDER BY caption")
+    options = tuple(parts.Option(row["id"], row["caption"]) for row in records)
     return ui.form_about(
         view,
         "article",
@@ -125,24 +125,24 @@ def publish(view: PageContext) -> Page:
 
 
 def sections(view: PageContext) -> Page:
-    found = view.state.rows(
+    records = view.state.rows(
         "SELECT s.*, w.name AS head FROM section s JOIN author w ON w.id = s.editor ORDER BY s.name"
     )
-    rows = tuple(lists.opens_row(row, "section", "name", "head") for row in found)
+    rows = tuple(lists.opens_row(row, "section", "name", "head") for row in records)
     return lists.table_page("sections", "section editor", rows)
 
 
 @ui.detail("section")
-def section(view: PageContext, found: sqlite3.Row) -> Page:
+def section(view: PageContext, record: sqlite3.Row) -> Page:
     drawn = view.state.rows(
-        "SELECT label, amount FROM reach WHERE section = :id AND kind = 'day'", id=found["id"]
+        "SELECT label, amount FROM reach WHERE section = :id AND kind = 'day'", id=record["id"]
     )
     amounts = {row["label"]: row["amount"] for row in drawn}
-    title = f"{found['name']}: readers by day of last week"
-    editor = view.state.row("author", found["editor"])
+    title = f"{record['name']}: readers by day of last week"
+    editor = view.state.row("author", record["editor"])
     link = ui.link_to(editor, "author")
     chart = parts.Chart(title, "bars", DAYS, tuple(amounts[day] for day in DAYS))
-    return Page(found["name"], (ui.section_of("editor", link), chart))
+    return Page(record["name"], (ui.section_of("editor", link), chart))
 
 
 def readers(view: PageContext) -> Page:

@@ -51,7 +51,7 @@ QUESTIONS = with_distractor(
             enter(Word("words"), b["rule"]["subject"], "look for the kind of text"),
             press(Word("search"), "start the search"),
         ],
-        said="At most {answer} characters.",
+        reply="At most {answer} characters.",
     ),
     lookup(
         "image-fee",
@@ -62,7 +62,7 @@ QUESTIONS = with_distractor(
             'What is the fee for the image with the caption "{image[caption]}"?',
         ),
         plan=lambda b: search_and_open("images", b["image"]["caption"]),
-        said="The fee is {answer}.",
+        reply="The fee is {answer}.",
     ),
     question(
         "credit-fees",
@@ -78,7 +78,7 @@ QUESTIONS = with_distractor(
             ),
         },
         plan=lambda b: list_all("images", licence=b["licence"]),
-        said="They cost {answer} altogether.",
+        reply="They cost {answer} altogether.",
     ),
     question(
         "next-deadline",
@@ -88,7 +88,7 @@ QUESTIONS = with_distractor(
         'state is "{state}"?',
         slots={"section": SECTION, "state": _STATE},
         plan=lambda b: list_all("articles", section=b["section"]["name"], state=b["state"]),
-        said="It is {answer}.",
+        reply="It is {answer}.",
     ),
     question(
         "authors-discussed",
@@ -104,7 +104,7 @@ QUESTIONS = with_distractor(
             *list_all("comments", status=b["status"]),
             *list_all("articles", section=b["section"]["name"]),
         ],
-        said="They are {answer}.",
+        reply="They are {answer}.",
     ),
     peak(
         "best-day",
@@ -115,7 +115,7 @@ QUESTIONS = with_distractor(
         "have the most readers?",
         slots={"section": SECTION},
         plan=lambda b: chart_of(b["section"]),
-        said="It was {answer}.",
+        reply="It was {answer}.",
     ),
     question(
         "top-section",
@@ -134,7 +134,7 @@ QUESTIONS = with_distractor(
             follow(Word("readers"), "look at the charts"),
             *list_all("articles", section=b["top"]["name"]),
         ],
-        said="There are {answer}.",
+        reply="There are {answer}.",
         charts=1,
     ),
 )

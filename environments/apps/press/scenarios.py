@@ -55,7 +55,7 @@ SCENARIOS = with_distractor(
                 teaser="{teaser}",
             ),
         ),
-        said="The article is out.",
+        reply="The article is out.",
     ),
     task(
         "review",
@@ -88,7 +88,7 @@ SCENARIOS = with_distractor(
                 remark="{remark}",
             ),
         ),
-        said="The review is with the author.",
+        reply="The review is with the author.",
     ),
     task(
         "compose",
@@ -119,7 +119,7 @@ SCENARIOS = with_distractor(
             ),
         ),
         answers=(AnswerSpec("code", "newsletter"),),
-        said="It is planned; the code is {code}.",
+        reply="It is planned; the code is {code}.",
     ),
     task(
         "send-next",
@@ -145,7 +145,7 @@ SCENARIOS = with_distractor(
             AnswerSpec("code", "newsletter"),
             AnswerSpec("number", "SELECT recipients FROM newsletter WHERE id = :next"),
         ),
-        said="Sent. The code is {code}, the recipients are {answer}.",
+        reply="Sent. The code is {code}, the recipients are {answer}.",
         distractor=set_hints,
     ),
     task(
@@ -170,7 +170,7 @@ SCENARIOS = with_distractor(
             CONFIRM,
         ],
         expect=(removed("comment", number="{comment[number]}"),),
-        said="The comment is gone.",
+        reply="The comment is gone.",
         distractor=set_hints,
     ),
     task(
@@ -208,7 +208,7 @@ SCENARIOS = with_distractor(
             changed("article", "{article[id]}", weekday="{best[label]}", tag="{tag}", due="{due}"),
         ),
         answers=(AnswerSpec("code", "article"),),
-        said="The article is on the plan; the code is {code}.",
+        reply="The article is on the plan; the code is {code}.",
         charts=2,
     ),
 )

@@ -137,7 +137,7 @@ def _reaches(rng: np.random.Generator, sections: list[Any]) -> list[tuple[Value,
 
 
 def _images(rng: np.random.Generator, count: int, names: list[str]) -> list[tuple[Value, ...]]:
-    captions = [f"{thing} {scene}" for thing in _THINGS for scene in _SCENES]
+    captions = [f"{subject} {scene}" for subject in _THINGS for scene in _SCENES]
     credits_ = names[:4]
     return [
         (
@@ -204,8 +204,8 @@ def _comments(rng: np.random.Generator, count: int, articles: list[Any]) -> list
             f"{draws.one(rng, _READERS)}{int(rng.integers(10, 18))}",
         )
         posted, status = draws.day(rng, -60, 0), str(draws.one(rng, COMMENT_STATES))
-        said = _SAID[at % len(_SAID)]
-        rows.append((token("comment", number), number, article, reader, posted, said, status))
+        text = _SAID[at % len(_SAID)]
+        rows.append((token("comment", number), number, article, reader, posted, text, status))
     return rows
 
 

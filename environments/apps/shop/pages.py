@@ -52,14 +52,14 @@ def home(view: PageContext) -> Page:
 
 def products(view: PageContext) -> Page:
     words, category = view.args.get("words", ""), view.args.get("category", "")
-    found = view.state.rows(_FOUND + _SORTS[view.ui.sort], words=words, category=category)
-    rows = [_card(product) for product in found]
+    records = view.state.rows(_FOUND + _SORTS[view.ui.sort], words=words, category=category)
+    rows = [_card(product) for product in records]
     return lists.list_page(view, "products", _COLUMNS, rows, _search(words, category))
 
 
 @ui.detail("product")
-def product(view: PageContext, found: sqlite3.Row) -> Page:
-    key = found["id"]
+def product(view: PageContext, record: sqlite3.Row) -> Page:
+    key = record["id"]
     reviews = view.state.rows("SELECT * FROM review WHERE product = :key ORDER BY id", key=key)
     history = view.state.rows("SELECT month, amount FROM price WHERE product = :key", key=key)
     amounts = dict(tuple(row) for row in history)
@@ -67,13 +67,13 @@ def product(view: PageContext, found: sqlite3.Row) -> Page:
     stars = ui.pick("stars", "12345")
     hidden = {"product": key}
     about = ui.facts(
-        category=found["category"],
-        price=money(found["price"]),
-        rating=_stars(found["stars"]),
-        stock=str(found["stock"]),
+        category=record["category"],
+        price=money(record["price"]),
+        rating=_stars(record["stars"]),
+        stock=str(record["stock"]),
     )
     values = tuple(amounts[month] / 100 for month in MONTHS)
-    said = tuple(
+    opinions = tuple(
         parts.ListRow(row["author"], (f"{row['stars']} of 5", row["body"])) for row in reviews
     )
     columns = lists.headings("author stars review")
@@ -81,14 +81,14 @@ def product(view: PageContext, found: sqlite3.Row) -> Page:
         "send_review", "write-review", stars, parts.Field("body", Word("review"), "long"), **hidden
     )
     return Page(
-        found["name"],
+        record["name"],
         (
-            parts.Paragraph(found["blurb"]),
+            parts.Paragraph(record["blurb"]),
             about,
             ui.action_form("add_to_cart", "add-to-cart", quantity, **hidden),
             ui.action_form("wish", "wish", **hidden),
             parts.Chart("Price in the last months", "bars", MONTHS, values),
-            ui.section_of("reviews", parts.ItemList(columns, said), review),
+            ui.section_of("reviews", parts.ItemList(columns, opinions), review),
         ),
     )
 
@@ -121,20 +121,20 @@ def cart(view: PageContext) -> Page:
 
 
 def orders(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM purchase ORDER BY placed DESC, id")
+    records = view.state.rows("SELECT * FROM purchase ORDER BY placed DESC, id")
     rows = [
         lists.opens_row(row, "order", "number", "placed delivery status total", total=money)
-        for row in found
+        for row in records
     ]
     return lists.list_page(view, "orders", "order date delivery status total", rows)
 
 
 @ui.detail("purchase")
-def order(view: PageContext, found: sqlite3.Row) -> Page:
+def order(view: PageContext, record: sqlite3.Row) -> Page:
     lines = view.state.rows(
         "SELECT l.*, p.name, p.category FROM line l JOIN product p ON p.id = l.product "
         "WHERE l.purchase = :key ORDER BY p.name",
-        key=found["id"],
+        key=record["id"],
     )
     rows = tuple(
         lists.opens(
@@ -148,30 +148,30 @@ def order(view: PageContext, found: sqlite3.Row) -> Page:
         for row in lines
     )
     about = ui.facts(
-        date=found["placed"],
-        status=found["status"],
-        delivery=found["delivery"],
-        address=found["address"],
-        total=money(found["total"]),
-        code=view.code("purchase", found["id"]),
+        date=record["placed"],
+        status=record["status"],
+        delivery=record["delivery"],
+        address=record["address"],
+        total=money(record["total"]),
+        code=view.code("purchase", record["id"]),
     )
     columns = lists.headings("product category quantity price")
     blocks: tuple[parts.Block, ...] = (about, parts.ItemList(columns, rows))
-    if found["status"] == "processing":
-        cancel = ui.action_form("cancel_order", "cancel-order", order=found["id"])
+    if record["status"] == "processing":
+        cancel = ui.action_form("cancel_order", "cancel-order", order=record["id"])
         blocks = (*blocks, cancel)
-    return Page(found["number"], blocks)
+    return Page(record["number"], blocks)
 
 
 def wishes(view: PageContext) -> Page:
-    found = view.state.rows(
+    records = view.state.rows(
         "SELECT w.id AS item, p.* FROM wish w JOIN product p ON p.id = w.product ORDER BY p.name"
     )
     rows = tuple(
         _card(row)._replace(
             forms=(ui.action_form(Word("remove", row["name"]), "unwish", item=row["item"]),)
         )
-        for row in found
+        for row in records
     )
     return lists.table_page("wishes", _COLUMNS, rows)
 

@@ -55,7 +55,7 @@ QUESTIONS = with_distractor(
             "Tell me the price of one {product[name]}.",
         ),
         plan=lambda b: find(b["product"]),
-        said="The {product[name]} costs {answer}.",
+        reply="The {product[name]} costs {answer}.",
     ),
     question(
         "cheapest",
@@ -69,7 +69,7 @@ QUESTIONS = with_distractor(
         ),
         slots={"category": CATEGORY},
         plan=lambda b: browse(b["category"]),
-        said="It is the {answer}.",
+        reply="It is the {answer}.",
     ),
     question(
         "spent",
@@ -85,7 +85,7 @@ QUESTIONS = with_distractor(
             follow(Word("orders"), "open the list of orders"),
             scan("see all of them"),
         ],
-        said="Together they came to {answer}.",
+        reply="Together they came to {answer}.",
     ),
     peak(
         "cheapest-month",
@@ -95,7 +95,7 @@ QUESTIONS = with_distractor(
         goals="Look at the price chart of the {product[name]}: in which month was it cheapest?",
         slots={"product": ANY},
         plan=lambda b: find(b["product"]),
-        said="It was cheapest in {answer}.",
+        reply="It was cheapest in {answer}.",
     ),
     question(
         "count-orders",
@@ -111,7 +111,7 @@ QUESTIONS = with_distractor(
             follow(Word("orders"), "open the list of orders"),
             scan("see all of them"),
         ],
-        said="Number and date: {answer}.",
+        reply="Number and date: {answer}.",
     ),
     question(
         "last-order",
@@ -123,7 +123,7 @@ QUESTIONS = with_distractor(
             follow(Word("orders"), "open the list of orders"),
             scan("see all of them"),
         ],
-        said="That was on {answer}.",
+        reply="That was on {answer}.",
     ),
     question(
         "affordable",
@@ -133,7 +133,7 @@ QUESTIONS = with_distractor(
         goals="Name all {category} products that cost less than ${limit}.",
         slots={"category": CATEGORY, "limit": Number(20, 60)},
         plan=lambda b: browse(b["category"]),
-        said="They are {answer}.",
+        reply="They are {answer}.",
     ),
     question(
         "units-bought",
@@ -151,7 +151,7 @@ QUESTIONS = with_distractor(
             follow(Word("orders"), "go back to the list"),
             follow(b["other"]["number"], "open the second order"),
         ],
-        said="It was {answer} units.",
+        reply="It was {answer} units.",
     ),
     question(
         "compare-charts",
@@ -171,7 +171,7 @@ QUESTIONS = with_distractor(
             "month": ChoiceSlot(MONTHS),
         },
         plan=lambda b: [*find(b["product"]), *find(b["other"])],
-        said="The {answer} was cheaper.",
+        reply="The {answer} was cheaper.",
         charts=2,
     ),
 )

@@ -83,7 +83,7 @@ SCENARIOS = with_distractor(
         ),
         answers=(AnswerSpec("code", "purchase"),),
         may=(_in_the_cart("{product[id]}"),),
-        said="The order is placed; its code is {code}.",
+        reply="The order is placed; its code is {code}.",
     ),
     task(
         "wish",
@@ -91,7 +91,7 @@ SCENARIOS = with_distractor(
         slots={"product": _UNWISHED},
         plan=lambda b: [*find(b["product"]), press(Word("wish"), "save it for later")],
         expect=(added("wish", product="{product[id]}"),),
-        said="The {product[name]} is on your list.",
+        reply="The {product[name]} is on your list.",
     ),
     task(
         "cancel",
@@ -104,7 +104,7 @@ SCENARIOS = with_distractor(
             press(Word("confirm"), "confirm it"),
         ],
         expect=(changed("purchase", "{order[id]}", status="cancelled"),),
-        said="Order {order[number]} is cancelled.",
+        reply="Order {order[number]} is cancelled.",
     ),
     task(
         "buy-best",
@@ -138,7 +138,7 @@ SCENARIOS = with_distractor(
             ),
         ),
         may=(_in_the_cart("{best[id]}"),),
-        said="Ordered. The code is {code} and the total {answer}.",
+        reply="Ordered. The code is {code} and the total {answer}.",
     ),
     task(
         "unwish",
@@ -149,7 +149,7 @@ SCENARIOS = with_distractor(
             press(Word("remove", b["product"]["name"]), "take it off"),
         ],
         expect=(removed("wish", product="{product[id]}"),),
-        said="It is off the list.",
+        reply="It is off the list.",
     ),
     task(
         "review",
@@ -168,7 +168,7 @@ SCENARIOS = with_distractor(
             press(Word("send_review"), "send it"),
         ],
         expect=(added("review", product="{product[id]}", stars="{stars}", body="{words}"),),
-        said="The review is online.",
+        reply="The review is online.",
     ),
     task(
         "move",
@@ -189,6 +189,6 @@ SCENARIOS = with_distractor(
             press(Word("save_address"), "save the address"),
         ],
         expect=(changed("account", "me", street="{number} {street}", city="{city[city]}"),),
-        said="The address is changed.",
+        reply="The address is changed.",
     ),
 )

@@ -74,9 +74,9 @@ def _street(rng: np.random.Generator) -> str:
 
 def _products(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
     everything = [
-        (f"{material} {thing}", category)
-        for category, things in _THINGS.items()
-        for thing in things
+        (f"{material} {article}", category)
+        for category, articles in _THINGS.items()
+        for article in articles
         for material in _MATERIALS
     ]
     rows: list[tuple[Value, ...]] = []

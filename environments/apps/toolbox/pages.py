@@ -24,18 +24,18 @@ def _reckoner(
     view: PageContext, tool: str, fields: tuple[parts.Field, ...]
 ) -> tuple[parts.Block, ...]:
     """Return a tool: its form as it was filled in, and what came out with the ways to keep it."""
-    asked = tuple(field._replace(value=view.args.get(field.name, "")) for field in fields)
-    form = parts.Form(Word("reckon"), asked, page=tool)
-    if not any(field.value for field in asked):
+    inputs = tuple(field._replace(value=view.args.get(field.name, "")) for field in fields)
+    form = parts.Form(Word("reckon"), inputs, page=tool)
+    if not any(field.value for field in inputs):
         return (form,)
     outcome = TOOLS[tool](view.state, view.args)
     if outcome is None:
         return (parts.Notice("The tool cannot reckon with these inputs.", error=True), form)
     hidden = {**outcome.inputs, "tool": tool}
     shown = parts.DefinitionList(tuple((Word(key), value) for key, value in outcome.rows))
-    result = ui.control("result_name", required=True)
+    name = ui.control("result_name", required=True)
     job = ui.control("job_name", required=True)
-    keep = ui.action_form("save_result", "save-result", result, **hidden)
+    keep = ui.action_form("save_result", "save-result", name, **hidden)
     again = ui.action_form("save_job", "save-job", job, **hidden)
     return (form, ui.section_of("outcome", shown, keep, again))
 
@@ -63,9 +63,10 @@ _PAINT_SHOWN = {"tin": "{} l".format, "price": money, "drying": "{} min".format}
 
 
 def loan(view: PageContext) -> Page:
-    found = view.state.rows(_LENDERS[view.ui.sort])
+    records = view.state.rows(_LENDERS[view.ui.sort])
     rows = [
-        lists.opens_row(row, "lender", "name", "rate fee longest", **_LENDER_SHOWN) for row in found
+        lists.opens_row(row, "lender", "name", "rate fee longest", **_LENDER_SHOWN)
+        for row in records
     ]
     fields = (
         parts.Field("amount", Word("principal")),
@@ -78,25 +79,27 @@ def loan(view: PageContext) -> Page:
 
 
 @ui.detail("lender")
-def lender(view: PageContext, found: sqlite3.Row) -> Page:
+def lender(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
-        lends_at=_percent(found["rate"]),
-        fee=money(found["fee"]),
-        longest=f"{found['longest']} years",
+        lends_at=_percent(record["rate"]),
+        fee=money(record["fee"]),
+        longest=f"{record['longest']} years",
     )
     fields = (
         ui.control("principal", required=True),
         parts.Field("term", Word("years"), "number", required=True),
     )
-    form = ui.action_form("enquire", "enquire", *fields, lender=found["id"])
-    return Page(found["name"], (about, parts.Paragraph("An enquiry is binding for 30 days."), form))
+    form = ui.action_form("enquire", "enquire", *fields, lender=record["id"])
+    return Page(
+        record["name"], (about, parts.Paragraph("An enquiry is binding for 30 days."), form)
+    )
 
 
 @ui.detail("enquiry")
-def enquiry(view: PageContext, found: sqlite3.Row) -> Page:
-    lender = view.state.row("lender", found["lender"])["name"]
-    principal, years = money(found["principal"]), str(found["years"])
-    return ui.receipt(view, "enquiry", found, lender=lender, principal=principal, years=years)
+def enquiry(view: PageContext, record: sqlite3.Row) -> Page:
+    lender = view.state.row("lender", record["lender"])["name"]
+    principal, years = money(record["principal"]), str(record["years"])
+    return ui.receipt(view, "enquiry", record, lender=lender, principal=principal, years=years)
 
 
 def dates(view: PageContext) -> Page:
@@ -109,14 +112,14 @@ def dates(view: PageContext) -> Page:
 
 
 def estimator(view: PageContext) -> Page:
-    found = view.state.rows(_PAINTS[view.ui.sort])
+    records = view.state.rows(_PAINTS[view.ui.sort])
     rows = [
-        lists.opens_row(row, "paint", "name", "tin price drying", **_PAINT_SHOWN) for row in found
+        lists.opens_row(row, "paint", "name", "tin price drying", **_PAINT_SHOWN) for row in records
     ]
     fields = (
         *(parts.Field(name, Word(name), "number") for name in _MEASURES),
         ui.control("coats", "number"),
-        ui.pick("paint", (row["name"] for row in found)),
+        ui.pick("paint", (row["name"] for row in records)),
     )
     columns = lists.headings("colour tin price drying")
     listed = ui.section_of("paints", *listing(view, "estimator", columns, rows))
@@ -124,28 +127,28 @@ def estimator(view: PageContext) -> Page:
 
 
 @ui.detail("paint")
-def paint(view: PageContext, found: sqlite3.Row) -> Page:
+def paint(view: PageContext, record: sqlite3.Row) -> Page:
     about = ui.facts(
-        covers=f"{found['covers']} m²",
-        tin=f"{found['tin']} l",
-        price=money(found["price"]),
-        drying=f"{found['drying']} min",
+        covers=f"{record['covers']} m²",
+        tin=f"{record['tin']} l",
+        price=money(record["price"]),
+        drying=f"{record['drying']} min",
     )
     tins = parts.Field("tins", Word("wanted"), "number", required=True)
-    form = ui.action_form("order", "order", tins, paint=found["id"])
-    return Page(found["name"], (about, form))
+    form = ui.action_form("order", "order", tins, paint=record["id"])
+    return Page(record["name"], (about, form))
 
 
 @ui.detail("purchase")
-def purchase(view: PageContext, found: sqlite3.Row) -> Page:
-    paint = view.state.row("paint", found["paint"])["name"]
-    tins, cost = str(found["tins"]), money(found["total"])
-    return ui.receipt(view, "purchase", found, paint=paint, tins=tins, cost=cost)
+def purchase(view: PageContext, record: sqlite3.Row) -> Page:
+    paint = view.state.row("paint", record["paint"])["name"]
+    tins, cost = str(record["tins"]), money(record["total"])
+    return ui.receipt(view, "purchase", record, paint=paint, tins=tins, cost=cost)
 
 
 def rooms(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM room ORDER BY name")
-    rows = [lists.opens(row["name"], "room", row["id"]) for row in found]
+    records = view.state.rows("SELECT * FROM room ORDER BY name")
+    rows = [lists.opens(row["name"], "room", row["id"]) for row in records]
     fields = (
         parts.Field("name", Word("room_name"), required=True),
         *(parts.Field(name, Word(name), "number", required=True) for name in _MEASURES),
@@ -155,40 +158,40 @@ def rooms(view: PageContext) -> Page:
 
 
 @ui.detail("room")
-def room(view: PageContext, found: sqlite3.Row) -> Page:
-    about = parts.DefinitionList(tuple((Word(name), str(found[name])) for name in _MEASURES))
-    logged = view.state.rows("SELECT * FROM humidity WHERE room = :key", key=found["id"])
+def room(view: PageContext, record: sqlite3.Row) -> Page:
+    about = parts.DefinitionList(tuple((Word(name), str(record[name])) for name in _MEASURES))
+    logged = view.state.rows("SELECT * FROM humidity WHERE room = :key", key=record["id"])
     if not logged:
-        return Page(found["name"], (about,))
+        return Page(record["name"], (about,))
     amounts = {row["day"]: float(row["amount"]) for row in logged}
     values = tuple(amounts[day] for day in DAYS)
     chart = parts.Chart("Humidity last week, in per cent", "line", DAYS, values)
-    return Page(found["name"], (about, chart))
+    return Page(record["name"], (about, chart))
 
 
 def packing(view: PageContext) -> Page:
-    found = view.state.rows("SELECT * FROM list ORDER BY leaves")
-    rows = [lists.opens_row(row, "list", "name", "leaves") for row in found]
+    records = view.state.rows("SELECT * FROM list ORDER BY leaves")
+    rows = [lists.opens_row(row, "list", "name", "leaves") for row in records]
     return lists.list_page(view, "packing", "trip leaves", rows)
 
 
 @ui.detail("list")
-def packed(view: PageContext, found: sqlite3.Row) -> Page:
+def packed(view: PageContext, record: sqlite3.Row) -> Page:
     bag = view.args.get("bag", "")
-    things = view.state.rows(
+    listed = view.state.rows(
         "SELECT * FROM thing WHERE list = :key AND (:bag = '' OR bag = :bag) ORDER BY name",
-        key=found["id"],
+        key=record["id"],
         bag=bag,
     )
     rows = [
         parts.ListRow(
             row["name"], (row["bag"], str(row["grams"]), str(row["count"]), row["remark"])
         )
-        for row in things
+        for row in listed
     ]
-    form = lists.filter_form("list", lists.narrowed("bag", bag, BAGS), id=found["id"])
+    form = lists.filter_form("list", lists.narrowed("bag", bag, BAGS), id=record["id"])
     columns = lists.headings("thing bag grams count remark")
-    return Page(found["name"], (form, *listing(view, "list", columns, rows)))
+    return Page(record["name"], (form, *listing(view, "list", columns, rows)))
 
 
 def _saved(view: PageContext, table: str, page: str, sql: str) -> Page:
@@ -201,12 +204,12 @@ def jobs(view: PageContext) -> Page:
 
 
 @ui.detail("job")
-def job(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts_of(found, "tool inputs made remark", code=view.code("job", found["id"]))
-    hidden = {"job": found["id"]}
-    name = ui.control("new_name", "text", found["name"], required=True)
+def job(view: PageContext, record: sqlite3.Row) -> Page:
+    about = ui.facts_of(record, "tool inputs made remark", code=view.code("job", record["id"]))
+    hidden = {"job": record["id"]}
+    name = ui.control("new_name", "text", record["name"], required=True)
     return Page(
-        found["name"],
+        record["name"],
         (
             about,
             ui.action_form("run", "run-job", **hidden),
@@ -221,11 +224,11 @@ def history(view: PageContext) -> Page:
 
 
 @ui.detail("result")
-def result(view: PageContext, found: sqlite3.Row) -> Page:
-    about = ui.facts_of(found, "tool inputs outcome made", code=view.code("result", found["id"]))
-    hidden = {"result": found["id"]}
+def result(view: PageContext, record: sqlite3.Row) -> Page:
+    about = ui.facts_of(record, "tool inputs outcome made", code=view.code("result", record["id"]))
+    hidden = {"result": record["id"]}
     delete = ui.action_form("delete_result", "delete-result", **hidden)
-    return Page(found["name"], (about, delete))
+    return Page(record["name"], (about, delete))
 
 
 def account(view: PageContext) -> Page:

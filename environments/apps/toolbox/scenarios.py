@@ -46,7 +46,7 @@ SCENARIOS = with_distractor(
         "bench.taken",
         goals="Until which date is the {bench[name]} taken?",
         plan=lambda b: [follow(Word("home"), "see which benches are taken")],
-        said="It is taken until {answer}.",
+        reply="It is taken until {answer}.",
     ),
     question(
         "convert",
@@ -56,7 +56,7 @@ SCENARIOS = with_distractor(
         "converter gives.",
         slots={"pair": plans.PAIR, "amount": Number(12, 480)},
         plan=lambda b: plans.convert(b["amount"], b["pair"]["source"], b["pair"]["target"]),
-        said="They are {answer} {pair[target]}.",
+        reply="They are {answer} {pair[target]}.",
     ),
     question(
         "monthly",
@@ -70,7 +70,7 @@ SCENARIOS = with_distractor(
             "years": Number(3, 15),
         },
         plan=lambda b: plans.borrow(b["principal"], b["rate"], b["years"]),
-        said="It is {answer} a month.",
+        reply="It is {answer} a month.",
     ),
     question(
         "lowest-total",
@@ -84,7 +84,7 @@ SCENARIOS = with_distractor(
         ),
         slots={"term": plans.TERM, "principal": _HUNDREDS},
         plan=plans.compare,
-        said="It comes to {answer}.",
+        reply="It comes to {answer}.",
     ),
     question(
         "working-days",
@@ -96,7 +96,7 @@ SCENARIOS = with_distractor(
             "days": Number(8, 60),
         },
         plan=plans.count,
-        said="It is {answer}.",
+        reply="It is {answer}.",
     ),
     question(
         "drying",
@@ -112,7 +112,7 @@ SCENARIOS = with_distractor(
             follow(Word("estimator"), "see the paints"),
             follow(b["paint"]["name"], "open the paint"),
         ],
-        said="They take {answer}.",
+        reply="They take {answer}.",
     ),
     question(
         "bag-weight",
@@ -122,7 +122,7 @@ SCENARIOS = with_distractor(
         "together, in grams? Mind the number of pieces.",
         slots={"list": plans.LIST, "bag": plans.BAG},
         plan=plans.weigh,
-        said="Together they weigh {answer} grams.",
+        reply="Together they weigh {answer} grams.",
     ),
     question(
         "heavy-things",
@@ -136,7 +136,7 @@ SCENARIOS = with_distractor(
         ),
         slots={"list": plans.LIST, "limit": Number(3, 10)},
         plan=lambda b: [*plans.unpack(b["list"]["name"]), scan("see all of it")],
-        said="These: {answer}.",
+        reply="These: {answer}.",
     ),
     peak(
         "dampest-day",
@@ -145,7 +145,7 @@ SCENARIOS = with_distractor(
         goals="According to its chart, on which day of last week was the {room[name]} dampest?",
         slots={"room": plans.ROOM},
         plan=lambda b: plans.visit(b["room"]),
-        said="It was dampest on {answer}.",
+        reply="It was dampest on {answer}.",
     ),
     question(
         "furthest-apart",
@@ -161,7 +161,7 @@ SCENARIOS = with_distractor(
         ),
         slots={"first": plans.ROOM, "second": plans.RIVAL},
         plan=lambda b: [*plans.visit(b["first"]), *plans.visit(b["second"])],
-        said="They were furthest apart on {answer}.",
+        reply="They were furthest apart on {answer}.",
         charts=2,
     ),
     task(
@@ -187,7 +187,7 @@ SCENARIOS = with_distractor(
             ),
         ),
         answers=(AnswerSpec("code", "result"), AnswerSpec("number", _CONVERTED)),
-        said="Saved with the code {code}; it is {answer}.",
+        reply="Saved with the code {code}; it is {answer}.",
     ),
     task(
         "rename-job",
@@ -198,7 +198,7 @@ SCENARIOS = with_distractor(
         },
         plan=plans.rename,
         expect=(changed("job", "{job[id]}", name="{name}"),),
-        said="The job is renamed.",
+        reply="The job is renamed.",
     ),
     task(
         "delete-job",
@@ -210,7 +210,7 @@ SCENARIOS = with_distractor(
         slots={"tool": ChoiceSlot(("loan", "converter", "dates")), "job": plans.OLDEST},
         plan=plans.delete,
         expect=(removed("job", id="{job[id]}"),),
-        said="The job is deleted.",
+        reply="The job is deleted.",
     ),
     task(
         "run-job",
@@ -223,7 +223,7 @@ SCENARIOS = with_distractor(
             AnswerSpec("code", "result"),
             AnswerSpec("money", "SELECT value FROM result WHERE id = :new_result", when="after"),
         ),
-        said="The code is {code} and the payment {answer}.",
+        reply="The code is {code} and the payment {answer}.",
     ),
     task(
         "order-tins",
@@ -237,7 +237,7 @@ SCENARIOS = with_distractor(
             AnswerSpec("code", "purchase"),
             AnswerSpec("money", "SELECT :need_tins * price FROM paint WHERE id = :paint"),
         ),
-        said="Ordered: code {code}, for {answer}.",
+        reply="Ordered: code {code}, for {answer}.",
     ),
     task(
         "enquire",
@@ -255,7 +255,7 @@ SCENARIOS = with_distractor(
             added("enquiry", lender="{lender[id]}", principal="{lender[cents]}", years="{years}"),
         ),
         answers=(AnswerSpec("code", "enquiry"),),
-        said="The enquiry is sent; its code is {code}.",
+        reply="The enquiry is sent; its code is {code}.",
     ),
     task(
         "record-room",
@@ -279,6 +279,6 @@ SCENARIOS = with_distractor(
                 | {name: f"{{{name}}}" for name in ("height", "openings")},
             ),
         ),
-        said="The room is on record.",
+        reply="The room is on record.",
     ),
 )

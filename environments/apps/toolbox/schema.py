@@ -205,8 +205,8 @@ def _results(rng: _Rng, count: int) -> _Rows:
         name, hundredths = f"Old result {n + 1}", int(rng.integers(100, 90000))
         shown = f"{hundredths / 100:,.2f} feet"
         made = _before(int(rng.integers(20, 400)))
-        given = _inputs(rng, "converter")
-        rows.append((_key(rng, name), name, "converter", given, shown, hundredths, made))
+        inputs = _inputs(rng, "converter")
+        rows.append((_key(rng, name), name, "converter", inputs, shown, hundredths, made))
     return rows
 
 

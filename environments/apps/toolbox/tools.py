@@ -44,8 +44,8 @@ def read(written: str) -> dict[str, str]:
 
 def hundredths(text: str) -> int | None:
     """``12.5`` as 1250."""
-    found = _DECIMAL.fullmatch(text.strip())
-    return None if found is None else int(found[1]) * 100 + int((found[2] or "").ljust(2, "0"))
+    match = _DECIMAL.fullmatch(text.strip())
+    return None if match is None else int(match[1]) * 100 + int((match[2] or "").ljust(2, "0"))
 
 
 def whole(text: str, low: int, high: int) -> int | None:
@@ -66,12 +66,12 @@ def _plain(number: int) -> str:
     return f"{number // 100}.{number % 100:02}".rstrip("0").rstrip(".")
 
 
-def convert(state: AppState, given: Mapping[str, str]) -> ToolResult | None:
+def convert(state: AppState, form: Mapping[str, str]) -> ToolResult | None:
     """Return an amount in another unit of the same kind, to two decimals."""
     by_name = "SELECT * FROM unit WHERE name = :name"
-    amount = hundredths(given.get("amount", ""))
-    source = state.one(by_name, name=given.get("source", ""))
-    target = state.one(by_name, name=given.get("target", ""))
+    amount = hundredths(form.get("amount", ""))
+    source = state.one(by_name, name=form.get("source", ""))
+    target = state.one(by_name, name=form.get("target", ""))
     if amount is None or source is None or target is None:
         return None
     if source["measures"] != target["measures"]:
@@ -91,10 +91,10 @@ def payment(principal: int, rate: int, months: int) -> int:
     return int(principal * monthly / (1 - (1 + monthly) ** -months) + 0.5)
 
 
-def loan(_: AppState, given: Mapping[str, str]) -> ToolResult | None:
+def loan(_: AppState, form: Mapping[str, str]) -> ToolResult | None:
     """Return what a loan with level payments costs."""
-    principal, rate = hundredths(given.get("amount", "")), hundredths(given.get("rate", ""))
-    years = whole(given.get("years", ""), 1, 40)
+    principal, rate = hundredths(form.get("amount", "")), hundredths(form.get("rate", ""))
+    years = whole(form.get("years", ""), 1, 40)
     if not principal or rate is None or rate > 10_000 or years is None:
         return None
     monthly = payment(principal, rate, 12 * years)
@@ -121,10 +121,10 @@ def later(start: date, days: int, working: bool) -> date:
     return end + timedelta(days=rest + 2 * over) if days else start
 
 
-def count_days(_: AppState, given: Mapping[str, str]) -> ToolResult | None:
+def count_days(_: AppState, form: Mapping[str, str]) -> ToolResult | None:
     """Return the date so many calendar or working days after another."""
-    start, days = _day(given.get("start", "")), whole(given.get("days", ""), 0, 20_000)
-    counting = given.get("counting", "")
+    start, days = _day(form.get("start", "")), whole(form.get("days", ""), 0, 20_000)
+    counting = form.get("counting", "")
     if start is None or days is None or counting not in COUNTINGS:
         return None
     end = later(start, days, counting == "working days")
@@ -133,11 +133,11 @@ def count_days(_: AppState, given: Mapping[str, str]) -> ToolResult | None:
     return ToolResult(inputs, rows, (end - start).days)
 
 
-def estimate(state: AppState, given: Mapping[str, str]) -> ToolResult | None:
+def estimate(state: AppState, form: Mapping[str, str]) -> ToolResult | None:
     """Return the paint for the four walls of a room without its openings, in whole tins."""
-    sides = [whole(given.get(name, ""), 1, 5000) for name in ("length", "width", "height")]
-    openings, coats = whole(given.get("openings", ""), 0, 500), whole(given.get("coats", ""), 1, 9)
-    paint = state.one("SELECT * FROM paint WHERE name = :name", name=given.get("paint", ""))
+    sides = [whole(form.get(name, ""), 1, 5000) for name in ("length", "width", "height")]
+    openings, coats = whole(form.get("openings", ""), 0, 500), whole(form.get("coats", ""), 1, 9)
+    paint = state.one("SELECT * FROM paint WHERE name = :name", name=form.get("paint", ""))
     length, width, height = sides
     if length is None or width is None or height is None:
         return None

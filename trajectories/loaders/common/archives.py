@@ -116,9 +116,9 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path, data: DataFolder, limits: ArchiveLimits = LIMITS) -> Iterator[Archive]:
+def open_archive(path: Path, root: DataFolder, limits: ArchiveLimits = LIMITS) -> Iterator[Archive]:
     """Open an archive of the data. Raises Damaged, and UnsafeFile and OSError as ``DataFolder``."""
-    with data.open(path) as file:
+    with root.open(path) as file:
         yield Archive(file, readable(path.name), limits)
 
 

@@ -31,9 +31,9 @@ _TEXT = msgspec.json.Decoder(str)
 _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
-def read_object(data: DataFolder, path: Path, *, max_bytes: int = MAX_JSON_BYTES) -> dict[str, Raw]:
+def read_object(root: DataFolder, path: Path, *, max_bytes: int = MAX_JSON_BYTES) -> dict[str, Raw]:
     """Read the fields of the JSON object in a file of the data. Raises Damaged."""
-    return decode(data, path, dict[str, Raw], max_bytes=max_bytes)
+    return decode(root, path, dict[str, Raw], max_bytes=max_bytes)
 
 
 def parse_object(content: bytes) -> dict[str, Raw]:
@@ -79,8 +79,8 @@ def check_structures(content: bytes) -> None:
     """Raise Damaged for JSON of more than 300,000 objects and lists, whatever its texts hold."""
     if content.count(b"{") + content.count(b"[") <= MAX_STRUCTURES:
         return
-    found = (match for match in _OPENING.finditer(content) if match[1])
-    if next(islice(found, MAX_STRUCTURES, None), None):
+    openings = (match for match in _OPENING.finditer(content) if match[1])
+    if next(islice(openings, MAX_STRUCTURES, None), None):
         raise Damaged(f"it holds more than {MAX_STRUCTURES:,} objects and lists")
 
 

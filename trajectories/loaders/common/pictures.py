@@ -33,18 +33,18 @@ def plain_name(recorded: object) -> str | None:
     return name if _PLAIN_NAME.fullmatch(name) and name.strip(". ") else None
 
 
-def find_file(recorded: object, folders: Sequence[Path], data: DataFolder) -> Path | None:
+def find_file(recorded: object, folders: Sequence[Path], root: DataFolder) -> Path | None:
     """Find the file that a record names in the first of the folders that holds it, None if none
     does. Links that lead out of the data are passed over."""
     name = plain_name(recorded)
     if name is None:
         return None
     places = (folder / name for folder in folders)
-    return next((place for place in places if data.has_file(place)), None)
+    return next((place for place in places if root.has_file(place)), None)
 
 
 def named_picture(
-    recorded: object, folders: Sequence[Path], data: DataFolder, warnings: list[str]
+    recorded: object, folders: Sequence[Path], root: DataFolder, warnings: list[str]
 ) -> ImageRef | None:
     """Make a reference to the picture that a record names, not decoded; None if it names none.
 
@@ -61,7 +61,7 @@ def named_picture(
     places = [folder / name for folder in folders]
     # What stands there, even as a pipe or a link out, is told as what it is.
     place = next((place for place in places if os.path.lexists(place)), places[0])
-    return screenshot(place, data, warnings)
+    return screenshot(place, root, warnings)
 
 
 def inline_picture(value: object, place: str, warnings: list[str]) -> ImageRef | None:
@@ -93,11 +93,11 @@ def _decoded(value: object) -> bytes:
         raise ValueError(f"is larger than {MAX_INLINE_BYTES // 2**20} MiB")
     try:
         compact = "".join(text.split()).rstrip("=")
-        data = base64.b64decode(compact + "=" * (-len(compact) % 4), validate=True)
+        content = base64.b64decode(compact + "=" * (-len(compact) % 4), validate=True)
     except (binascii.Error, ValueError):
         raise ValueError("is no base64") from None
-    if len(data) > MAX_INLINE_BYTES:
+    if len(content) > MAX_INLINE_BYTES:
         raise ValueError(f"is larger than {MAX_INLINE_BYTES // 2**20} MiB")
-    if problem := header.not_an_image(data[:64]):
+    if problem := header.not_an_image(content[:64]):
         raise ValueError(problem)
-    return data
+    return content

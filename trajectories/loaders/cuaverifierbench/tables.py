@@ -52,16 +52,16 @@ def table_files(path: Path, config: str, marks: Sequence[bytes]) -> list[TableFi
     """
     if path.is_file():
         return [TableFile(path, split_of(path), None)] if has_columns(path, marks) else []
-    data = DataFolder(path)
-    found = [
-        TableFile(file, split_of(file), data)
+    root = DataFolder(path)
+    files = [
+        TableFile(file, split_of(file), root)
         for folder in (path, path / config)
         if folder.is_dir()
         for file in sorted(folder.glob(f"*{SUFFIX}"))
-        if data.has_file(file) and has_columns(file, marks)
+        if root.has_file(file) and has_columns(file, marks)
     ]
-    whole = {file.path for file in found if file.has_images}
-    return [file for file in found if file.has_images or whole_of(file.path) not in whole]
+    whole = {file.path for file in files if file.has_images}
+    return [file for file in files if file.has_images or whole_of(file.path) not in whole]
 
 
 def whole_of(path: Path) -> Path:

@@ -81,7 +81,7 @@ def task_folders(path: Path) -> list[TrajectorySource]:
     """
     if not path.is_dir():
         raise UserError(f"{path} is no folder: --data {KIND}:PATH needs folders with {LOG}")
-    data = DataFolder(path)
+    root = DataFolder(path)
     try:
         folders = list(_folders(path, _LEVELS))
     except OSError as error:
@@ -91,7 +91,7 @@ def task_folders(path: Path) -> list[TrajectorySource]:
             f"{path} holds no {KIND} trajectory: --data {KIND}:PATH needs folders with {LOG} and "
             f"*_final{_ANSWER}"
         )
-    sources = (_source(data, folder) for folder in folders)
+    sources = (_source(root, folder) for folder in folders)
     return sorted(sources, key=lambda source: source.key.order)
 
 
@@ -104,31 +104,31 @@ def _folders(path: Path, levels: int) -> Iterator[Path]:
                 yield from _folders(child, levels - 1)
 
 
-def _source(data: DataFolder, folder: Path) -> TrajectorySource:
+def _source(root: DataFolder, folder: Path) -> TrajectorySource:
     name = name_of(folder)
     agent = name_of(folder.resolve().parent) or _DEFAULT_AGENT
     key = TrajectoryKey(benchmark=KIND, agent=agent, task_id=name)
-    return TrajectorySource(key, name, folder, data)
+    return TrajectorySource(key, name, folder, root)
 
 
 def _read(source: TrajectorySource) -> Trajectory:
-    folder, data = source.path, source.data
+    folder, root = source.path, source.data
     warnings: list[str] = []
     answers = sorted(folder.glob(f"*{_ANSWER}"))
     if len(answers) != 1:
         raise Damaged(f"holds {len(answers)} files *{_ANSWER}, where exactly one is expected")
-    told = decode(data, answers[0], _Answer)
-    goal = _goal(data, folder)
-    turns = read_turns(_lines(folder / LOG, data, warnings), warnings)
-    frames = frames_of(folder, told.screenshots, data, warnings)
+    answer = decode(root, answers[0], _Answer)
+    goal = _goal(root, folder)
+    turns = read_turns(_lines(folder / LOG, root, warnings), warnings)
+    frames = frames_of(folder, answer.screenshots, root, warnings)
     return Trajectory(
         key=source.key,
         raw_task_id=source.raw_task_id,
         goal=goal,
         steps=steps_of(turns, frames, warnings),
-        answer=answer_of(told.final_answer),
-        **ending(turns, aborted=told.is_aborted, warnings=warnings),
-        telemetry=_telemetry(turns, told, _seconds(data, folder)),
+        answer=answer_of(answer.final_answer),
+        **ending(turns, aborted=answer.is_aborted, warnings=warnings),
+        telemetry=_telemetry(turns, answer, _seconds(root, folder)),
     )
 
 
@@ -149,16 +149,16 @@ def ending(turns: list[Turn], *, aborted: bool, warnings: list[str]) -> dict[str
     }
 
 
-def _goal(data: DataFolder, folder: Path) -> str:
+def _goal(root: DataFolder, folder: Path) -> str:
     """Return the goal, "" where no verifier has written it yet: ``--goals`` then gives it."""
     path = folder / _TASK
-    task = decode(data, path, _Task) if path.is_file() else _Task()
+    task = decode(root, path, _Task) if path.is_file() else _Task()
     return text(task.task_proposal) or text(task.task_summary) or ""
 
 
-def _lines(path: Path, data: DataFolder, warnings: list[str]) -> Iterator[bytes]:
+def _lines(path: Path, root: DataFolder, warnings: list[str]) -> Iterator[bytes]:
     try:
-        for line in read_lines(path, folder=data):
+        for line in read_lines(path, folder=root):
             if line.problem:
                 warnings.append(f"Line {line.number} of the log: {line.problem}.")
             else:
@@ -167,17 +167,17 @@ def _lines(path: Path, data: DataFolder, warnings: list[str]) -> Iterator[bytes]
         raise Damaged(str(error)) from None
 
 
-def _seconds(data: DataFolder, folder: Path) -> dict[str, float]:
+def _seconds(root: DataFolder, folder: Path) -> dict[str, float]:
     path = folder / _TIMES
     if not path.is_file():
         return {}
-    times = decode(data, path, dict[str, Any])
+    times = decode(root, path, dict[str, Any])
     return numbers({"cum_agent_elapsed": times.get("duration")})
 
 
-def _telemetry(turns: list[Turn], told: _Answer, seconds: dict[str, float]) -> dict[str, float]:
+def _telemetry(turns: list[Turn], answer: _Answer, seconds: dict[str, float]) -> dict[str, float]:
     """Return steps, seconds and tokens, the tokens added up over the agent's components."""
-    parts = [part for part in told.token_usage.values() if isinstance(part, dict)]
+    parts = [part for part in answer.token_usage.values() if isinstance(part, dict)]
     tokens = {
         name: sum(numbers({name: part.get(kind)}).get(name, 0.0) for part in parts)
         for name, kind in (

@@ -92,18 +92,18 @@ def _turn(url: object, action: object, arguments: object) -> Turn:
         if decoded is None:
             return Turn(text(url), None, text(f"{action}({arguments!r})") or "", str(action))
         arguments = decoded
-    given: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
-    named = given.get("action")
+    fields: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
+    named = fields.get("action")
     name = named if isinstance(named, str) and named else str(action)
     name = TERMINATE if name in _STOPPING else name
     others = ", ".join(
-        f"{key}={value!r}" for key, value in given.items() if key not in ("action", *_REASONS)
+        f"{key}={value!r}" for key, value in fields.items() if key not in ("action", *_REASONS)
     )
-    return Turn(text(url), _reasoning(given), text(f"{name}({others})") or "", name)
+    return Turn(text(url), _reasoning(fields), text(f"{name}({others})") or "", name)
 
 
-def _reasoning(given: Mapping[str, Any]) -> str | None:
+def _reasoning(fields: Mapping[str, Any]) -> str | None:
     """Return the thoughts, else what the agent saw and why it acts, a line each."""
-    if thoughts := text(given.get("thoughts")):
+    if thoughts := text(fields.get("thoughts")):
         return thoughts
-    return text("\n".join(filter(None, (text(given.get(name)) for name in _REASONS[1:]))))
+    return text("\n".join(filter(None, (text(fields.get(name)) for name in _REASONS[1:]))))

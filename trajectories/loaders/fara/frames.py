@@ -22,7 +22,7 @@ _FRAME = re.compile(r"screenshot_?\d{1,9}\.png")
 
 
 def frames_of(
-    folder: Path, listed: Sequence[object] | None, data: DataFolder, warnings: list[str]
+    folder: Path, listed: Sequence[object] | None, root: DataFolder, warnings: list[str]
 ) -> list[ImageRef | None]:
     """Return the run's screenshots in the order of their numbers.
 
@@ -33,7 +33,7 @@ def frames_of(
         names = [path.name for path in folder.iterdir() if _FRAME.fullmatch(path.name)]
     else:
         names = [*_names(listed, warnings)]
-    return [screenshot(folder / name, data, warnings) for name in sorted(names, key=order_of)]
+    return [screenshot(folder / name, root, warnings) for name in sorted(names, key=order_of)]
 
 
 def order_of(name: str) -> tuple[int, str]:

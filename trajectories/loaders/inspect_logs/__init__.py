@@ -51,8 +51,8 @@ def detect(path: Path) -> bool:
     """Tell whether the file, or one in the folder, is a log."""
     if path.is_file():
         return path.suffix in _SUFFIXES and is_log(path, DataFolder(path.resolve().parent))
-    files, data = _files(path)[: detection.MAX_FILES], DataFolder(path)
-    return any(is_log(file, data) for file in files)
+    files, root = _files(path)[: detection.MAX_FILES], DataFolder(path)
+    return any(is_log(file, root) for file in files)
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
@@ -62,35 +62,35 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     """
     if path.is_file():
         files = [path.resolve()]
-        data = DataFolder(files[0].parent)
+        root = DataFolder(files[0].parent)
     else:
-        data = DataFolder(path)
-        files = [one for one in _files(path) if one.suffix == ".eval" or is_log(one, data)]
+        root = DataFolder(path)
+        files = [one for one in _files(path) if one.suffix == ".eval" or is_log(one, root)]
     if not files:
         raise UserError(f"{path} holds no log: --data {KIND}:PATH needs .eval files")
-    return _load(files, data, want)
+    return _load(files, root, want)
 
 
 def _files(path: Path) -> list[Path]:
     return [file for file in detection.files(path, "*.*") if file.suffix in _SUFFIXES]
 
 
-def _load(files: Sequence[Path], data: DataFolder, want: Want) -> Loaded:
+def _load(files: Sequence[Path], root: DataFolder, want: Want) -> Loaded:
     logs: list[EvalLog] = []
     for file in files:
         try:
-            logs.append(read_header(file, data))
+            logs.append(read_header(file, root))
         except Damaged as error:
             yield Unreadable(readable(str(file)), reason(error))
     for evaluation in _evaluations(logs):
-        yield from _load_evaluation(evaluation, data, want)
+        yield from _load_evaluation(evaluation, root, want)
 
 
-def _load_evaluation(evaluation: _Evaluation, data: DataFolder, want: Want) -> Loaded:
+def _load_evaluation(evaluation: _Evaluation, root: DataFolder, want: Want) -> Loaded:
     seen: set[TrajectoryKey] = set()
     for log in evaluation.logs:
         place = readable(str(log.file))
-        for sample in read_samples(log, data):
+        for sample in read_samples(log, root):
             if isinstance(sample, Damaged):
                 yield Unreadable(place, reason(sample))
                 continue

@@ -82,23 +82,23 @@ _SAMPLE = msgspec.json.Decoder(Sample)
 _HEADER = msgspec.json.Decoder(LogHeader)
 
 
-def is_log(file: Path, data: DataFolder) -> bool:
+def is_log(file: Path, root: DataFolder) -> bool:
     """Tell whether the file is a log: an archive with a header, or JSON that begins like one."""
     if file.suffix == ".json":
         return _JSON_MARK.match(detection.head(file)) is not None
     try:
-        with open_archive(file, data, LIMITS) as archive:
+        with open_archive(file, root, LIMITS) as archive:
             return any(name in archive for name in _HEADERS)
     except (Damaged, UnsafeFile, OSError):
         return False
 
 
-def read_header(file: Path, data: DataFolder) -> EvalLog:
+def read_header(file: Path, root: DataFolder) -> EvalLog:
     """Read what a log says of the evaluation. Raises Damaged."""
     if file.suffix == ".json":
-        return EvalLog(file, decode(data, file, LogHeader))
+        return EvalLog(file, decode(root, file, LogHeader))
     try:
-        with open_archive(file, data, LIMITS) as archive:
+        with open_archive(file, root, LIMITS) as archive:
             for name in _HEADERS:
                 if name in archive:
                     return EvalLog(file, _decoded(archive.read(name), _HEADER, name))
@@ -109,11 +109,11 @@ def read_header(file: Path, data: DataFolder) -> EvalLog:
     raise Damaged(f"{readable(file.name)} has neither {' nor '.join(_HEADERS)}")
 
 
-def read_samples(log: EvalLog, data: DataFolder) -> Iterator[Sample | Damaged]:
+def read_samples(log: EvalLog, root: DataFolder) -> Iterator[Sample | Damaged]:
     """Yield the samples of a log, one in memory at a time; Damaged for one that cannot be read."""
     if log.file.suffix == ".json":
         try:
-            raw = decode(data, log.file, _JsonLog).samples or []
+            raw = decode(root, log.file, _JsonLog).samples or []
         except Damaged as error:
             yield error
             return
@@ -124,7 +124,7 @@ def read_samples(log: EvalLog, data: DataFolder) -> Iterator[Sample | Damaged]:
                 yield error
         return
     try:
-        with open_archive(log.file, data, LIMITS) as archive:
+        with open_archive(log.file, root, LIMITS) as archive:
             for name in filter(_is_sample, archive):
                 yield _member(archive, name)
     except (Damaged, UnsafeFile, OSError) as error:

@@ -24,10 +24,10 @@ def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
     messages = attached.resolved(sample.value("messages"))
     if not isinstance(messages, list):
         raise Damaged("has no list of messages")
-    asked = _asked(attached.resolved(sample.value("input")))
-    goal = "\n".join([*asked, *_choices(sample.value("choices"))])
+    prompts = _asked(attached.resolved(sample.value("input")))
+    goal = "\n".join([*prompts, *_choices(sample.value("choices"))])
     events = read_events(messages, attached.open_image, warnings)
-    course = course_of(events, {goal, "\n".join(asked), *asked, *_given(messages)}, warnings)
+    course = course_of(events, {goal, "\n".join(prompts), *prompts, *_given(messages)}, warnings)
     stopped = sample.limit is not None or sample.error is not None
     answer = None if stopped else _completion(attached.resolved(sample.value("output")))
     return Trajectory(
@@ -85,11 +85,11 @@ class _Attachments:
         return value
 
 
-def _asked(given: object) -> list[str]:
+def _asked(entries: object) -> list[str]:
     """Return the texts that the user asked: the input, or those of its messages."""
-    if isinstance(given, str):
-        return [readable(given)]
-    messages = given if isinstance(given, list) else []
+    if isinstance(entries, str):
+        return [readable(entries)]
+    messages = entries if isinstance(entries, list) else []
     return _texts([one for one in messages if isinstance(one, dict) and one.get("role") == "user"])
 
 
@@ -101,13 +101,13 @@ def _given(messages: list[Any]) -> list[str]:
 
 
 def _texts(messages: list[dict[str, Any]]) -> list[str]:
-    found = []
+    texts = []
     for message in messages:
         content = message.get("content")
         for part in content if isinstance(content, list) else [content]:
-            said = text(part.get("text") if isinstance(part, dict) else part)
-            found += [said] if said else []
-    return found
+            words = text(part.get("text") if isinstance(part, dict) else part)
+            texts += [words] if words else []
+    return texts
 
 
 def _choices(choices: object) -> list[str]:
@@ -168,6 +168,6 @@ def _ended(sample: Sample) -> dict[str, str]:
         ("error", sample.error, "message"),
         ("limit", sample.limit, "type"),
     ):
-        said = text(record.get(field)) if isinstance(record, dict) else None
-        reasons |= {name: said[:2000]} if said else {}
+        reason = text(record.get(field)) if isinstance(record, dict) else None
+        reasons |= {name: reason[:2000]} if reason else {}
     return reasons

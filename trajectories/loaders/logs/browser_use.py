@@ -60,10 +60,10 @@ def history_files(path: Path) -> list[files.TrajectorySource]:
     """List the history file, or every one in the folder, in the order of their keys; none is
     decoded. Raises UserError if there is none.
     """
-    data = DataFolder(path if path.is_dir() else path.parent)
+    root = DataFolder(path if path.is_dir() else path.parent)
     try:
-        found = [path] if path.is_file() else [*detection.files(path, "*.json", levels=_LEVELS)]
-        histories = [file for file in found if _is_history(file)]
+        matches = [path] if path.is_file() else [*detection.files(path, "*.json", levels=_LEVELS)]
+        histories = [file for file in matches if _is_history(file)]
     except OSError as error:
         raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
     if not histories:
@@ -71,7 +71,7 @@ def history_files(path: Path) -> list[files.TrajectorySource]:
             f"{path} holds no {KIND} trajectory: --data {KIND}:PATH needs files that "
             "AgentHistoryList.save_to_file wrote"
         )
-    return files.number_attempts(_source(data, file) for file in histories)
+    return files.number_attempts(_source(root, file) for file in histories)
 
 
 def _is_history(file: Path) -> bool:
@@ -88,13 +88,13 @@ def _has_mark(head: bytes) -> bool:
     return output or all(others)
 
 
-def _source(data: DataFolder, file: Path) -> files.TrajectorySource:
+def _source(root: DataFolder, file: Path) -> files.TrajectorySource:
     folder = file.parent.resolve()
     own = file.stem.lower() in _OWN_NAMES | _COMMON_NAMES
     task_id = files.name_of(folder) if own else files.readable(file.stem)
     agent = files.name_of(folder.parent if own else folder)
     key = TrajectoryKey(benchmark=KIND, agent=agent or KIND, task_id=task_id or KIND)
-    return files.TrajectorySource(key, task_id or KIND, file, data)
+    return files.TrajectorySource(key, task_id or KIND, file, root)
 
 
 def _read(source: files.TrajectorySource) -> Trajectory:
@@ -128,8 +128,8 @@ def _goal(source: files.TrajectorySource, history: list[Raw]) -> str:
     """Return the task, empty where neither the file beside nor a message tells it."""
     beside = source.path.parent / _TASK_FILE
     if source.data.has_file(beside):
-        told = read_object(source.data, beside)
-        if goal := next(filter(None, (string(told.get(name, NULL)) for name in _TASK_FIELDS)), ""):
+        goals = read_object(source.data, beside)
+        if goal := next(filter(None, (string(goals.get(name, NULL)) for name in _TASK_FIELDS)), ""):
             return goal.strip()
     for raw in history:
         message = string(fields(raw).get("state_message", NULL))

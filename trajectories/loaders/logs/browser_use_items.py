@@ -55,7 +55,7 @@ class Item(NamedTuple):
     input_tokens: float | None
 
 
-def read_item(raw: Raw, number: int, folder: Path, data: DataFolder, warnings: list[str]) -> Item:
+def read_item(raw: Raw, number: int, folder: Path, root: DataFolder, warnings: list[str]) -> Item:
     """Read one item; ``number`` counts from 1. Raises Damaged for what is no object."""
     item = fields(raw)
     if not item:
@@ -64,16 +64,16 @@ def read_item(raw: Raw, number: int, folder: Path, data: DataFolder, warnings: l
     results = [fields(result) for result in elements(item.get("result", NULL))]
     last = results[-1] if results else {}
     is_done = scalar(last.get("is_done", NULL)) is True
-    told = [result for result in results if not (is_done and result is last)]
+    shown = [result for result in results if not (is_done and result is last)]
     success = scalar(last.get("success", NULL))
     return Item(
         url=string(state.get("url", NULL)),
-        screenshot=_screenshot(state, number, folder, data, warnings),
+        screenshot=_screenshot(state, number, folder, root, warnings),
         reasoning=_reasoning(output),
         action=_action(output.get("action", NULL)),
         had_output=bool(output),
         errors=tuple(_texts(results, "error")),
-        results=tuple(_texts(told, "extracted_content")),
+        results=tuple(_texts(shown, "extracted_content")),
         is_done=is_done,
         answer=string(last.get("extracted_content", NULL)),
         self_report=success if isinstance(success, bool) else None,
@@ -109,7 +109,7 @@ def _texts(results: Sequence[dict[str, Raw]], name: str) -> Iterator[str]:
 
 
 def _screenshot(
-    state: dict[str, Raw], number: int, folder: Path, data: DataFolder, warnings: list[str]
+    state: dict[str, Raw], number: int, folder: Path, root: DataFolder, warnings: list[str]
 ) -> ImageRef | None:
     """Take the picture that stands in the item, else the file that it names."""
     inline = state.get("screenshot", NULL)
@@ -118,7 +118,7 @@ def _screenshot(
         return inline_picture(text if text is not None else 0, f"of step {number}", warnings)
     path = state.get("screenshot_path", NULL)
     recorded = scalar(path) if path != NULL else None
-    return named_picture(recorded, [folder / "screenshots", folder], data, warnings)
+    return named_picture(recorded, [folder / "screenshots", folder], root, warnings)
 
 
 def _reasoning(output: dict[str, Raw]) -> str | None:
@@ -137,8 +137,8 @@ def _action(raw: Raw) -> str | None:
     lines = []
     for action in elements(raw):
         for name, parameters in fields(action).items():
-            given = value(parameters)
-            text = json.dumps({} if given is None else given, ensure_ascii=False)
+            arguments = value(parameters)
+            text = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
             lines.append(readable(f"{name}({text})"))
     return "\n".join(lines) or None
 

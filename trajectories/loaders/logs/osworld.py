@@ -60,8 +60,8 @@ def detect(path: Path) -> bool:
     """Tell whether the path is such a log, or a folder that holds one at most eight levels down."""
     if path.is_file():
         return path.name == LOG and _has_mark(detection.head(path))
-    found = detection.files(path, LOG, levels=_LEVELS, max_folders=detection.MAX_FOLDERS)
-    return any(_has_mark(detection.head(log)) for log in islice(found, detection.MAX_FILES))
+    logs = detection.files(path, LOG, levels=_LEVELS, max_folders=detection.MAX_FOLDERS)
+    return any(_has_mark(detection.head(log)) for log in islice(logs, detection.MAX_FILES))
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
@@ -69,7 +69,7 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
 
     Raises UserError if there is none.
     """
-    data = DataFolder(path if path.is_dir() else path.parent)
+    root = DataFolder(path if path.is_dir() else path.parent)
     try:
         logs = [path] if path.is_file() else [*detection.files(path, LOG, levels=_LEVELS)]
     except OSError as error:
@@ -79,7 +79,7 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
             f"{path} holds no {KIND} trajectory: --data {KIND}:PATH needs folders with {LOG}"
         )
     return files.read_all(
-        files.number_attempts(_source(data, log.parent) for log in logs), _read, want
+        files.number_attempts(_source(root, log.parent) for log in logs), _read, want
     )
 
 
@@ -88,14 +88,14 @@ def _has_mark(head: bytes) -> bool:
     return begins and any(all(name in head for name in names) for names in _MARKS)
 
 
-def _source(data: DataFolder, folder: Path) -> files.TrajectorySource:
+def _source(root: DataFolder, folder: Path) -> files.TrajectorySource:
     example = files.name_of(folder)
     # Other projects number their examples, in each domain from 0.
     task_id = (
         example if _is_uuid(example) else f"{files.name_of(folder.resolve().parent)}.{example}"
     )
     key = TrajectoryKey(benchmark=KIND, agent=_agent(folder.resolve()), task_id=task_id)
-    return files.TrajectorySource(key, example, folder, data)
+    return files.TrajectorySource(key, example, folder, root)
 
 
 def _is_uuid(name: str) -> bool:
@@ -164,8 +164,8 @@ def _steps(source: files.TrajectorySource, run: LoggedRun, warnings: list[str]) 
 def _initial(source: files.TrajectorySource, run: LoggedRun, warnings: list[str]) -> Observation:
     image = _picture(source, run.initial, warnings)
     counts_from_0 = run.lines[0].number == 0
-    if image is None and not counts_from_0 and (found := _found(source, "step_0_*.png")):
-        image = files.screenshot(found, source.data, warnings)
+    if image is None and not counts_from_0 and (shots := _found(source, "step_0_*.png")):
+        image = files.screenshot(shots, source.data, warnings)
     if image is None and run.lines[0].before is None:
         warnings.append("The state before the first action was not kept: its step shows nothing.")
     return Observation(screenshot=image)
@@ -215,8 +215,8 @@ def _example_goal(source: files.TrajectorySource, warnings: list[str]) -> str | 
         if not home.has_file(file):
             continue
         try:
-            told = read_object(home, file, max_bytes=_MAX_EXAMPLE_BYTES)
-            return string(told.get("instruction", NULL))
+            example = read_object(home, file, max_bytes=_MAX_EXAMPLE_BYTES)
+            return string(example.get("instruction", NULL))
         except ValueError as error:
             warnings.append(f"The example file is not read: {files.reason(error)}.")
     return None

@@ -51,14 +51,14 @@ class OsworldAction(NamedTuple):
 
 def read_action(raw: Raw) -> OsworldAction | None:
     """Read one action; None for null and blanks. Raises Damaged for one of more than 4 MiB."""
-    given = value(raw)
-    if isinstance(given, dict):
-        return _of_object(given)
-    if isinstance(given, list):
-        return OsworldAction(readable(json.dumps(given, ensure_ascii=False)), "", None)
-    if given is None or not str(given).strip():
+    recorded = value(raw)
+    if isinstance(recorded, dict):
+        return _of_object(recorded)
+    if isinstance(recorded, list):
+        return OsworldAction(readable(json.dumps(recorded, ensure_ascii=False)), "", None)
+    if recorded is None or not str(recorded).strip():
         return None
-    text = readable(str(given))
+    text = readable(str(recorded))
     call = _CALL.fullmatch(text)
     name = call[1] if call else text.strip()
     answers = call is not None and name.lower() in _ANSWERING
@@ -69,7 +69,7 @@ def _of_object(action: dict[str, object]) -> OsworldAction:
     name, parameters = action.get("name"), action.get("input")
     if not isinstance(name, str) or not isinstance(parameters, dict):
         name = action.get("action_type")
-        others = {key: given for key, given in action.items() if key != "action_type"}
+        others = {key: setting for key, setting in action.items() if key != "action_type"}
         inner = others.get("parameters")
         parameters = inner if isinstance(inner, dict) and len(others) == 1 else others
     if not isinstance(name, str):
@@ -93,7 +93,10 @@ def _told(text: str, inside: str) -> str | None:
         named = {word.arg: word.value for word in call.keywords}
         places = [*call.args[:1], *(named[name] for name in _ANSWER_NAMES if name in named)]
         constants = [place.value for place in places if isinstance(place, ast.Constant)]
-        return next((told for told in constants if isinstance(told, str) and told.strip()), None)
+        return next(
+            (constant for constant in constants if isinstance(constant, str) and constant.strip()),
+            None,
+        )
     return inside.strip() or None
 
 

@@ -103,10 +103,10 @@ class LoggedRun:
         self._number, self.response = number, bytes(raw)
 
 
-def read_run(file: Path, data: DataFolder, warnings: list[str]) -> LoggedRun:
+def read_run(file: Path, root: DataFolder, warnings: list[str]) -> LoggedRun:
     """Read the last run of a file. Raises Damaged for one without any line."""
     run, runs = LoggedRun(), 1
-    for record in _records(file, data, warnings):
+    for record in _records(file, root, warnings):
         number = _step_number(record)
         response = bytes(record.get("response", NULL))
         if number is None:
@@ -165,11 +165,11 @@ def _name(record: dict[str, Raw], field_name: str) -> str | None:
     return recorded if isinstance(recorded, str) and recorded.strip() else None
 
 
-def _records(file: Path, data: DataFolder, warnings: list[str]) -> Iterator[dict[str, Raw]]:
+def _records(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[dict[str, Raw]]:
     """Yield the objects of the lines; others go to ``warnings``. Raises Damaged for no line."""
     empty = True
     try:
-        for line in read_lines(file, folder=data):
+        for line in read_lines(file, folder=root):
             empty = False
             record = None if line.problem else _parsed(line.data)
             if record is None:

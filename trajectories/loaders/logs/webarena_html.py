@@ -67,11 +67,11 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
 
     Raises UserError if there is none.
     """
-    data = DataFolder(path if path.is_dir() else path.parent)
+    root = DataFolder(path if path.is_dir() else path.parent)
     try:
-        found = [path] if path.is_file() else [*detection.files(path, _PATTERN, levels=_LEVELS)]
+        pages = [path] if path.is_file() else [*detection.files(path, _PATTERN, levels=_LEVELS)]
         sources = files.number_attempts(
-            _source(data, file) for file in found if file.match(_PATTERN)
+            _source(root, file) for file in pages if file.match(_PATTERN)
         )
     except OSError as error:
         raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
@@ -82,7 +82,7 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
 
     @cache
     def results(folder: Path) -> FolderResults:
-        return read_results(folder, data)
+        return read_results(folder, root)
 
     return files.read_all(sources, lambda source: _read(source, results(source.path.parent)), want)
 
@@ -91,14 +91,14 @@ def _has_mark(head: bytes) -> bool:
     return any(mark in head for mark in _MARKS)
 
 
-def _source(data: DataFolder, file: Path) -> files.TrajectorySource:
+def _source(root: DataFolder, file: Path) -> files.TrajectorySource:
     """Name the run by its file; the task's fields tell of which benchmark it is."""
-    task = _fields(task_part(detection.head(file))) if data.has_file(file) else {}
+    task = _fields(task_part(detection.head(file))) if root.has_file(file) else {}
     benchmark = "visualwebarena" if any(name in task for name in _VISUAL) else "webarena"
     number = files.readable(file.stem.removeprefix("render_")) or files.name_of(file.parent)
     agent = files.name_of(file.parent) or KIND
     key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{number}")
-    return files.TrajectorySource(key, number, file, data)
+    return files.TrajectorySource(key, number, file, root)
 
 
 def _fields(head: bytes) -> dict[str, str]:
@@ -119,15 +119,15 @@ def _read(source: files.TrajectorySource, results: FolderResults) -> Trajectory:
     content = _content(source, warnings)
     fields = _fields(task_part(content))
     steps, last = _steps(content, warnings)
-    told = last.answer if last.stops else ""
-    early, failed = told.startswith(_EARLY), told.startswith(_ERROR)
+    answer = last.answer if last.stops else ""
+    early, failed = answer.startswith(_EARLY), answer.startswith(_ERROR)
     errors = sum(step.observation.page_error is not None for step in steps)
     return Trajectory(
         key=source.key,
         raw_task_id=task_id,
         goal=files.text(fields.get("intent")) or "",
         steps=tuple(steps),
-        answer=files.text(told) if not (early or failed) else None,
+        answer=files.text(answer) if not (early or failed) else None,
         official_reward=results.rewards.get(task_id),
         terminated=last.stops and not (early or failed),
         truncated=early if last.stops else None,
@@ -135,7 +135,7 @@ def _read(source: files.TrajectorySource, results: FolderResults) -> Trajectory:
         metadata={
             "start_url": files.text(fields.get("start_url")),
             "goal_images": [*_image_names(fields.get("image", ""))],
-            "error": files.text(told) if early or failed else None,
+            "error": files.text(answer) if early or failed else None,
             "warnings": [*warnings],
         },
     )

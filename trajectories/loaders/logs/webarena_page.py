@@ -102,13 +102,13 @@ def read_page(content: bytes) -> RenderedPage | None:
     picture = _PICTURE.match(content, place)
     place = picture.end() if picture else place
     previous = _PREVIOUS.match(content, place)
-    told = place
+    start = place
     if previous:
         place = content.find(_PREVIOUS_END, previous.end())
-        told, place = place, place + len(b"</div>\n")
+        start, place = place, place + len(b"</div>\n")
     # Behind the last page stands the end of the file.
     predicted, closing = place + len(_PREDICTED), content.rfind(b"</div>\n")
-    if told < 0 or not content.startswith(_PREDICTED, place) or closing < predicted:
+    if start < 0 or not content.startswith(_PREDICTED, place) or closing < predicted:
         return None
     actions = _actions(content[predicted:closing])
     if actions is None:
@@ -117,7 +117,7 @@ def read_page(content: bytes) -> RenderedPage | None:
         url=_text(opened[1]),
         tree=_text(content[opened.end() : end]),
         picture=_text(picture[1]) if picture else None,
-        previous=_text(content[previous.end() : told]) if previous else "",
+        previous=_text(content[previous.end() : start]) if previous else "",
         actions=actions,
     )
 
@@ -137,8 +137,8 @@ def _action(content: bytes) -> RenderedAction | None:
     if inner is None or not inner.end() <= parsed < begin < end:
         return None
     objects = content.rfind(_OBJECT, inner.end(), parsed)
-    said = content[inner.end() : parsed if objects < 0 else objects]
-    return RenderedAction(_text(said), _text(content[begin + len(b"<pre>") : end]))
+    text = content[inner.end() : parsed if objects < 0 else objects]
+    return RenderedAction(_text(text), _text(content[begin + len(b"<pre>") : end]))
 
 
 def _text(content: bytes) -> str:

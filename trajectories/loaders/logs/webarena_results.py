@@ -35,18 +35,18 @@ class FolderResults(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def read_results(folder: Path, data: DataFolder) -> FolderResults:
+def read_results(folder: Path, root: DataFolder) -> FolderResults:
     """Read the logs, ``results.json`` and ``error.txt`` of a folder; the last line on a task
     counts."""
     warnings: list[str] = []
-    rewards = _table(folder / "results.json", data, warnings)
+    rewards = _table(folder / "results.json", root, warnings)
     for log in islice((log for name in _LOGS for log in sorted(folder.glob(name))), MAX_LOGS):
-        for line in _lines(log, data, warnings):
-            if result := _RESULT.search(line):
-                rewards[result[2].decode()] = float(result[1] == b"PASS")
+        for line in _lines(log, root, warnings):
+            if match := _RESULT.search(line):
+                rewards[match[2].decode()] = float(match[1] == b"PASS")
     errors: dict[str, str] = {}
     named = None
-    for line in _lines(folder / "error.txt", data, warnings):
+    for line in _lines(folder / "error.txt", root, warnings):
         if config := _CONFIG.search(line):
             named = config[1].decode()
         elif named and (error := _ERROR.match(line)):
@@ -54,20 +54,20 @@ def read_results(folder: Path, data: DataFolder) -> FolderResults:
     return FolderResults(rewards, errors, tuple(warnings))
 
 
-def _table(file: Path, data: DataFolder, warnings: list[str]) -> dict[str, float]:
-    if not data.has_file(file):
+def _table(file: Path, root: DataFolder, warnings: list[str]) -> dict[str, float]:
+    if not root.has_file(file):
         return {}
     with suppress(ValueError):
-        values = read_object(data, file, max_bytes=MAX_LOG_BYTES)
+        values = read_object(root, file, max_bytes=MAX_LOG_BYTES)
         return numbers({task: scalar(raw) for task, raw in values.items()})
     warnings.append(f"{file.name} is no JSON object of rewards by task id.")
     return {}
 
 
-def _lines(file: Path, data: DataFolder, warnings: list[str]) -> Iterator[bytes]:
+def _lines(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[bytes]:
     """Yield the beginnings of the lines; what is no file or too large goes to ``warnings``."""
     try:
-        with data.open(file, MAX_LOG_BYTES) as opened:
+        with root.open(file, MAX_LOG_BYTES) as opened:
             yield from _bounded(opened)
     except FileNotFoundError:
         return

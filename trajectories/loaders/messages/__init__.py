@@ -63,9 +63,9 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     return _load(files, DataFolder(files[0].parent if path.is_file() else path), want)
 
 
-def _load(files: list[Path], data: DataFolder, want: Want) -> Loaded:
+def _load(files: list[Path], root: DataFolder, want: Want) -> Loaded:
     attempts: Counter[TrajectoryKey] = Counter()
-    for record in _records(files, data):
+    for record in _records(files, root):
         if isinstance(record, Unreadable):
             yield record
             continue
@@ -78,10 +78,10 @@ def _load(files: list[Path], data: DataFolder, want: Want) -> Loaded:
             yield Unreadable(record.place, reason(error), key)
 
 
-def _records(files: list[Path], data: DataFolder) -> Iterator[LogRecord | Unreadable]:
+def _records(files: list[Path], root: DataFolder) -> Iterator[LogRecord | Unreadable]:
     for file in files:
         try:
-            yield from read_records(file, data)
+            yield from read_records(file, root)
         except UserError as error:
             yield Unreadable(readable(str(file)), reason(error))
 
@@ -106,10 +106,10 @@ def _key(record: LogRecord, attempts: Counter[TrajectoryKey]) -> TrajectoryKey:
 
 def _task_id(fields: Mapping[str, Any]) -> str | None:
     """Return the task's id; that of a response of an API is none."""
-    given = fields.get("task_id", fields.get("id"))
-    if isinstance(given, int) and not isinstance(given, bool):
-        return str(given)
-    task_id = text(given)
+    stated = fields.get("task_id", fields.get("id"))
+    if isinstance(stated, int) and not isinstance(stated, bool):
+        return str(stated)
+    task_id = text(stated)
     return None if task_id is None or task_id.startswith(_RESPONSES) else task_id
 
 
@@ -125,9 +125,9 @@ def _trajectory(record: LogRecord, key: TrajectoryKey) -> Trajectory:
     opening = next(
         (event.texts for event in events if isinstance(event, UserMessage) and event.texts), ()
     )
-    given = _first_text(fields, _GOALS)
-    goal = given or "\n".join(opening)
-    repeated = (given,) if given else (goal, *opening)
+    stated = _first_text(fields, _GOALS)
+    goal = stated or "\n".join(opening)
+    repeated = (stated,) if stated else (goal, *opening)
     course = course_of(events, repeated, warnings)
     return Trajectory(
         key=key,

@@ -46,7 +46,7 @@ def find_entries(value: object) -> list[object]:
         if _is_exchange(value):
             return [*_sent(value.get("input")), *_entries(value.get("output"))]
         lists = (value.get(place) for place in _PLACES)
-        return next((found for one in lists if (found := find_entries(one))), [])
+        return next((entries for one in lists if (entries := find_entries(one))), [])
     if not isinstance(value, list):
         return []
     if any(is_entry(one) for one in value):
@@ -95,5 +95,5 @@ def _new(exchange: list[object], before: list[object]) -> Iterator[object]:
 
 
 def _id(entry: object) -> str | None:
-    given = entry.get("id") if isinstance(entry, dict) else None
-    return given if isinstance(given, str) else None
+    key = entry.get("id") if isinstance(entry, dict) else None
+    return key if isinstance(key, str) else None

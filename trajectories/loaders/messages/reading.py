@@ -122,8 +122,8 @@ class _EventReader:
         elif kind == "redacted_thinking":
             self._warn("Some of the agent's thinking is redacted.")
         elif kind in _CALLS:
-            given = block.get("input", block.get("arguments"))
-            self._add_call(block.get("id"), block.get("name"), given)
+            arguments = block.get("input", block.get("arguments"))
+            self._add_call(block.get("id"), block.get("name"), arguments)
             if block.get("result") is not None:  # inspect_ai's form of a tool of the server
                 self._read_result(block, block.get("id"), block["result"])
         elif "tool_use_id" in block:

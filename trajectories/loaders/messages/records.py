@@ -63,14 +63,14 @@ def log_files(path: Path) -> list[Path]:
     return [file for file in inside if file.suffix in _SUFFIXES and file.name not in _OTHERS]
 
 
-def read_records(file: Path, data: DataFolder) -> Iterator[LogRecord | Unreadable]:
+def read_records(file: Path, root: DataFolder) -> Iterator[LogRecord | Unreadable]:
     """Yield the records of a file; what is none is Unreadable. Raises UserError for a file that
     cannot be opened."""
     if file.suffix == ".jsonl":
-        yield from _records_of_lines(file, data)
+        yield from _records_of_lines(file, root)
         return
     try:
-        records = find_records(_decoded(bytes(decode(data, file, msgspec.Raw))))
+        records = find_records(_decoded(bytes(decode(root, file, msgspec.Raw))))
     except (ValueError, RecursionError) as error:
         yield Unreadable(readable(str(file)), reason(error))
         return
@@ -80,9 +80,9 @@ def read_records(file: Path, data: DataFolder) -> Iterator[LogRecord | Unreadabl
         yield _record(file, fields, number if len(records) > 1 else None)
 
 
-def _records_of_lines(file: Path, data: DataFolder) -> Iterator[LogRecord | Unreadable]:
+def _records_of_lines(file: Path, root: DataFolder) -> Iterator[LogRecord | Unreadable]:
     """Yield one record a line, or a single one where the lines are messages."""
-    lines = (_value(file, line) for line in read_lines(file, folder=data))
+    lines = (_value(file, line) for line in read_lines(file, folder=root))
     first = next(lines, None)
     if is_entry(first):
         rest = list(lines)

@@ -74,8 +74,8 @@ def _last_words(call: AgentCall) -> str | None:
     """Return the answer that a finishing call gives, None for any other call."""
     if call.name.lower() not in _FINISHING:
         return None
-    given = (call.fields.get(name) for name in _ANSWER_FIELDS)
-    return next((value for value in given if isinstance(value, str)), None)
+    values = (call.fields.get(name) for name in _ANSWER_FIELDS)
+    return next((value for value in values if isinstance(value, str)), None)
 
 
 class _Walk:

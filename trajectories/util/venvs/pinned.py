@@ -39,12 +39,12 @@ class PinnedPackage(NamedTuple):
         """Whether an interpreter is there already: ``python`` returns at once."""
         return bool(os.environ.get(self.variable)) or (self.folder / "complete").exists()
 
-    def python(self, given: str | None = None) -> Path:
-        """Return an interpreter that has the package: ``given``, the variable's, or our own.
+    def python(self, interpreter: str | None = None) -> Path:
+        """Return an interpreter that has the package: ``interpreter``, the variable's, or our own.
 
         Raises NoEnvironment.
         """
-        if named := given or os.environ.get(self.variable):
+        if named := interpreter or os.environ.get(self.variable):
             if not _imports(Path(named), self.module):
                 raise NoEnvironment(f"{named} cannot import {self.module}: name another one")
             return Path(named)
