@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LONG = (pytest.mark.slow, pytest.mark.longest)
+# An hour: a machine that is busy with much else takes no part in what is checked.
+LONG = (pytest.mark.slow, pytest.mark.longest, pytest.mark.timeout(3600))
 
 
 @pytest.mark.parametrize(
