@@ -23,6 +23,7 @@ from benchmarks.suite_simulation import (
     simulate_coverage,
     tree_of,
 )
+from tests.samples import repeats
 from trajudge.eval.stats.intervals.binomial import wald
 from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
 from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap
@@ -59,9 +60,10 @@ def test_one_pooled_proportion_covers_a_third_of_the_time() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled
 def test_the_full_hierarchy_covers_ninety_five_percent() -> None:
     """400 experiments, standard error 1.1 points: 95 ± 2 %."""
-    full = run(FIGURE_1B, nested(Levels()), 400)
+    full = run(FIGURE_1B, nested(Levels()), repeats(200, 400))
     assert full.coverage == pytest.approx(0.95, abs=0.02)
     assert full.width == pytest.approx(0.084, abs=0.002)
 
@@ -74,6 +76,7 @@ def test_scenario_clusters_cover_as_well_without_resampling() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled
 @pytest.mark.parametrize(
     ("levels", "published", "by_the_text"),
     [
@@ -89,12 +92,13 @@ def test_table_3s_widths_are_those_of_the_crossed_resampler(
 ) -> None:
     """Mean width of each resampler within 4 %, and the print's rounding.
 
-    30 experiments; 150 of the crossed rollouts, whose width rests on 30 degrees of freedom.
+    30 experiments; 150 of the crossed rollouts, whose width rests on 30 degrees of freedom. A half
+    of them but under ``make fuzz``.
     """
-    rounding = 0.0005
-    width = run(TABLE_3, crossed(levels), 30 if levels.scenarios else 150).width
+    rounding, count = 0.0005, repeats(15, 30)
+    width = run(TABLE_3, crossed(levels), count if levels.scenarios else 5 * count).width
     assert width == pytest.approx(published, abs=0.04 * published + rounding)
-    assert run(TABLE_3, nested(levels), 30).width == pytest.approx(by_the_text, rel=0.04)
+    assert run(TABLE_3, nested(levels), count).width == pytest.approx(by_the_text, rel=0.04)
 
 
 @pytest.mark.slow
@@ -111,14 +115,17 @@ def test_table_3s_heterogeneous_rows() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled
 def test_a_sample_of_a_large_grid_is_covered_by_whole_configurations() -> None:
     """20 of 10 x 10 x 10 configurations, one rollout each, as large benchmarks are run.
 
-    40 experiments, tolerance 8 points. Drawing axis levels independently is a quarter wider.
+    40 experiments (20 but under ``make fuzz``), tolerance 8 points. Drawing axis levels
+    independently is a quarter wider.
     """
+    experiments = repeats(20, 40)
     rng, rates, rows = np.random.default_rng(0), FIGURE_1B.app_rates, 8 * 20
     covered, widths = 0, {"whole": 0.0, "axes": 0.0}
-    for experiment in range(40):
+    for experiment in range(experiments):
         scenario = np.clip(rates[:, None] + rng.normal(0, 0.25, (15, 8)), 0, 1)
         cell = np.clip(scenario[..., None] + rng.normal(0, 0.05, (15, 8, 20)), 0, 1)
         tree = tree_from_rollouts(
@@ -131,11 +138,11 @@ def test_a_sample_of_a_large_grid_is_covered_by_whole_configurations() -> None:
         assert found.configurations == "whole"
         covered += int(found.suite.covers(FIGURE_1B.population_mean())[0])
         widths["whole"] += found.suite.width[0]
-        if experiment < 10:
+        if experiment < experiments / 4:
             asked = hierarchical_bootstrap(tree, rng, n_resamples=200, configurations="axes")
             widths["axes"] += asked.suite.width[0]
-    assert covered / 40 == pytest.approx(0.947, abs=0.08)
-    assert widths["axes"] / 10 > 1.15 * widths["whole"] / 40
+    assert covered / experiments == pytest.approx(0.947, abs=0.08)
+    assert 4 * widths["axes"] > 1.15 * widths["whole"]
 
 
 def test_without_clipping_the_population_mean_is_the_mean_rate() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.llm_server import LlmServer, always
-from tests.samples import examples
+from tests.samples import examples, repeats
 from tests.tables import mistakes
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.checks.shortest import shortest
@@ -130,9 +130,10 @@ def test_a_mistake_is_one_sentence(
 
 
 @pytest.mark.slow
+@pytest.mark.sampled
 def test_every_application_gives_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "shortest", partial(shortest, budget=1))  # not the matter here
-    code, out = run(tmp_path, "--count", str(3 * len(APPS)))
+    code, out = run(tmp_path, "--count", str(repeats(1, 3) * len(APPS)))
     assert code == 0
     assert {Config.model_validate(case.config).app for case in read_cases(out)} == set(APPS)
 

@@ -56,7 +56,7 @@ def test_cross_validates_and_writes_a_model(
     shop_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "model.json"
-    words = ["--data", f"trajudge:{shop_runs}", "--seeds", "3", "--save", str(out)]
+    words = ["--data", f"trajudge:{shop_runs}", "--seeds", "2", "--save", str(out)]
     assert main([*words, "--target-precision", "0.8"]) == 0
     lines = capsys.readouterr().out.splitlines()
     overall = next(line for line in lines if line.startswith("Overall"))
