@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conftest import missing
 from tests.proxy.site import Site, open_site
+from trajudge.proxy.mitm.process import MITMPROXY
+from trajudge.trajectories.util.venvs.pinned import NoEnvironment
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +22,12 @@ def shared_site() -> Iterator[Site]:
 def site(shared_site: Site) -> Site:
     shared_site.seen.clear()
     return shared_site
+
+
+@pytest.fixture(scope="session")
+def mitmproxy() -> None:
+    """mitmproxy in its own environment, which is made if it is not there."""
+    try:
+        MITMPROXY.python()
+    except NoEnvironment as error:
+        missing("mitmproxy", str(error))

@@ -138,3 +138,27 @@ def test_serve_tells_where_it_is_and_ends_orderly(site: Site, plan: Path, tmp_pa
         assert process.wait(10) == 0
         assert "busy" in process.stderr.read()
     assert [event["type"] for event in events_of(out)][-2:] == ["task_end", "end"]
+
+
+def test_an_agent_trusts_https_by_its_environment_alone(
+    site: Site, plan: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], mitmproxy: None
+) -> None:
+    out = tmp_path / "run"
+    words = ["proxy", "run", "--backend", "mitm", "--faults", str(plan), "--out", str(out)]
+    words += ["--site", f"www.shop.test=http://127.0.0.1:{site.port}", "--"]
+    agent = [sys.executable, "-c", AGENT, "https://www.shop.test", "/b", "/b", "/b"]
+    assert main([*words, *agent]) == 5
+    assert capfd.readouterr().out.split()[:3] == ["200", "503", "200"]
+    pages = events_of(out, "page")
+    assert [page["url"] for page in pages] == ["https://www.shop.test/b"] * 3
+    (recovery,) = events_of(out, "recovery")
+    assert (recovery["means"], recovery["at"]) == ("reloaded", 3)
+
+
+def test_a_missing_environment_is_one_sentence(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRAJUDGE_MITMPROXY_PYTHON", sys.executable)
+    words = ["proxy", "run", "--backend", "mitm", "--out", str(tmp_path / "run"), "--", "true"]
+    assert main(words) == 2
+    assert "cannot import mitmproxy: name another one" in capsys.readouterr().err

@@ -10,13 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import missing
 from tests.proxy.site import Site, settings_of
-from trajudge.proxy.mitm.process import MITMPROXY
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import Backend, ProxySettings
 from trajudge.proxy.server.sites import open_sites
-from trajudge.trajectories.util.venvs.pinned import NoEnvironment
 
 
 @dataclass(frozen=True)
@@ -44,15 +41,6 @@ class Arm:
             trust = ssl.create_default_context(cafile=str(proxy.authority.certificate))
         url = f"http://127.0.0.1:{port or proxy.port}"
         return httpx.AsyncClient(proxy=url, trust_env=False, timeout=30, verify=trust, http2=http2)
-
-
-@pytest.fixture(scope="session")
-def mitmproxy() -> None:
-    """mitmproxy in its own environment, which is made if it is not there."""
-    try:
-        MITMPROXY.python()
-    except NoEnvironment as error:
-        missing("mitmproxy", str(error))
 
 
 ARMS: tuple[tuple[Backend, str], ...] = (("embedded", "http"), ("mitm", "http"), ("mitm", "https"))
