@@ -1,8 +1,9 @@
-"""What the embedded proxy costs, and whether planned faults meet exactly their page loads.
+"""What the proxy costs, and whether planned faults meet exactly their page loads.
 
     python -m benchmarks.proxy                     # all, about 15 minutes
     python -m benchmarks.proxy --only requests ttft stall
     python -m benchmarks.proxy --only exact --plans 100
+    python -m benchmarks.proxy --backend mitm      # mitmproxy before it, by HTTPS
 
 Origin, proxy and client are processes of their own. Direct and proxied measurements alternate, so
 that the machine's load meets both alike; medians are compared.
@@ -14,6 +15,7 @@ import argparse
 import json
 import os
 import socket
+import ssl
 import statistics
 import subprocess
 import sys
@@ -26,23 +28,31 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from benchmarks.proxy_origin import spawned
+from benchmarks.proxy_origin import OriginPorts, spawned
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 WARM_UP = 3  # measurements that do not count
+# Of a request, and of a page by the milliseconds that its server takes.
+GOALS: dict[str, tuple[str, dict[int, str]]] = {
+    "embedded": ("+0.5 ms", {0: "+5 %", 50: "+5 %", 500: "+1 %"}),
+    "mitm": ("+2.5 ms", {0: "none", 500: "+6 %"}),
+}
 Direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @contextmanager
-def proxy(*faults: dict[str, Any], api: str = "") -> Iterator[tuple[dict[str, Any], Path]]:
+def proxy(
+    backend: str, *faults: dict[str, Any], api: str = ""
+) -> Iterator[tuple[dict[str, Any], Path]]:
     """``trajudge proxy serve`` with a plan; yields its first line and its folder."""
     with tempfile.TemporaryDirectory() as folder:
         plan, out = Path(folder) / "plan.json", Path(folder) / "run"
         plan.write_text(json.dumps({"faults": faults}))
-        words = ["proxy", "serve", "--faults", str(plan), "--out", str(out)]
+        words = ["proxy", "serve", "--backend", backend, "--faults", str(plan), "--out", str(out)]
         words += ["--api", f"openai={api}"] if api else []
         command = [sys.executable, "-m", "trajudge.eval.cli", *words]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
@@ -54,16 +64,29 @@ def proxy(*faults: dict[str, Any], api: str = "") -> Iterator[tuple[dict[str, An
 
 
 class RawClient:
-    """One kept connection; ``get`` returns the seconds to the answer's end."""
+    """One kept connection to a site, through a proxy's port if one is named; ``get`` returns the
+    seconds to the answer's end. The certificate is not checked."""
 
-    def __init__(self, port: int, prefix: str = "") -> None:
-        self.prefix = prefix
-        self.sock = socket.create_connection(("127.0.0.1", port))
+    def __init__(self, site: str, proxy: int | None = None) -> None:
+        parts = urlsplit(site)
+        self.host = parts.netloc
+        self.prefix = site if proxy and parts.scheme == "http" else ""
+        self.sock = socket.create_connection(("127.0.0.1", proxy or parts.port or 80))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if parts.scheme == "https":
+            self._encrypt(tunnelled=proxy is not None)
         self.file = self.sock.makefile("rb")
 
+    def _encrypt(self, tunnelled: bool) -> None:
+        if tunnelled:
+            self.sock.sendall(f"CONNECT {self.host} HTTP/1.1\r\n\r\n".encode())
+            assert b" 200 " in self.sock.recv(4096)
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        self.sock = context.wrap_socket(self.sock, server_hostname="shop.localhost")
+
     def get(self, path: str, fields: str = "") -> float:
-        request = f"GET {self.prefix}{path} HTTP/1.1\r\nHost: shop.localhost\r\n{fields}\r\n"
+        request = f"GET {self.prefix}{path} HTTP/1.1\r\nHost: {self.host}\r\n{fields}\r\n"
         start = time.perf_counter()
         self.sock.sendall(request.encode())
         size = 0
@@ -91,17 +114,28 @@ def compared(name: str, goal: str, arms: Mapping[str, Callable[[], float]], n: i
     )
 
 
-def requests(port: int, n: int) -> None:
-    with proxy() as (ready, _):
+def schemes(backend: str) -> tuple[str, ...]:
+    return ("http", "https") if backend == "mitm" else ("http",)
+
+
+def requests(backend: str, origin: OriginPorts, n: int) -> None:
+    goal = GOALS[backend][0]
+    with proxy(backend) as (ready, _):
         at = int(ready["proxy"].rpartition(":")[2])
-        direct, through = RawClient(port), RawClient(at, f"http://shop.localhost:{port}")
-        document = "Sec-Fetch-Dest: document\r\n"
-        for name, path, fields in (("request, image", "/i.png", ""), ("document", "/p", document)):
-            arms = {
-                "direct": partial(direct.get, path, fields),
-                "proxied": partial(through.get, path, fields),
-            }
-            compared(name, "+0.5 ms", arms, n)
+        for scheme in schemes(backend):
+            site = origin.url(scheme)
+            _requests(scheme, RawClient(site), RawClient(site, at), goal, n)
+
+
+def _requests(scheme: str, direct: RawClient, through: RawClient, goal: str, n: int) -> None:
+    document = "Sec-Fetch-Dest: document\r\n"
+    for what, path, fields in (("request, image", "/i.png", ""), ("document", "/p", document)):
+        name = f"{scheme} {what}"
+        arms = {
+            "direct": partial(direct.get, path, fields),
+            "proxied": partial(through.get, path, fields),
+        }
+        compared(name, goal, arms, n)
 
 
 def first_token(url: str) -> float:
@@ -118,24 +152,25 @@ def first_token(url: str) -> float:
     return seconds
 
 
-def ttft(port: int, n: int) -> None:
-    url = f"http://127.0.0.1:{port}/v1"
-    with proxy(api=url) as (ready, _):
+def ttft(backend: str, origin: OriginPorts, n: int) -> None:
+    url = f"http://127.0.0.1:{origin.plain}/v1"
+    with proxy(backend, api=url) as (ready, _):
         mine = ready["apis"]["openai"]
         arms = {"direct": lambda: first_token(url), "proxied": lambda: first_token(mine)}
         compared("first token of a stream", "+5 ms", arms, n)
 
 
-def stall(port: int, n: int) -> None:
+def stall(backend: str, origin: OriginPorts, n: int) -> None:
     """Requests beside a page that is held back, against requests with no such page."""
     fault = {"id": "d", "kind": "delay", "seconds": 0.5, "policy": "bernoulli(1)"}
-    with proxy(fault) as (ready, _):
-        at, prefix = int(ready["proxy"].rpartition(":")[2]), f"http://shop.localhost:{port}"
-        other = RawClient(at, prefix)
+    site = origin.url(schemes(backend)[-1])
+    with proxy(backend, fault) as (ready, _):
+        at = int(ready["proxy"].rpartition(":")[2])
+        other = RawClient(site, at)
         longest = {True: list[float](), False: list[float]()}
         for turn in range(n):
             held = threading.Thread(
-                target=RawClient(at, prefix).get, args=("/p", "Sec-Fetch-Dest: document\r\n")
+                target=RawClient(site, at).get, args=("/p", "Sec-Fetch-Dest: document\r\n")
             )
             if turn % 2:
                 held.start()
@@ -167,29 +202,38 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def pages(port: int, n: int) -> None:
-    with proxy() as (ready, _), chromium() as browser:
+def pages(backend: str, origin: OriginPorts, n: int) -> None:
+    with proxy(backend) as (ready, _), chromium() as browser:
         tabs = {
-            "direct": browser.new_context().new_page(),
-            "proxied": browser.new_context(proxy={"server": ready["proxy"]}).new_page(),
+            "direct": browser.new_context(ignore_https_errors=True).new_page(),
+            "proxied": browser.new_context(
+                ignore_https_errors=True, proxy={"server": ready["proxy"]}
+            ).new_page(),
         }
 
-        def load(arm: str, think: int) -> float:
+        def load(arm: str, site: str, think: int) -> float:
             start = time.perf_counter()
-            tabs[arm].goto(f"http://shop.localhost:{port}/page?think={think}")
+            tabs[arm].goto(f"{site}/page?think={think}")
             return time.perf_counter() - start
 
-        before = cpu_seconds(ready["pid"])
-        thinks = ((0, "+5 %"), (50, "+5 %"), (500, "+1 %"))
-        for think, goal in thinks:
-            arms = {arm: partial(load, arm, think) for arm in tabs}
-            compared(f"page of 13 assets, {think} ms", goal, arms, n)
-        spent = 1000 * (cpu_seconds(ready["pid"]) - before) / (len(thinks) * (n + WARM_UP))
+        before, turns = cpu_seconds(ready["pid"]), 0
+        for scheme in schemes(backend):
+            for think, goal in GOALS[backend][1].items():
+                arms = {arm: partial(load, arm, origin.url(scheme), think) for arm in tabs}
+                compared(f"{scheme} page, 13 assets, {think} ms", goal, arms, n)
+                turns += n + WARM_UP
+        spent = 1000 * (cpu_seconds(ready["pid"]) - before) / turns
         print(f"the proxy's own CPU time per page {spent:.1f} ms", flush=True)
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process so far (Linux): what a busy machine does not change."""
+    """User and system time of a process and its children so far (Linux): what a busy machine does
+    not change."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return sum(_own_seconds(one) for one in (pid, *map(int, children)))
+
+
+def _own_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -201,14 +245,16 @@ def control(ready: dict[str, Any], action: str, **body: Any) -> dict[str, Any]:
         return told
 
 
-def exact(port: int, plans: int) -> None:
+def exact(backend: str, origin: OriginPorts, plans: int) -> None:
     """Plans of two page loads of six, on pages with a frame, prefetch, fetch, XHR and HEAD, with a
     step back and a reload: the browser must see the status at the planned ones and nowhere else."""
     fault = {"id": "s", "kind": "status", "status": 503, "policy": "random(2, 6)"}
     wrong = 0
-    with proxy(fault) as (ready, _), chromium() as browser:
-        tab = browser.new_context(proxy={"server": ready["proxy"]}).new_page()
-        site = f"http://shop.localhost:{port}/busy"
+    with proxy(backend, fault) as (ready, _), chromium() as browser:
+        tab = browser.new_context(
+            ignore_https_errors=True, proxy={"server": ready["proxy"]}
+        ).new_page()
+        site = f"{origin.url(schemes(backend)[-1])}/busy"
         for seed in range(plans):
             tab.goto("about:blank")
             control(ready, "task", id=f"t{seed}", seed=seed)
@@ -240,17 +286,19 @@ def main() -> None:
     )
     parser.add_argument("--plans", type=int, default=1000)
     parser.add_argument("--n", type=int, default=1, help="times as many measurements")
+    parser.add_argument("--backend", choices=("embedded", "mitm"), default="embedded")
     options = parser.parse_args()
-    parts: dict[str, Callable[[int], None]] = {
-        "requests": lambda port: requests(port, 1000 * options.n),
-        "ttft": lambda port: ttft(port, 40 * options.n),
-        "stall": lambda port: stall(port, 20 * options.n),
-        "pages": lambda port: pages(port, 30 * options.n),
-        "exact": lambda port: exact(port, options.plans),
+    parts: dict[str, tuple[Callable[[str, OriginPorts, int], None], int]] = {
+        "requests": (requests, 1000 * options.n),
+        "ttft": (ttft, 40 * options.n),
+        "stall": (stall, 20 * options.n),
+        "pages": (pages, 30 * options.n),
+        "exact": (exact, options.plans),
     }
-    with spawned() as port:
+    with spawned() as origin:
         for name in options.only:
-            parts[name](port)
+            measure, n = parts[name]
+            measure(options.backend, origin, n)
 
 
 if __name__ == "__main__":

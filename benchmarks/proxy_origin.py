@@ -1,7 +1,7 @@
 """A quick origin for measurements of the proxy: pages with assets, and a streaming model API.
 
-``python -m benchmarks.proxy_origin`` prints its port; it runs in a process of its own, so that
-neither the proxy nor the client waits for its interpreter.
+``python -m benchmarks.proxy_origin`` prints its ports, for plain HTTP and for TLS; it runs in a
+process of its own, so that neither the proxy nor the client waits for its interpreter.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import sys
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from tests.proxy.model_server import openai_events
+from tests.proxy.tls import own_certificate
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 500
 ASSETS = "".join(f'<img src="/i{n}.png" alt="">' for n in range(12))
@@ -23,6 +25,16 @@ BUSY = """<!doctype html><html><head><title>busy</title><link rel="prefetch" hre
 <body><iframe src="/frame"></iframe><script>window.ready = Promise.all([fetch('/fragment'),
 fetch('/head', {method: 'HEAD'}), new Promise(done => {const x = new XMLHttpRequest();
 x.open('GET', '/fragment'); x.onload = done; x.send()})]).then(() => null)</script></body></html>"""
+
+
+class OriginPorts(NamedTuple):
+    """Where the origin listens."""
+
+    plain: int
+    tls: int
+
+    def url(self, scheme: str) -> str:
+        return f"{scheme}://shop.localhost:{self.plain if scheme == 'http' else self.tls}"
 
 
 def page(path: str) -> tuple[str, bytes]:
@@ -73,19 +85,20 @@ async def stream(writer: StreamWriter) -> None:
 
 
 async def main() -> None:
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
+    plain = await asyncio.start_server(serve, "127.0.0.1", 0)
+    tls = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=own_certificate())
+    print(*(server.sockets[0].getsockname()[1] for server in (plain, tls)), flush=True)
+    await asyncio.gather(plain.serve_forever(), tls.serve_forever())
 
 
 @contextmanager
-def spawned() -> Iterator[int]:
-    """The origin in a process of its own; yields its port."""
+def spawned() -> Iterator[OriginPorts]:
+    """The origin in a process of its own; yields its ports."""
     command = [sys.executable, "-m", "benchmarks.proxy_origin"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         try:
-            yield int(process.stdout.readline())
+            yield OriginPorts(*map(int, process.stdout.readline().split()))
         finally:
             process.terminate()
 

@@ -12,6 +12,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import logging
 import os
 import socket
 import struct
@@ -25,7 +26,8 @@ from mitmproxy.addons.core import Core
 from mitmproxy.addons.next_layer import NextLayer
 from mitmproxy.addons.proxyserver import Proxyserver
 from mitmproxy.addons.tlsconfig import TlsConfig
-from mitmproxy.flow import Error
+from mitmproxy.flow import Error, Flow
+from mitmproxy.hooks import Hook
 from mitmproxy.http import HTTPFlow, Response
 from mitmproxy.master import Master
 
@@ -119,7 +121,8 @@ class MitmServer:
         self.options = self.master.options
         self.server = Proxyserver()
         front = Front(settings["inner"], settings["secret"], self.server)
-        self.master.addons.add(Core(), self.server, NextLayer(), TlsConfig(), front)
+        self.master.addons.add(Core(), self.server, NextLayer(), TlsConfig())
+        self._let_alone_handle_flows(front)
         self.options.update(
             confdir=settings["authority"],
             mode=[],
@@ -128,6 +131,21 @@ class MitmServer:
             http2=settings["http2"],
         )
         self.tls = self.master.addons.get("tlsconfig")
+
+    def _let_alone_handle_flows(self, front: Front) -> None:
+        """Give the events of flows to ``front`` alone: by itself mitmproxy asks each of its parts,
+        twice per event, and none of those here has an answer."""
+        others = self.master.addons.handle_lifecycle
+
+        async def handle(event: Hook) -> None:
+            if not isinstance(event.args()[0], Flow):
+                await others(event)
+            elif hook := getattr(front, event.name, None):
+                waiting = hook(*event.args())
+                if waiting is not None:
+                    await waiting
+
+        self.master.addons.handle_lifecycle = handle
 
     async def listen(self, port: int) -> int:
         """Listen on one more port. Raises OSError for one that is taken."""
@@ -170,6 +188,7 @@ class MitmServer:
 async def main() -> None:
     """Serve until standard input ends."""
     settings = json.loads(sys.argv[1])
+    logging.disable(logging.INFO)  # what nobody reads is a hook per request
     server = MitmServer(settings)
     running = asyncio.create_task(server.master.run())
     lines = asyncio.create_task(server.answer_lines(settings["port"]))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
+import time
 from asyncio import StreamReader, StreamWriter
+from collections.abc import Callable
+from contextlib import aclosing
 from http import HTTPStatus
 
-from trajudge.proxy.http.bodies import Framing
+from trajudge.proxy.http.bodies import Framing, pieces
 from trajudge.proxy.http.messages import HeaderFields, field, replaced, response_bytes, without
 
 _SKETCH = '<!doctype html><meta charset="utf-8"><title>{title}</title><h1>{title}</h1><p>{text}</p>'
@@ -22,6 +26,7 @@ class ClientConnection:
         self.open = True
         self.sent = 0
         self._chunked = False
+        self._head = b""
 
     @property
     def gone(self) -> bool:
@@ -38,18 +43,21 @@ class ClientConnection:
         bodiless: bool = False,
     ) -> None:
         """Send a whole response; ``bodiless`` (HEAD, 204, 304) keeps the fields as they are."""
-        if not bodiless:
+        if bodiless:
+            body = b""
+        else:
             headers = replaced(headers, "Content-Length", str(len(body)))
-        self.writer.write(response_bytes(status, reason, self._own(headers)))
-        if not bodiless:
-            self.writer.write(body)
-            self.sent += len(body)
+        self.writer.write(response_bytes(status, reason, self._own(headers)) + body)
+        self.sent += len(body)
         await self.writer.drain()
 
     async def begin(
         self, status: int, reason: str, headers: HeaderFields, framing: Framing, version: str
     ) -> None:
-        """Send the head of a response whose body follows in pieces."""
+        """Send the head of a response whose body follows in pieces.
+
+        It goes with the first piece, if that is there already, so that the other side wakes once.
+        """
         headers = without(headers, "content-length")
         if framing.length is not None:
             headers = (*headers, ("Content-Length", str(framing.length)))
@@ -58,7 +66,14 @@ class ClientConnection:
             self.open = self.open and self._chunked
             if self._chunked:
                 headers = (*headers, ("Transfer-Encoding", "chunked"))
-        self.writer.write(response_bytes(status, reason, self._own(headers)))
+        self._head = response_bytes(status, reason, self._own(headers))
+        asyncio.get_running_loop().call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Send a head that waits for its first piece."""
+        if self._head and not self.writer.is_closing():
+            self.writer.write(self._head)
+            self._head = b""
 
     def _own(self, headers: HeaderFields) -> HeaderFields:
         kept = without(headers, "connection", "keep-alive")
@@ -66,15 +81,30 @@ class ClientConnection:
 
     async def piece(self, data: bytes) -> None:
         """Send a piece of the body, at once."""
-        if self._chunked:
-            self.writer.write(b"%x\r\n%b\r\n" % (len(data), data))
-        else:
-            self.writer.write(data)
+        head, self._head = self._head, b""
+        self.writer.write(head + (b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data))
         self.sent += len(data)
         await self.writer.drain()
 
+    async def pass_on(
+        self,
+        reader: StreamReader,
+        framing: Framing,
+        look: Callable[[bytes, float], None] | None = None,
+    ) -> None:
+        """Send a body piece by piece as it comes from ``reader``, and end it. ``look`` gets each
+        piece once it was sent, with the time of its arrival. Raises as ``pieces``."""
+        async with aclosing(pieces(reader, framing)) as body:
+            async for piece in body:
+                arrived = time.perf_counter()
+                await self.piece(piece)
+                if look is not None:
+                    look(piece, arrived)
+        await self.finish()
+
     async def finish(self) -> None:
         """End the body that was sent in pieces."""
+        self.flush()
         if self._chunked:
             self.writer.write(b"0\r\n\r\n")
             self._chunked = False
@@ -90,7 +120,7 @@ class ClientConnection:
 
     def reset(self) -> None:
         """Reset the connection: the client sees no orderly end."""
-        self.open = False
+        self.open, self._head = False, b""
         if sock := self.writer.get_extra_info("socket"):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()

@@ -106,6 +106,7 @@ class EmbeddedProxy:
         finally:
             self._connections.discard(task)
             with suppress(OSError, RuntimeError):
+                client.flush()
                 writer.close()
 
     async def _requests(self, client: ClientConnection) -> None:

@@ -166,7 +166,7 @@ async def send_document(
     if drip is not None:
         _fired(exchange, load, drip, seconds=drip.seconds)
         await _drip(exchange, kept, drip.seconds)
-    elif kept:
+    else:
         await client.piece(kept)
     if cut is not None:
         exchange.replaced = True

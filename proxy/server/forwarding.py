@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from asyncio import IncompleteReadError
-from contextlib import aclosing
 from urllib.parse import urljoin, urlsplit
 
 from trajudge.proxy.http.bodies import (
     BodyTooLarge,
     Framing,
-    pieces,
     read_body,
     response_framing,
 )
@@ -159,10 +157,7 @@ async def _stream(
         return
     await client.begin(exchange.status, exchange.reason, headers, framing, version)
     with exchange.timed("site"):
-        async with aclosing(pieces(connection.reader, framing)) as body:
-            async for piece in body:
-                await client.piece(piece)
-    await client.finish()
+        await client.pass_on(connection.reader, framing)
 
 
 async def _whole(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -17,7 +16,7 @@ from trajudge.proxy.efficiency.latency import Span
 from trajudge.proxy.efficiency.streams import EventStream, parsed
 from trajudge.proxy.efficiency.usage import StreamedAnswer, usage_of
 from trajudge.proxy.http import messages
-from trajudge.proxy.http.bodies import pieces, response_framing
+from trajudge.proxy.http.bodies import response_framing
 from trajudge.proxy.http.messages import RequestHead, ResponseHead
 from trajudge.proxy.http.origins import OriginAddress, OriginConnection, OriginPool
 from trajudge.proxy.server.client import ClientConnection
@@ -168,16 +167,15 @@ async def _pass_back(
     await client.begin(answer.status, answer.reason, headers, framing, head.version)
     streamed = "text/event-stream" in messages.field(answer.headers, "content-type").lower()
     events, state, whole = EventStream(), StreamedAnswer(), bytearray()
+
+    def look(piece: bytes, arrived: float) -> None:
+        if streamed:
+            _read_events(call, state, events, piece, arrived)
+        elif len(whole) < _MAX_ANSWER:
+            whole.extend(piece)
+
     try:
-        async with aclosing(pieces(connection.reader, framing)) as body:
-            async for piece in body:
-                arrived = time.perf_counter()
-                await client.piece(piece)
-                if streamed:
-                    _read_events(call, state, events, piece, arrived)
-                elif len(whole) < _MAX_ANSWER:
-                    whole += piece
-        await client.finish()
+        await client.pass_on(connection.reader, framing, look)
     finally:
         if streamed:
             call.usage, call.model = state.usage, state.model or call.model
