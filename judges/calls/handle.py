@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from trajudge.judges.adapters.base import Adapter, MarksPrompts, TakesReasoning
 from trajudge.judges.adapters.context_windows import ContextWindow
+from trajudge.judges.adapters.protocols.reasoning import NAMES
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.calls.parameters import read_parameters
 from trajudge.judges.calls.prices import find_price
@@ -128,6 +129,16 @@ class ModelHandle:
         limit = self.parameters["max_tokens"]
         return limit if isinstance(limit, int) else self.known.output
 
+    @cached_property
+    def least_tokens(self) -> int:
+        """Tokens that no judge's own limit of a reply goes below: ``max_tokens`` where the model
+        reasons within them, else none."""
+        effort, budget = (self.parameters.get(name) for name in NAMES)
+        reasons = self.known.reasons(
+            str(effort) if effort else None, budget if isinstance(budget, int) else None
+        )
+        return self.max_tokens if reasons else 0
+
     def reader(self, role: str) -> AuxiliaryModel:
         """Return the model of that role as a judge's options name it; the judge's own by
         default."""
@@ -208,7 +219,14 @@ class ModelHandle:
     def ask(self, engines: Engines, sample: int, *, refresh: Container[str]) -> EngineClient:
         """Make the ``ask`` of one judgment."""
         own, *others = (
-            ModelRoute(engines[model], model, handle.parameters, handle.estimate, handle.worst_case)
+            ModelRoute(
+                engines[model],
+                model,
+                handle.parameters,
+                handle.estimate,
+                handle.worst_case,
+                handle.least_tokens,
+            )
             for model, handle in self.handles.items()
         )
         return EngineClient(own, others, sample, refresh=refresh)
@@ -216,7 +234,13 @@ class ModelHandle:
     def dry_ask(self, cache: Cache, sample: int) -> DryRunClient:
         """Make an ``ask`` that only prices."""
         own, *others = (
-            DryRunRoute(handle.adapter.endpoint, model, handle.parameters, handle.estimate)
+            DryRunRoute(
+                handle.adapter.endpoint,
+                model,
+                handle.parameters,
+                handle.estimate,
+                handle.least_tokens,
+            )
             for model, handle in self.handles.items()
         )
         return DryRunClient(own, others, sample, price=self.price, cache=cache)

@@ -19,13 +19,15 @@ from trajudge.trajectories.tokens import likely_tokens
 
 class ModelRoute(NamedTuple):
     """How one model is reached: engine, parameters, the expected usage of a request and its maximum
-    (``worst_case``; None: the expected one)."""
+    (``worst_case``; None: the expected one). A judge that limits a reply means the answer: no limit
+    is below ``least_tokens``, of a model that thinks within it."""
 
     engine: Engine
     model: str
     parameters: Mapping[str, JsonValue]
     estimate: Estimate
     worst_case: Estimate | None = None
+    least_tokens: int = 0
 
     @property
     def endpoint(self) -> str:
@@ -39,6 +41,7 @@ class DryRunRoute(NamedTuple):
     model: str
     parameters: Mapping[str, JsonValue]
     estimate: Estimate
+    least_tokens: int = 0
 
 
 RouteT = TypeVar("RouteT", bound=ModelRoute | DryRunRoute)
@@ -71,11 +74,15 @@ class _LedgerClient(BaseClient, Generic[RouteT]):
         return self._own if call_args.model is None else self._routes[call_args.model]
 
     def _request(self, route: RouteT, call_args: CallArgs) -> Request:
+        parameters = {**route.parameters, **call_args.parameters}
+        limit = parameters.get("max_tokens")
+        if isinstance(limit, int) and limit < route.least_tokens:
+            parameters["max_tokens"] = route.least_tokens
         return Request(
             endpoint=route.endpoint,
             model=route.model,
             messages=tuple(call_args.messages),
-            parameters={**route.parameters, **call_args.parameters},
+            parameters=parameters,
             sample=self._sample,
         )
 

@@ -89,7 +89,8 @@ class Logprob:
 
 
 def probability_of_yes(reply: Reply) -> float:
-    """Compute P(yes) / (P(yes) + P(no)) at the token that answers, all spellings of either summed.
+    """Compute P(yes) / (P(yes) + P(no)) at the token that answers, all spellings of either summed;
+    thoughts among the tokens (vLLM gives theirs too) are passed over.
 
     Raises Refused, BadRequest if the reply carries no token probabilities, ParseFailure if its
     first word is neither.
@@ -102,13 +103,18 @@ def probability_of_yes(reply: Reply) -> float:
             "no token probabilities came with the reply: the logprob judge needs a model and a "
             "server that give logprobs"
         )
-    for token in content:
+    for token in _after_thoughts(content):
         word = normalise(_text(token))
         if word in ("yes", "no") and isinstance(token, dict):
             return _share(token)
         if word:
             break
     raise ParseFailure(f"the model answered {reply.text.strip()[:40]!r}, neither Yes nor No")
+
+
+def _after_thoughts(tokens: list[Any]) -> list[Any]:
+    ends = [place for place, token in enumerate(tokens) if _text(token).strip() == "</think>"]
+    return tokens[ends[-1] + 1 :] if ends else tokens
 
 
 def _share(token: Mapping[str, Any]) -> float:

@@ -57,6 +57,13 @@ def test_the_score_is_the_share_of_yes(tmp_path: Path) -> None:
     assert (sent["logprobs"], sent["top_logprobs"]) == (True, 20)
 
 
+def test_thoughts_among_the_tokens_are_no_answer(tmp_path: Path) -> None:
+    thoughts = [(word, {word: 1.0}) for word in ("<think>", "No", ", or", " yes", "</think>")]
+    with serving("Yes", logprobs(*thoughts, ("Yes", {"Yes": 0.9, "No": 0.1}))) as server:
+        judgment = judged_over_http(server, judge(), seen_run(), tmp_path)
+    assert judgment.score == pytest.approx(0.9)
+
+
 def test_the_probabilities_come_out_of_the_cache_too(tmp_path: Path) -> None:
     with serving("No", logprobs(("No", {"Yes": 0.1, "No": 0.9}))) as server:
         first = judged_over_http(server, judge(), seen_run(), tmp_path)
