@@ -69,6 +69,7 @@ GROUPS: Mapping[str, CommandGroup] = {
             "run": Command("proxy.run", "run an agent behind the proxy and show what it cost"),
             "serve": Command("proxy.serve", "run the proxy alone, for agents started elsewhere"),
             "plan": Command("proxy.plan", "show what a fault plan does in a task"),
+            "results": Command("eval.resilience.__main__", "compare runs with and without faults"),
         },
     ),
     "data": CommandGroup(

@@ -13,6 +13,7 @@ from trajudge.environments.model.case import write_cases
 from trajudge.environments.record import main
 from trajudge.environments.recording.faulted import arms_of
 from trajudge.environments.recording.horizons import horizon_of
+from trajudge.eval.cli import main as command
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, USAGE_ERROR
 
@@ -57,6 +58,18 @@ def test_a_recording_with_a_fault(
         events = [json.loads(line) for line in log.read_text().splitlines()]
         assert [events[0]["type"], events[-1]["type"]] == ["task", "task_end"]
         assert len({event["task"] for event in events}) == 1
+    results = ["proxy", "results", str(out), "--judge", "heuristic", "--out", str(tmp_path / "r")]
+    assert command(results) == OK
+    content = json.loads((tmp_path / "r/results.json").read_text())
+    rows = {row["agent"]: row for row in content["measures"]}
+    assert rows["scripted-t"]["retention"]["estimate"] == 1
+    assert rows["scripted-r"]["retention"]["estimate"] == 0
+    assert rows["scripted-t"]["recovery"]["estimate"] == 1
+    assert rows["scripted-t"]["extra"]["steps"]["estimate"] >= 1
+    assert {(row["judge"], row["arm"]) for row in content["judged"]} == {
+        ("heuristic", "clean"),
+        ("heuristic", "busy"),
+    }
     assert sorted(json.loads((out / "resilience.json").read_text())["arms"]) == ["busy", "clean"]
 
 

@@ -154,6 +154,7 @@ UNTRIED: set[tuple[str, ...]] = {
     ("data", "fetch"),
     ("data", "sources"),
     ("env", "generate"),
+    ("proxy", "results"),  # tests/eval/resilience: on runs behind a proxy
     ("proxy", "serve"),  # reads what "proxy run" reads, until it is stopped
 }
 

@@ -1,0 +1,67 @@
+"""Compare runs with and without faults: ``trajudge proxy results RECORDED``.
+
+Reads what ``trajudge env record --faults`` wrote, or folders of ``trajudge proxy run`` of any agent
+(``--clean DIR --faulted DIR --outcomes FILE``). Shows by fault the success retained, exposure,
+recovery and McNemar's test, and what recovering took in steps, tokens, dollars and seconds; with
+``--judge`` how precise judges are on the faulted runs. Writes results.json and CSV tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.options import read_settings
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = Parser(prog="trajudge proxy results", description=__doc__)
+    add = made.add_argument
+    add("recordings", nargs="*", type=Path, metavar="RECORDED", help="of env record --faults")
+    add("--clean", type=Path, metavar="DIR", help="proxy runs without faults")
+    add("--faulted", type=Path, nargs="+", metavar="DIR", help="proxy runs with faults, by plan")
+    add(
+        "--outcomes",
+        type=Path,
+        metavar="FILE",
+        help="CSV or JSON Lines with task, arm (clean, or a faulted folder's name) and success",
+    )
+    add("--judge", action="append", metavar="NAME", help="a judge that needs no model; repeatable")
+    add("--prices", metavar="FILE", help="prices of models that the table does not know")
+    add("--out", type=Path, default=Path("resilience"), metavar="DIR", help="folder to write")
+    add("--full", action="store_true", help="print all tables, not one screen")
+    add("--plots", action="store_true", help="draw retention (PNG and SVG)")
+    return made
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare, write and show."""
+    options = parser().parse_args(arguments)
+    from trajudge.eval.resilience.reading import read_experiment  # noqa: PLC0415 - not for --help
+    from trajudge.eval.resilience.results import results_of, write_results  # noqa: PLC0415
+    from trajudge.eval.resilience.settings import ResilienceConfig  # noqa: PLC0415
+    from trajudge.eval.resilience.tables import all_tables, screen  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
+
+    config = read_settings(ResilienceConfig, options)
+    results = results_of(read_experiment(config), config.judge)
+    write_results(results, config.out)
+    if config.plots:
+        from trajudge.eval.resilience.plots import plot_retention  # noqa: PLC0415
+
+        plot_retention(results.measures, config.out)
+    if config.full:
+        print_tables(all_tables(results))
+        return OK
+    rest = f"agent by agent, costs and latency: --full; everything is in {config.out}/results.json"
+    sys.stdout.write(screen(results, rest=rest))
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

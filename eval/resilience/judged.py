@@ -1,0 +1,130 @@
+"""What judges make of runs with faults: precision with and without them, on the same tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trajudge.annotations import store as annotation_store
+from trajudge.annotations.model import Labels, primary_labels
+from trajudge.eval.resilience.measures import CONFIDENCE, IntervalEstimate, estimate_of, rate
+from trajudge.eval.resilience.records import ExperimentArm, FaultExperiment
+from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
+from trajudge.judges.client import NoModel
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Judgment
+from trajudge.judges.registry import find_judge, make_judge
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+
+
+@dataclass(frozen=True)
+class JudgedArm:
+    """A judge on one arm: its precision and recall there, the share it accepts, and how its
+    precision differs from that on the clean arm (None there)."""
+
+    judge: str
+    arm: str
+    runs: int
+    accepted: int
+    precision: IntervalEstimate
+    recall: IntervalEstimate
+    difference: IntervalEstimate | None = None
+    p_value: float | None = None
+
+
+@dataclass(frozen=True)
+class _Verdicts:
+    """By run: its task, whether the judge accepts it, and whether it succeeded."""
+
+    tasks: Sequence[str]
+    accepted: np.ndarray
+    truth: np.ndarray
+
+
+def judged(experiment: FaultExperiment, names: Sequence[str]) -> list[JudgedArm]:
+    """Let judges that need no model judge the runs of every arm. Raises UserError for one that
+    needs a model, and for runs without trajectories."""
+    rows = []
+    for name in names:
+        if find_judge(name).needs_model:
+            raise UserError(f"--judge {name} asks a model: judge the arms with  trajudge judge")
+        clean = _verdicts(name, experiment.clean)
+        rows.append(_row(name, experiment.clean, clean))
+        for arm in experiment.faulted:
+            rows.append(_row(name, arm, _verdicts(name, arm), clean))
+    return rows
+
+
+def _verdicts(name: str, arm: ExperimentArm) -> _Verdicts:
+    judgments: list[Judgment] = []
+    truth: dict[TrajectoryKey, bool] = {}
+    for folder in map(Path, arm.folders):
+        labels: Labels = primary_labels(annotation_store.load(folder / "labels.jsonl"))
+        truth |= {key: one.success for key, one in labels.items() if one.success is not None}
+        runs = [run for run in store.read(folder) if isinstance(run, Trajectory)]
+        judgments += asyncio.run(_judged(name, [run for run in runs if run.key in truth]))
+    if not judgments:
+        raise UserError(f"--judge {name}: arm {arm.name!r} has no trajectories to judge")
+    known = [one for one in judgments if one.success is not None]
+    return _Verdicts(
+        [f"{one.key.benchmark}/{one.key.task_id}" for one in known],
+        np.array([one.success is True for one in known], dtype=float),
+        np.array([truth[one.key] for one in known], dtype=float),
+    )
+
+
+async def _judged(name: str, runs: Sequence[Trajectory]) -> list[Judgment]:
+    label, judge = make_judge(name)
+    return [await judge_trajectory(label, judge, run, NoModel()) for run in runs]
+
+
+def _row(
+    name: str, arm: ExperimentArm, found: _Verdicts, clean: _Verdicts | None = None
+) -> JudgedArm:
+    right = found.accepted * found.truth
+    apart = _apart(found, clean) if clean else None
+    return JudgedArm(
+        judge=name,
+        arm=arm.name,
+        runs=len(found.tasks),
+        accepted=int(found.accepted.sum()),
+        precision=rate(right, found.tasks, found.accepted),
+        recall=rate(right, found.tasks, found.truth),
+        difference=apart[0] if apart else None,
+        p_value=apart[1] if apart else None,
+    )
+
+
+def _apart(faulted: _Verdicts, clean: _Verdicts) -> tuple[IntervalEstimate, float | None]:
+    """Compare the precision of two arms over the same tasks: first faulted, then clean."""
+    table = np.concatenate([_columns(faulted, first=True), _columns(clean, first=False)])
+    clusters = sum_clusters(table, [*faulted.tasks, *clean.tasks])
+    hits, trials = clusters.sums[:, :2].T, clusters.sums[:, 2:].T
+    if len(clusters.sums) < 2 or not trials.sum(axis=1).all():
+        return IntervalEstimate(None, None, None), None
+    found = clustered_differences(hits, trials, clusters.stratum_sizes, CONFIDENCE)
+    p_value = float(found.p_value)
+    return estimate_of(found.interval), None if np.isnan(p_value) else p_value
+
+
+def _columns(found: _Verdicts, *, first: bool) -> np.ndarray:
+    """Return (N, 4): hits of both arms, trials of both; those of the other arm are 0."""
+    nothing = np.zeros(len(found.tasks))
+    hits, trials = found.accepted * found.truth, found.accepted
+    columns = (hits, nothing, trials, nothing) if first else (nothing, hits, nothing, trials)
+    return np.stack(columns, axis=1)
+
+
+def by_judge(rows: Sequence[JudgedArm]) -> Mapping[str, list[JudgedArm]]:
+    """Group the rows by judge, the clean arm first."""
+    found: dict[str, list[JudgedArm]] = {}
+    for row in rows:
+        found.setdefault(row.judge, []).append(row)
+    return found

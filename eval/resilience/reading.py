@@ -1,0 +1,241 @@
+"""Experiments on disk: recordings of our environments, and runs of any agent behind the proxy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trajudge.annotations import store as annotation_store
+from trajudge.eval.resilience.events import PriceOf, TaskFigures, ended_tasks, read_events
+from trajudge.eval.resilience.outcomes import OutcomeFile
+from trajudge.eval.resilience.records import (
+    CLEAN,
+    ExperimentArm,
+    FaultExperiment,
+    FaultRun,
+    FaultSpan,
+    PairKey,
+    span_of,
+)
+from trajudge.eval.resilience.settings import ResilienceConfig
+from trajudge.judges.models.own import OwnModels
+from trajudge.judges.models.prices import KnownPrice, listed_price
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.util.errors import UserError
+
+ARMS = "resilience.json"
+_AGENT = "agent"  # of runs that name none
+
+
+class ProxyFolders(NamedTuple):
+    """Folders of ``trajudge proxy`` runs without faults and with them, and the file that says which
+    tasks succeeded."""
+
+    clean: Path
+    faulted: Sequence[Path]
+    outcomes: Path
+
+
+def read_experiment(config: ResilienceConfig) -> FaultExperiment:
+    """Read what the settings name. Raises UserError for neither or both of the two forms."""
+    own = OwnModels(None, config.prices)
+
+    def price_of(model: str) -> KnownPrice:
+        return own.price(model) or listed_price(model)
+
+    behind = (config.clean, config.faulted, config.outcomes)
+    if config.recordings and not any(behind):
+        return read_recordings(config.recordings, price_of)
+    if config.clean and config.faulted and config.outcomes and not config.recordings:
+        given = ProxyFolders(config.clean, config.faulted, config.outcomes)
+        return read_proxy_runs(given, price_of)
+    raise UserError(
+        "name folders of  trajudge env record --faults , or --clean, --faulted and --outcomes"
+    )
+
+
+def read_recordings(folders: Sequence[Path], price_of: PriceOf) -> FaultExperiment:
+    """Read what ``trajudge env record --faults`` wrote; several folders (of other agents, say) are
+    one experiment. An arm that is not recorded yet is left out, and noted. Raises UserError."""
+    arms: dict[str, ExperimentArm] = {}
+    notes = []
+    for folder in folders:
+        for name, faults in _planned_arms(folder).items():
+            place = folder / name
+            runs = list(_recorded_runs(place, price_of)) if place.is_dir() else []
+            if not runs:
+                notes.append(f"{place}: holds no finished run yet")
+                continue
+            known = arms.get(name)
+            if known is not None and known.faults != faults:
+                raise UserError(f"{folder}: arm {name!r} has another plan than in {folders[0]}")
+            before = known.runs if known else ()
+            places = (*(known.folders if known else ()), str(place))
+            arms[name] = ExperimentArm(name, [*before, *runs], faults, places)
+    if CLEAN not in arms or len(arms) < 2:
+        raise UserError(
+            f"{folders[0]}: no clean arm beside a faulted one: record them with  "
+            "trajudge env record --faults PLAN"
+        )
+    for arm in arms.values():
+        _check_keys(arm)
+    faulted = [arm for name, arm in arms.items() if name != CLEAN]
+    return FaultExperiment(arms[CLEAN], faulted, notes=tuple(notes))
+
+
+def read_proxy_runs(given: ProxyFolders, price_of: PriceOf) -> FaultExperiment:
+    """Read runs of any agent behind the proxy, with its outcomes. Raises UserError."""
+    outcomes = OutcomeFile.read(given.outcomes)
+    names = [CLEAN, *(place.name for place in given.faulted)]
+    if len(set(names)) < len(names):
+        raise UserError(
+            f"--faulted {' '.join(map(str, given.faulted))}: the folders' names are those of the "
+            f"arms: give each a name of its own, other than {CLEAN!r}"
+        )
+    arms = []
+    for name, place in zip(names, (given.clean, *given.faulted), strict=True):
+        runs = list(_proxy_runs(place, name, outcomes, price_of))
+        if not runs:
+            raise UserError(
+                f"{place}: holds no ended task whose outcome {given.outcomes} names for {name!r}"
+            )
+        arms.append(ExperimentArm(name, runs, _plan_of(place)))
+        _check_keys(arms[-1])
+    return FaultExperiment(arms[0], arms[1:])
+
+
+def _planned_arms(folder: Path) -> dict[str, tuple[FaultSpan, ...]]:
+    """Read the arms and their faults; of a recording that is under way, those that have begun."""
+    path = folder / ARMS
+    if path.exists():
+        arms = _json(path).get("arms", {})
+        return {name: _spans(plan) for name, plan in arms.items()}
+    found = {}
+    for child in sorted(folder.iterdir()) if folder.is_dir() else ():
+        header = _header(child)
+        if "arm" in header:
+            found[str(header["arm"])] = _spans(header.get("plan", {}))
+    if not found:
+        raise UserError(
+            f"{folder}: no recording with faults: trajudge env record --faults makes one"
+        )
+    return found
+
+
+def _header(child: Path) -> Mapping[str, Any]:
+    """Read what a recording is of, finished or not."""
+    for name in ("recording.json", "runs.jsonl"):
+        path = child / name
+        if path.exists():
+            with path.open("rb") as file:
+                text = file.read() if name.endswith(".json") else file.readline()
+            what: Mapping[str, Any] = json.loads(text).get("what", {})
+            return what
+    return {}
+
+
+def _spans(plan: Mapping[str, Any]) -> tuple[FaultSpan, ...]:
+    return tuple(span_of(fault) for fault in plan.get("faults", ()))
+
+
+def _recorded_runs(place: Path, price_of: PriceOf) -> Iterator[FaultRun]:
+    """Yield the runs of an arm: trajectories, their labels, and the proxy's events."""
+    if store.find_file(place) is None:
+        return
+    labels = {label.key: label for label in annotation_store.load(place / "labels.jsonl")}
+    for trajectory in store.read(place):
+        if not isinstance(trajectory, Trajectory):
+            raise UserError(f"{place}: {trajectory.reason}")
+        key, label = trajectory.key, labels.get(trajectory.key)
+        events = place / "events" / f"{trajectory.raw_task_id}.{key.agent}.{key.attempt}.jsonl"
+        figures = next(ended_tasks(read_events(events), price_of), None)
+        if figures is None:
+            raise UserError(f"{events}: its task did not end")
+        told = trajectory.telemetry
+        yield _run(
+            PairKey(f"{key.benchmark}/{key.task_id}", key.agent, key.attempt),
+            figures._replace(**_asked(told) if "n_calls" in told else {}),
+            success=label.success if label else None,
+            side_effect=label.side_effect if label else None,
+            steps=len(trajectory.steps) - 1,
+        )
+
+
+def _asked(telemetry: Mapping[str, float]) -> dict[str, Any]:
+    """Return what a model agent of ours counted of its calls, which no proxy sees."""
+    tokens = telemetry["cum_input_tokens"] + telemetry["cum_output_tokens"]
+    return {
+        "model_calls": int(telemetry["n_calls"]),
+        "tokens": int(tokens),
+        "dollars": telemetry.get("cost"),
+    }
+
+
+def _proxy_runs(
+    place: Path, arm: str, outcomes: OutcomeFile, price_of: PriceOf
+) -> Iterator[FaultRun]:
+    logs = sorted(place.rglob("events.jsonl")) if place.is_dir() else []
+    for log in logs:
+        for figures in ended_tasks(read_events(log), price_of):
+            outcome = outcomes.of(arm, figures.task, figures.seed)
+            if outcome is not None:
+                key = PairKey(figures.task, outcome.agent or _AGENT, figures.seed)
+                yield _run(key, figures, success=outcome.success, steps=outcome.steps)
+
+
+def _plan_of(place: Path) -> tuple[FaultSpan, ...]:
+    """Read the faults of the plans below a folder, each once."""
+    found: dict[str, FaultSpan] = {}
+    for path in sorted(place.rglob("plan.json")):
+        found |= {span.id: span for span in _spans(_json(path))}
+    return tuple(found.values())
+
+
+def _run(
+    key: PairKey,
+    figures: TaskFigures,
+    *,
+    success: bool | None,
+    side_effect: bool | None = None,
+    steps: int | None = None,
+) -> FaultRun:
+    return FaultRun(
+        key=key,
+        success=success,
+        side_effect=side_effect,
+        steps=steps,
+        page_loads=figures.page_loads,
+        model_calls=figures.model_calls,
+        tokens=figures.tokens,
+        dollars=figures.dollars,
+        seconds=figures.seconds,
+        latency=figures.latency,
+        faults=figures.faults,
+    )
+
+
+def _check_keys(arm: ExperimentArm) -> None:
+    """Raise UserError for an arm that holds a run twice: it has no single pair."""
+    if len(arm.by_key) == len(arm.runs):
+        return
+    seen: set[PairKey] = set()
+    for run in arm.runs:
+        if run.key in seen:
+            raise UserError(
+                f"arm {arm.name!r} holds task {run.key.task!r} of {run.key.agent} with seed "
+                f"{run.key.attempt} twice: give each run a --task or --seed of its own"
+            )
+        seen.add(run.key)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read ({error})") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: holds no JSON object")
+    return content

@@ -1,0 +1,117 @@
+"""``trajudge proxy results`` on runs of an agent that is any program, behind the real proxy."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.eval.test_inputs import tree
+from tests.proxy.site import Site, open_site
+from tests.screens import one_screen
+from trajudge.eval.cli import main
+
+# It loads a page, and again if that fails; the standard library alone.
+AGENT = """
+import sys, urllib.error, urllib.request
+def load(path):
+    request = urllib.request.Request(sys.argv[1] + path, headers={"Sec-Fetch-Dest": "document"})
+    try:
+        return urllib.request.urlopen(request).status
+    except urllib.error.HTTPError as error:
+        return error.code
+for path in ("/b", "/frame"):
+    if load(path) != 200 and sys.argv[2] == "again":
+        load(path)
+"""
+TASKS = {"one": "again", "two": "once", "three": "again"}
+PLAN = {"faults": [{"id": "busy", "kind": "status", "status": 503, "policy": "at(2)"}]}
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with open_site() as running:
+        yield running
+
+
+@pytest.fixture
+def folders(site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Path:
+    """Runs of three tasks without faults and with them, and how they ended."""
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+    lines = ["task,arm,success,steps"]
+    for arm, faults in (("clean", []), ("busy", ["--faults", str(tmp_path / "plan.json")])):
+        for task, habit in TASKS.items():
+            out = ["--task", task, "--out", str(tmp_path / arm / task), "--"]
+            agent = [sys.executable, "-c", AGENT, site.origin, habit]
+            assert main(["proxy", "run", *faults, *out, *agent]) == 0
+            succeeds = arm == "clean" or habit == "again"
+            lines.append(f"{task},{arm},{succeeds},{2 + (arm == 'busy' and succeeds)}")
+    (tmp_path / "outcomes.csv").write_text("\n".join(lines))
+    capfd.readouterr()
+    return tmp_path
+
+
+def words(folder: Path, *more: str) -> list[str]:
+    arms = ["--clean", str(folder / "clean"), "--faulted", str(folder / "busy")]
+    outcomes = ["--outcomes", str(folder / "outcomes.csv"), "--out", str(folder / "results")]
+    return ["proxy", "results", *arms, *outcomes, *more]
+
+
+def test_any_agents_runs_are_compared(
+    folders: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    before = {place: tree(folders / place) for place in ("clean", "busy")}
+    assert main(words(folders, "--plots")) == 0
+    assert before == {place: tree(folders / place) for place in before}, "inputs stay as they were"
+    shown = one_screen(capfd.readouterr().out.replace(str(folders), ""), 100)
+    _, line = [line.split() for line in shown if line.startswith("busy ")]
+    assert line[1:4] == ["3", "100.0", "66.7"]
+    assert "3/3" in line
+    content = json.loads((folders / "results/results.json").read_text())
+    (row,) = content["measures"]
+    assert row["retention"]["estimate"] == pytest.approx(2 / 3)
+    assert row["recovery"]["estimate"] == pytest.approx(2 / 3)
+    assert (row["lost"], row["won"]) == (1, 0)
+    assert row["extra"]["steps"]["estimate"] == 1
+    assert row["extra"]["page_loads"]["estimate"] == 1
+    assert (folders / "results/results.csv").read_text().startswith("agent,arm,kind,pairs")
+    assert (folders / "results/retention.svg").exists()
+    assert main(words(folders, "--full")) == 0
+    assert "Accuracy by scenario" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (("arm", "side"), "needs the columns task, arm and success"),
+        (("True", "perhaps"), "success is 'perhaps'"),
+        (("one,clean", "two,clean"), "has an outcome already"),
+        (("steps", "seed"), None),
+    ],
+)
+def test_a_mistake_in_the_outcomes_is_one_sentence(
+    change: tuple[str, str],
+    sentence: str | None,
+    folders: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    path = folders / "outcomes.csv"
+    path.write_text(path.read_text().replace(*change))
+    assert main(words(folders)) == 2
+    assert (sentence or "holds no ended task whose outcome") in capfd.readouterr().err
+
+
+def test_what_is_not_named_is_asked_for(folders: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["proxy", "results"]) == 2
+    assert "--clean, --faulted and --outcomes" in capfd.readouterr().err
+    assert main(["proxy", "results", str(folders)]) == 2
+    assert "no recording with faults" in capfd.readouterr().err
+    assert main(words(folders, "--judge", "heuristic")) == 2
+    assert "has no trajectories to judge" in capfd.readouterr().err
+    again = words(folders)
+    again[again.index("--faulted") + 1] = str(folders / "clean")
+    assert main(again) == 2

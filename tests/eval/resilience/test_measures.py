@@ -1,0 +1,178 @@
+"""The estimates of an experiment against known truths and other people's programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trajudge.eval.resilience.measures import (
+    arm_measures,
+    mean,
+    measures,
+    paired_test,
+    rate,
+    retention,
+)
+from trajudge.eval.resilience.popups import popup_factor
+from trajudge.eval.resilience.records import (
+    ExperimentArm,
+    FaultExperiment,
+    FaultRun,
+    FaultSpan,
+    MetFault,
+    PairKey,
+)
+
+TASKS = [f"t{number}" for number in range(36)]
+BUSY = FaultSpan("busy", "status", "random(1)")
+
+
+def run(
+    task: str, success: bool | None, *met: MetFault, agent: str = "a", **more: float
+) -> FaultRun:
+    figures = {"steps": 5, "tokens": 100, "dollars": 0.01, "seconds": 4.0} | more
+    return FaultRun(
+        key=PairKey(task, agent, 0),
+        success=success,
+        side_effect=False,
+        steps=int(figures["steps"]),
+        page_loads=3,
+        model_calls=2,
+        tokens=int(figures["tokens"]),
+        dollars=figures["dollars"],
+        seconds=figures["seconds"],
+        latency={"model": 1.0, "site": 1.0, "injected": 0.0, "proxy": 0.0, "agent": 2.0},
+        faults=met,
+    )
+
+
+def fired(recovered: int = 1, means: str = "reloaded", times: int = 1) -> MetFault:
+    return MetFault("busy", times, times, recovered, (means,) * times)
+
+
+def simulated(rng: np.random.Generator, harm: float, agents: int) -> tuple[np.ndarray, ...]:
+    """Success without and with faults: tasks differ in how hard they are; a fault costs a success
+    with probability ``harm``, and gives none."""
+    ease = np.repeat(rng.beta(4, 2, len(TASKS)), agents)
+    clean = rng.random(ease.shape) < ease
+    faulted = (rng.random(ease.shape) < ease) & (rng.random(ease.shape) >= harm)
+    return clean, faulted, np.repeat(TASKS, agents)
+
+
+@pytest.mark.parametrize(("harm", "agents"), [(0.5, 1), (0.1, 1), (0.5, 4), (0.9, 4)])
+def test_retention_covers_the_truth_at_its_level(harm: float, agents: int) -> None:
+    """Truth: the ratio of the two means, 1 - harm."""
+    rng, sims, inside = np.random.default_rng(7), 400, 0
+    for _ in range(sims):
+        clean, faulted, tasks = simulated(rng, harm, agents)
+        _, low, high = retention(clean, faulted, tasks.tolist())
+        inside += low is not None and high is not None and low <= 1 - harm <= high
+    assert 0.925 <= inside / sims <= 0.985
+
+
+def test_retention_where_nothing_changes_has_a_width() -> None:
+    clean = np.arange(36) < 27
+    value, low, high = retention(clean, clean, TASKS)
+    assert value == 1
+    assert low is not None and high is not None
+    assert 0.7 < low < 1 < high < 1.3
+    assert retention(clean & False, clean, TASKS) == (None, None, None)
+
+
+def test_mcnemar_is_the_exact_test_of_others() -> None:
+    reference = pytest.importorskip(
+        "statsmodels.stats.contingency_tables", reason="statsmodels is the reference here"
+    )
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        clean, faulted, _ = simulated(rng, 0.4, 1)
+        table = [
+            [int((clean & faulted).sum()), int((clean & ~faulted).sum())],
+            [int((~clean & faulted).sum()), int((~clean & ~faulted).sum())],
+        ]
+        found = paired_test(clean, faulted, TASKS)
+        assert found is not None
+        assert found.p_value == pytest.approx(reference.mcnemar(table, exact=True).pvalue)
+
+
+def test_pairs_that_share_a_task_have_no_mcnemar() -> None:
+    both = np.array([True, False])
+    assert paired_test(both, ~both, ["t1", "t1"]) is None
+
+
+def test_a_mean_covers_the_truth_with_runs_in_tasks() -> None:
+    rng, sims, inside = np.random.default_rng(5), 400, 0
+    tasks = np.repeat(TASKS[:12], 3).tolist()
+    for _ in range(sims):
+        values = np.repeat(rng.normal(2.0, 1.0, 12), 3) + rng.normal(0, 0.5, 36)
+        _, low, high = mean(values.tolist(), tasks)
+        inside += low is not None and high is not None and low <= 2.0 <= high
+    assert 0.92 <= inside / sims <= 0.98
+
+
+def test_an_arm_by_hand() -> None:
+    """Four tasks: a success kept, one lost, one that was no success, one that met no fault."""
+    clean = [run("a", True), run("b", True), run("c", False), run("d", True)]
+    faulted = [
+        run("a", True, fired(), steps=7, tokens=150, dollars=0.02, seconds=9.0),
+        run("b", False, fired(0, "none")),
+        run("c", False, fired(0, "left")),
+        run("d", True, MetFault("busy", 1, 0, 0)),
+    ]
+    arm = ExperimentArm("busy", faulted, (BUSY,))
+    experiment = FaultExperiment(ExperimentArm("clean", clean), [arm])
+    (row,) = measures(experiment)
+    assert (row.pairs, row.tasks, row.planned, row.fired, row.exposed) == (4, 4, 4, 3, 3)
+    assert row.clean.estimate == pytest.approx(3 / 4)
+    assert row.retention.estimate == pytest.approx(2 / 3)
+    assert row.recovery.estimate == pytest.approx(1 / 3)
+    assert row.kept.estimate == pytest.approx(1 / 2)
+    assert (row.lost, row.won, row.p_value) == (1, 0, 1.0)
+    assert row.recovered_pairs == 1
+    extra = {name: found.estimate for name, found in row.extra.items()}
+    assert extra["steps"] == 2
+    assert extra["tokens"] == 50
+    assert extra["dollars"] == pytest.approx(0.01)
+    assert extra["seconds"] == 5
+
+
+def test_open_outcomes_make_no_pair_and_unknown_tokens_no_zero() -> None:
+    clean = [run("a", True), run("b", None)]
+    unknown = run("a", True, fired())
+    faulted = [FaultRun(**{**vars(unknown), "tokens": None}), run("b", True, fired())]
+    arm = ExperimentArm("busy", faulted, (BUSY,))
+    pairs = FaultExperiment(ExperimentArm("clean", clean), [arm]).pairs(arm)
+    assert [pair.faulted.key.task for pair in pairs] == ["a"]
+    assert arm_measures(arm, "", pairs).extra["tokens"] == (None, None, None)
+
+
+def test_several_agents_are_measured_together_and_apart() -> None:
+    runs = [run(task, True, fired(), agent=agent) for task in TASKS[:3] for agent in "ab"]
+    arm = ExperimentArm("busy", runs, (BUSY,))
+    clean = ExperimentArm("clean", [run(one.key.task, True, agent=one.key.agent) for one in runs])
+    rows = measures(FaultExperiment(clean, [arm]))
+    assert [(row.agent, row.pairs, row.p_value) for row in rows] == [
+        ("", 6, None),
+        ("a", 3, 1.0),
+        ("b", 3, 1.0),
+    ]
+
+
+def test_a_rate_without_trials_is_not_defined() -> None:
+    assert rate([0.0, 0.0], ["a", "b"], [0, 0]) == (None, None, None)
+
+
+def test_accessibility_is_a_factor() -> None:
+    """A popup that has a button is dismissed, one whose icon has no name is not."""
+    arms = []
+    for level, means in (("full", "dismissed"), ("none", "left")):
+        span = FaultSpan(level, "popup", "at(1)", level)
+        met = MetFault(level, 1, 1, int(means == "dismissed"), (means,))
+        arms.append(ExperimentArm(level, [run(task, True, met) for task in TASKS], (span,)))
+    clean = ExperimentArm("clean", [run(task, True) for task in TASKS])
+    (row,) = popup_factor(FaultExperiment(clean, arms))
+    assert row.fired == {"full": 36, "none": 36}
+    assert row.dismissed == {"full": 36, "none": 0}
+    assert row.difference.estimate == 1
+    assert row.difference.low is not None and row.difference.low > 0.7
+    assert not popup_factor(FaultExperiment(clean, arms[:1]))
