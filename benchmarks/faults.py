@@ -17,6 +17,7 @@ from pathlib import Path
 from trajudge.eval.cli import main as trajudge
 
 AGENTS = ("every", "none", "dismiss", "reload", "wait")
+TRAINING = ("telemetry", "--data", "sample", "--folds", "3", "--save")
 JUDGES = ("heuristic", "telemetry")
 FAULTS = (
     {"id": "popup", "kind": "popup", "accessibility": "full"},
@@ -58,7 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         more = ["--agent", f"resilient-{agent}", "--workers", str(options.workers)]
         if trajudge(["env", "record", *words, *more]):
             return 1
+    # Trained on other runs than it judges: the bundled sample's.
+    trained = out / "telemetry.json"
+    if not trained.exists() and trajudge([*TRAINING, str(trained)]):
+        return 1
     judges = [word for name in JUDGES for word in ("--judge", name)]
+    judges += ["--judge-option", f"model={trained}"]
     return trajudge(
         ["proxy", "results", *folders, *judges, "--full", "--out", str(out / "results")]
     )

@@ -31,10 +31,11 @@ def parser() -> argparse.ArgumentParser:
         help="CSV or JSON Lines with task, arm (clean, or a faulted folder's name) and success",
     )
     add("--judge", action="append", metavar="NAME", help="a judge that needs no model; repeatable")
+    add("--judge-option", action="append", metavar="NAME=VALUE", help="of the judges that take it")
     add("--prices", metavar="FILE", help="prices of models that the table does not know")
     add("--out", type=Path, default=Path("resilience"), metavar="DIR", help="folder to write")
     add("--full", action="store_true", help="print all tables, not one screen")
-    add("--plots", action="store_true", help="draw retention (PNG and SVG)")
+    add("--plots", type=Path, metavar="DIR", help="write plots, PNG and SVG")
     return made
 
 
@@ -46,15 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.eval.resilience.results import results_of, write_results  # noqa: PLC0415
     from trajudge.eval.resilience.settings import ResilienceConfig  # noqa: PLC0415
     from trajudge.eval.resilience.tables import all_tables, screen  # noqa: PLC0415
+    from trajudge.judges.options import named_options  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     config = read_settings(ResilienceConfig, options)
-    results = results_of(read_experiment(config), config.judge)
+    given = named_options("--judge-option", config.judge_option)
+    results = results_of(read_experiment(config), config.judge, given)
     write_results(results, config.out)
     if config.plots:
         from trajudge.eval.resilience.plots import plot_retention  # noqa: PLC0415
 
-        plot_retention(results.measures, config.out)
+        plot_retention(results.measures, config.plots)
     if config.full:
         print_tables(all_tables(results))
         return OK

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
 from trajudge.judges.client import NoModel
 from trajudge.judges.judging import judge_trajectory
-from trajudge.judges.model import Judgment
+from trajudge.judges.model import Judge, Judgment
 from trajudge.judges.registry import find_judge, make_judge
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -48,30 +49,37 @@ class _Verdicts:
     truth: np.ndarray
 
 
-def judged(experiment: FaultExperiment, names: Sequence[str]) -> list[JudgedArm]:
-    """Let judges that need no model judge the runs of every arm. Raises UserError for one that
-    needs a model, and for runs without trajectories."""
+def judged(
+    experiment: FaultExperiment, names: Sequence[str], options: Mapping[str, Any]
+) -> list[JudgedArm]:
+    """Let judges that need no model judge the runs of every arm, each with those of the ``options``
+    that it takes. Raises UserError for one that needs a model, for an option that none takes, and
+    for runs without trajectories."""
+    taken = {name: find_judge(name).options_class.model_fields.keys() for name in names}
+    for option in options.keys() - {one for known in taken.values() for one in known}:
+        raise UserError(f"--judge-option {option}: is no option of {', '.join(names) or 'a judge'}")
     rows = []
     for name in names:
         if find_judge(name).needs_model:
             raise UserError(f"--judge {name} asks a model: judge the arms with  trajudge judge")
-        clean = _verdicts(name, experiment.clean)
+        judge = make_judge(name, {one: options[one] for one in options.keys() & taken[name]})
+        clean = _verdicts(judge, experiment.clean)
         rows.append(_row(name, experiment.clean, clean))
         for arm in experiment.faulted:
-            rows.append(_row(name, arm, _verdicts(name, arm), clean))
+            rows.append(_row(name, arm, _verdicts(judge, arm), clean))
     return rows
 
 
-def _verdicts(name: str, arm: ExperimentArm) -> _Verdicts:
+def _verdicts(judge: tuple[str, Judge], arm: ExperimentArm) -> _Verdicts:
     judgments: list[Judgment] = []
     truth: dict[TrajectoryKey, bool] = {}
     for folder in map(Path, arm.folders):
         labels: Labels = primary_labels(annotation_store.load(folder / "labels.jsonl"))
         truth |= {key: one.success for key, one in labels.items() if one.success is not None}
         runs = [run for run in store.read(folder) if isinstance(run, Trajectory)]
-        judgments += asyncio.run(_judged(name, [run for run in runs if run.key in truth]))
+        judgments += asyncio.run(_judged(judge, [run for run in runs if run.key in truth]))
     if not judgments:
-        raise UserError(f"--judge {name}: arm {arm.name!r} has no trajectories to judge")
+        raise UserError(f"--judge {judge[0]}: arm {arm.name!r} has no trajectories to judge")
     known = [one for one in judgments if one.success is not None]
     return _Verdicts(
         [f"{one.key.benchmark}/{one.key.task_id}" for one in known],
@@ -80,9 +88,8 @@ def _verdicts(name: str, arm: ExperimentArm) -> _Verdicts:
     )
 
 
-async def _judged(name: str, runs: Sequence[Trajectory]) -> list[Judgment]:
-    label, judge = make_judge(name)
-    return [await judge_trajectory(label, judge, run, NoModel()) for run in runs]
+async def _judged(judge: tuple[str, Judge], runs: Sequence[Trajectory]) -> list[Judgment]:
+    return [await judge_trajectory(*judge, run, NoModel()) for run in runs]
 
 
 def _row(

@@ -35,13 +35,17 @@ class ResilienceResults:
     notes: Sequence[str]
 
 
-def results_of(experiment: FaultExperiment, judges: Sequence[str]) -> ResilienceResults:
-    """Compute everything. Raises UserError for a judge that asks a model."""
+def results_of(
+    experiment: FaultExperiment,
+    judges: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+) -> ResilienceResults:
+    """Compute everything; ``options`` are the judges'. Raises UserError as ``judged`` does."""
     return ResilienceResults(
         measures(experiment),
         costs(experiment),
         popup_factor(experiment),
-        judged(experiment, judges),
+        judged(experiment, judges, options or {}),
         [*experiment.notes, *_remarks(experiment)],
     )
 

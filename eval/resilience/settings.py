@@ -17,7 +17,8 @@ class ResilienceConfig(Record):
     faulted: tuple[Path, ...] = ()
     outcomes: Path | None = None
     judge: tuple[str, ...] = ()
+    judge_option: tuple[str, ...] = ()
     prices: str | None = None
     out: Path = Path("resilience")
     full: bool = False
-    plots: bool = False
+    plots: Path | None = None

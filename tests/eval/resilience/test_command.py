@@ -65,7 +65,7 @@ def test_any_agents_runs_are_compared(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     before = {place: tree(folders / place) for place in ("clean", "busy")}
-    assert main(words(folders, "--plots")) == 0
+    assert main(words(folders, "--plots", str(folders / "results"))) == 0
     assert before == {place: tree(folders / place) for place in before}, "inputs stay as they were"
     shown = one_screen(capfd.readouterr().out.replace(str(folders), ""), 100)
     _, line = [line.split() for line in shown if line.startswith("busy ")]
