@@ -121,6 +121,21 @@ def form_about(
     return Page(Word(title), (section_of(section or table, link), form))
 
 
+def form_page(
+    table: str, title: str, submit: str, column: str = "name"
+) -> Callable[[Callable[[PageContext], tuple[Field, ...]]], PageMaker]:
+    """Decorate the fields of a form about a row: the page of ``form_about``."""
+
+    def decorate(fields: Callable[[PageContext], tuple[Field, ...]]) -> PageMaker:
+        @wraps(fields)
+        def page(view: PageContext) -> Page:
+            return form_about(view, table, title, submit, *fields(view), column=column)
+
+        return page
+
+    return decorate
+
+
 def link_to(row: sqlite3.Row, page: str, column: str = "name") -> Link:
     """Return the link that opens a row, shown by a column of it."""
     return Link(row[column], page, {"id": row["id"]})

@@ -103,13 +103,14 @@ def index_page(page: str, heading: str, rows: Iterable[sqlite3.Row], to: str, ti
 # --- moves ---------------------------------------------------------------------------------------
 
 
-def search_and_open(page: str, text: str) -> list[PlanStep]:
-    """Find one thing by its number or name and open it."""
+def search_and_open(page: str, text: str, why: str = "", aim: str = "") -> list[PlanStep]:
+    """Find one thing by its number or name and open it; ``why`` words the first step and ``aim``
+    the last."""
     return [
-        follow(Word(page), f"open the list of {page}"),
+        follow(Word(page), why or f"open the list of {page}"),
         enter(Word("words"), text, f"look for {text}"),
         press(Word("search"), "start the search"),
-        follow(text, f"open {text}"),
+        follow(text, aim or f"open {text}"),
     ]
 
 
@@ -132,10 +133,10 @@ def fill(button: str, *, texts: dict[str, str | int], choices: dict[str, str]) -
     ]
 
 
-def switch(page: str, setting: str) -> list[PlanStep]:
-    """Switch a setting that nobody asked about: a distractor."""
+def switch(page: str, setting: str, why: str = "") -> list[PlanStep]:
+    """Switch a setting that nobody asked about: a distractor; ``why`` words the first step."""
     return [
-        follow(Word(page), f"check the {page}"),
+        follow(Word(page), why or f"check the {page}"),
         tick(Word(setting), "complete the form"),
         press(Word("save"), "save the form"),
     ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trajudge.environments.apps.lists import search_and_open, switch
 from trajudge.environments.apps.tasks import row_of
 from trajudge.environments.model.page import Word
-from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
+from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan
 from trajudge.environments.model.spec import Bound, Derive, Pick
 
 DESK = row_of("desk")
@@ -48,12 +49,7 @@ OLDEST = Derive(
 
 
 def find(title: str) -> list[PlanStep]:
-    return [
-        follow(Word("reports"), "open the list of reports"),
-        enter(Word("words"), title, f"look for {title}"),
-        press(Word("search"), "start the search"),
-        follow(title, "open the report"),
-    ]
+    return search_and_open("reports", title, aim="open the report")
 
 
 def visit(district: Bound) -> list[PlanStep]:
@@ -165,8 +161,4 @@ def book(b: Bound) -> Sequence[PlanStep]:
 
 
 def digest(_: Bound) -> list[PlanStep]:
-    return [
-        follow(Word("account"), "look at the account"),
-        tick(Word("digest"), "complete the form"),
-        press(Word("save"), "save the form"),
-    ]
+    return switch("account", "digest", "look at the account")

@@ -89,24 +89,18 @@ def _chart(view: PageContext, record: sqlite3.Row, kind: str, title: str) -> par
     )
 
 
-def deploy(view: PageContext) -> Page:
-    return ui.form_about(
-        view,
-        "service",
-        "deploy_service",
-        "deploy",
+@ui.form_page("service", "deploy_service", "deploy")
+def deploy(_: PageContext) -> tuple[parts.Field, ...]:
+    return (
         ui.control("version", required=True),
         ui.pick("strategy", STRATEGIES),
         ui.control("note", "long"),
     )
 
 
-def quota(view: PageContext) -> Page:
-    return ui.form_about(
-        view,
-        "service",
-        "change_quota",
-        "set_quota",
+@ui.form_page("service", "change_quota", "set_quota")
+def quota(_: PageContext) -> tuple[parts.Field, ...]:
+    return (
         ui.control("quota", "number", required=True),
         ui.pick("billing", BILLINGS),
         ui.control("ticket", required=True),

@@ -83,44 +83,32 @@ def _reviews(view: PageContext, record: sqlite3.Row) -> parts.ItemList:
     return parts.ItemList(lists.headings("reviewer verdict grade remark"), rows)
 
 
-def edit(view: PageContext) -> Page:
-    return ui.form_about(
-        view,
-        "article",
-        "edit_it",
-        "edit",
+@ui.form_page("article", "edit_it", "edit", column="title")
+def edit(_: PageContext) -> tuple[parts.Field, ...]:
+    return (
         ui.pick("weekday", DAYS),
         ui.pick("tag", TAGS),
         ui.control("due", "date", required=True),
-        column="title",
     )
 
 
-def review(view: PageContext) -> Page:
-    return ui.form_about(
-        view,
-        "article",
-        "review_it",
-        "review",
+@ui.form_page("article", "review_it", "review", column="title")
+def review(_: PageContext) -> tuple[parts.Field, ...]:
+    return (
         ui.pick("verdict", VERDICTS),
         ui.control("grade", "number", required=True),
         ui.control("remark", "long"),
-        column="title",
     )
 
 
-def publish(view: PageContext) -> Page:
+@ui.form_page("article", "publish_it", "publish", column="title")
+def publish(view: PageContext) -> tuple[parts.Field, ...]:
     records = view.state.rows("SELECT * FROM image ORDER BY caption")
     options = tuple(parts.Option(row["id"], row["caption"]) for row in records)
-    return ui.form_about(
-        view,
-        "article",
-        "publish_it",
-        "publish",
+    return (
         ui.control("image", "choice", "", options),
         ui.pick("placement", PLACEMENTS),
         ui.control("teaser", required=True),
-        column="title",
     )
 
 

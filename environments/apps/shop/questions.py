@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from trajudge.environments.apps.lists import list_all, search_and_open, switch
 from trajudge.environments.apps.shop.schema import DELIVERIES, MONTHS
 from trajudge.environments.apps.tasks import lookup, peak, question, row_of, with_distractor
 from trajudge.environments.model.page import Word
-from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
+from trajudge.environments.model.plan import PlanStep, follow, scan
 from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Number
 
 ANY = row_of("product")
@@ -16,32 +17,17 @@ _PRODUCT_NAMES = "SELECT name FROM product"
 
 def find(product: Bound) -> list[PlanStep]:
     """Search for a product and open its page."""
-    name = product["name"]
-    return [
-        follow(Word("products"), "open the catalogue"),
-        enter(Word("words"), name, f"look for {name}"),
-        press(Word("search"), "start the search"),
-        follow(name, "open its page"),
-    ]
+    return search_and_open("products", product["name"], "open the catalogue", "open its page")
 
 
 def browse(category: str) -> list[PlanStep]:
     """See everything in a category."""
-    return [
-        follow(Word("products"), "open the catalogue"),
-        choose(Word("category"), category, f"narrow it down to {category}"),
-        press(Word("search"), "apply the filter"),
-        scan("see the whole list"),
-    ]
+    return list_all("products", "open the catalogue", category=category)
 
 
 def subscribe(_: Bound) -> list[PlanStep]:
     """Return a distractor: nobody asked for it."""
-    return [
-        follow(Word("account"), "look at the account details"),
-        tick(Word("newsletter"), "complete the form"),
-        press(Word("save"), "save the form"),
-    ]
+    return switch("account", "newsletter", "look at the account details")
 
 
 QUESTIONS = with_distractor(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trajudge.environments.apps.lists import switch
 from trajudge.environments.apps.tasks import row_of
 from trajudge.environments.model.page import Word
-from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan, tick
+from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan
 from trajudge.environments.model.spec import Bound, Derive, Pick
 
 BENCH = row_of("bench")
@@ -195,8 +196,4 @@ def delete(b: Bound) -> Sequence[PlanStep]:
 
 
 def survey(_: Bound) -> list[PlanStep]:
-    return [
-        follow(Word("account"), "look at the account"),
-        tick(Word("survey"), "complete the form"),
-        press(Word("save"), "save the form"),
-    ]
+    return switch("account", "survey", "look at the account")
