@@ -10,7 +10,6 @@ import pytest
 from tests.trajectories.loaders.made import LFS_POINTER, TASK, mind2web, only, split
 from trajudge.trajectories.loaders.online_mind2web import detect, load
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.errors import UserError
 
 
 def test_a_task_folder_gives_the_whole_trajectory(tmp_path: Path) -> None:
@@ -71,12 +70,6 @@ def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
     [run], bad = split(load(tmp_path))
     assert run.key.task_id == "a"
     assert [result.key and result.key.task_id for result in bad] == ["b", "c"]
-
-
-def test_an_empty_folder_is_the_users_mistake(tmp_path: Path) -> None:
-    assert not detect(tmp_path)
-    with pytest.raises(UserError, match="holds no online-mind2web trajectory"):
-        load(tmp_path)
 
 
 @pytest.mark.real_data

@@ -10,7 +10,6 @@ import pytest
 from tests.trajectories.loaders.made import only, split, webvoyager
 from trajudge.trajectories.loaders.webvoyager import detect, load
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.errors import UserError
 
 
 def test_a_task_folder_gives_the_whole_trajectory(tmp_path: Path) -> None:
@@ -69,12 +68,6 @@ def test_damaged_folders_are_named_and_unwanted_ones_not_opened(tmp_path: Path) 
     assert "JSON" in bad[0].reason
     assert "no goal" in bad[1].reason
     assert len(list(load(tmp_path, only("Tea--1")))) == 1
-
-
-def test_an_empty_folder_is_the_users_mistake(tmp_path: Path) -> None:
-    assert not detect(tmp_path)
-    with pytest.raises(UserError, match="holds no webvoyager trajectory"):
-        load(tmp_path)
 
 
 @pytest.mark.real_data
