@@ -5,7 +5,7 @@
     from trajudge.rules.verified import register_browsergym
 
     register_browsergym("webarena-verified.json", out="runs", sites={"shopping": "http://..."})
-    env = gymnasium.make("browsergym/webarena_verified.21")
+    env = gymnasium.make("browsergym/recorded.webarena_verified.21")
 
 Each episode leaves ``OUT/ATTEMPT/TASK_ID`` with ``agent_response.json``, ``network.har`` and
 ``run_config.json``, which ``trajudge rules evaluate --runs OUT/ATTEMPT`` and the released package
@@ -44,15 +44,21 @@ When you are done, send the user one message that is a JSON object and nothing e
 "retrieved_data": a list of what was asked for, or null, "error_details": a text, or null}"""
 
 
+PREFIX = "recorded.webarena_verified"
+
+
 def register_browsergym(
     tasks: str | Path,
     out: str | Path,
     sites: Mapping[str, str],
     *,
     mode: str = Mode.SOUND,
-    prefix: str = "webarena_verified",
+    prefix: str = PREFIX,
 ) -> list[str]:
     """Register every task whose sites are given as ``browsergym/PREFIX.TASK_ID``; return the names.
+
+    The runner of experiments (``browsergym.experiments``, AgentLab) imports BrowserGym's own WebArena
+    packages for names that begin with ``webarena``, and these register names of their own.
 
     Raises UserError for tasks or sites that cannot be read, and where BrowserGym is missing.
     """

@@ -37,6 +37,7 @@ READ = task([12], None, {"expected": PRICE, "last_event_only": False}, task_id=2
 # Run by the other interpreter: BrowserGym's own environment, actions as its agents write them.
 EPISODES = """
 import functools, json, sys
+from importlib.util import find_spec
 import gymnasium
 from browsergym.core import _get_global_playwright
 from trajudge.rules.verified import register_browsergym
@@ -44,6 +45,9 @@ tasks, out, shop, chromium = sys.argv[1:]
 names = register_browsergym(tasks, out, {"shopping": shop})
 kind = _get_global_playwright().chromium  # also launches the window of the chat
 kind.launch = functools.partial(kind.launch, executable_path=chromium)
+if find_spec("browsergym.experiments"):  # the runner of studies, which AgentLab's is a copy of
+    from browsergym.experiments.loop import _get_env_name
+    assert _get_env_name(names[0].removeprefix("browsergym/")) == names[0]
 response = {"task_type": "MUTATE", "status": "SUCCESS", "retrieved_data": None}
 told = f"send_msg_to_user({json.dumps(response)!r})"
 for actions in (["noop()"], [told], ["buy", told]):
@@ -155,7 +159,7 @@ def test_browsergym_itself_runs_the_tasks(
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     told = [json.loads(line) for line in done.stdout.splitlines()]
-    names = ["browsergym/webarena_verified.1"]
+    names = ["browsergym/recorded.webarena_verified.1"]
     assert told == [
         [names, 0.0, False, None],
         [names, 0.0, True, "fail"],

@@ -117,8 +117,15 @@ def test_a_study_of_other_tasks_is_a_mistake(
 
 
 def test_another_benchmark_s_numbers_are_none_of_webarena_s() -> None:
-    names = ("webarena.3", "browsergym/webarena.3", "webarena_verified.3", "visualwebarena.3", "3")
-    assert [number_of(name, {"3"}) for name in names] == ["3", "3", "3", None, "3"]
+    names = (
+        "webarena.3",
+        "recorded.webarena_verified.3",
+        "browsergym/webarena.3",
+        "webarena_verified.3",
+        "visualwebarena.3",
+        "3",
+    )
+    assert [number_of(name, {"3"}) for name in names] == ["3", "3", "3", "3", None, "3"]
 
 
 @pytest.mark.real_data
