@@ -57,7 +57,7 @@ def register_browsergym(
 ) -> list[str]:
     """Register every task whose sites are given as ``browsergym/PREFIX.TASK_ID``; return the names.
 
-    The runner of experiments (``browsergym.experiments``, AgentLab) imports BrowserGym's own WebArena
+    Runners of studies (``browsergym.experiments``, AgentLab) import BrowserGym's own WebArena
     packages for names that begin with ``webarena``, and these register names of their own.
 
     Raises UserError for tasks or sites that cannot be read, and where BrowserGym is missing.
