@@ -2,7 +2,8 @@
 
 Which requests a check is about: in a task that asks to navigate, what the tab showed last (see
 ``final_page``; the last two where the task names two); otherwise the requests with the method, base
-address and referring page that it names, of those the last. Checks that name the same requests (two
+address and referring page that it names, of those the last (any of them for a check that leaves
+further changes open, see ``others``). Checks that name the same requests (two
 members are invited one after the other) are about the last of them together and are paired with
 them one to one, in any order.
 """
@@ -140,7 +141,7 @@ def _of_group(
             return {positions[0]: [_absence(run, first, events, names[positions[0]])]}
         if not events:
             return {index: [_missing(run, checks[index], names[index])] for index in positions}
-        if first.last_event_only:
+        if first.last_event_only and not first.changing_urls:  # there a further one leaves it open
             events = events[-len(positions) :]
         return _paired(run, {index: checks[index] for index in positions}, events)
     except InvalidValue as error:

@@ -161,20 +161,23 @@ ORDER = {
         ([("order", 303), ("order", 303)], "unknown"),
         ([("order", 303), ("cancel", 303)], "unknown"),
         ([("note", 303), ("order", 303)], "unknown"),
+        ([("order", 303), ("order?other=1", 303)], "unknown"),
         ([("order", 303), ("page/dismiss", 303)], "pass"),
         ([("note", 303), ("cancel", 303)], "fail"),
         ([], "fail"),
     ],
 )
+@pytest.mark.parametrize("last", [True, False])
 def test_a_further_change_of_the_site_leaves_the_requests_open(
-    sent: list[tuple[str, int]], outcome: str
+    sent: list[tuple[str, int]], outcome: str, last: bool
 ) -> None:
     run = trace(HOME, *(request(f"/do/{name}", "POST", status) for name, status in sent))
     said = answer(task_type="mutate")
-    assert SOUND.evaluate(mutation(ORDER), said, run).outcome.value == outcome
+    order = {**ORDER, "last_event_only": last}
+    assert SOUND.evaluate(mutation(order), said, run).outcome.value == outcome
     state = State(after={"orders": 1})
     with_state = {"evaluator": "BackendStateEvaluator", "probe": "p", "expected": {"$.orders": 1}}
-    asked = mutation(ORDER)
+    asked = mutation(order)
     asked = msgspec.structs.replace(
         asked, eval=(*asked.eval, msgspec.convert(with_state, BackendCheck))
     )
