@@ -263,3 +263,32 @@ def test_an_agent_writes_our_format_in_eight_lines() -> None:
     assert [seen_colour(run.final.screenshot) for run in runs] == ["red", "green"]
     assert (runs[0].steps[0].action, runs[0].answer) == ("click(12)", "Bought.")
     assert detect_kind(Path("mine/trajectories.jsonl")) == "trajudge"
+
+
+def test_the_tables_of_baselines_are_what_the_command_prints(
+    real_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(real_data / "agentrewardbench")
+    assert trajudge(["score", "--judgments", folder, "--split", "test", "--full"]) == 0
+    judges = capsys.readouterr().out.split("\n\n")[0]
+    names = {"WebJudge-7B": "webjudge-7b", "rule-based": "rule-based"}
+    rows = {
+        names.get(head, head): cells
+        for head, *cells in _columns_of_readme("AgentRewardBench test, 781 runs")
+    }
+    guide = (ROOT / "docs/decisions.md").read_text(encoding="utf-8")
+    for name in ("webjudge-7b", "telemetry", "tfidf-answer", "claim-of-success"):
+        (printed,) = [line for line in judges.splitlines() if line.startswith(f"{name} ")]
+        assert [part in printed for part in rows[name]] == [True, True], name
+        written = {"webjudge-7b": "WebJudge-7B", "telemetry": "telemetry ("}.get(name, name)
+        (line,) = [line for line in guide.splitlines() if line.startswith(f"| {written}")][:1]
+        assert all(part in line for part in rows[name]), name
+
+
+def _columns_of_readme(title: str) -> list[tuple[str, ...]]:
+    """A table of the README by columns, marks of code left out."""
+    lines = README.splitlines()
+    start = next(at for at, line in enumerate(lines) if title in line)
+    rows = [lines[start], *lines[start + 2 : start + 4]]
+    cells = [[cell.strip().strip("`") for cell in row.strip("|").split("|")] for row in rows]
+    return list(zip(*cells, strict=True))[1:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,7 +71,7 @@ class Source:
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``."""
         self.labels = {key: label for key, label in self.labels.items() if label.split == split}
-        self.judgments = _labelled(self.judgments, self.labels)
+        self.judgments = judgments_of(self.judgments, self.labels)
         self.rewards = {key: r for key, r in self.rewards.items() if key in self.labels}
 
 
@@ -144,11 +144,13 @@ def read_published_folder(
     )
 
 
-def _labelled(judgments: Sequence[Judgment], labels: Labels) -> Sequence[Judgment]:
-    """Keep the judgments of trajectories that have a label."""
+def judgments_of(
+    judgments: Sequence[Judgment], keys: Collection[TrajectoryKey]
+) -> Sequence[Judgment]:
+    """Keep the judgments of these trajectories; those of runs' files are not read."""
     if not isinstance(judgments, RunJudgments):
-        return [j for j in judgments if j.key in labels]
-    return judgments.at(places_among(judgments.columns.keys, KeyColumns.of(labels)) >= 0)
+        return [j for j in judgments if j.key in keys]
+    return judgments.at(places_among(judgments.columns.keys, KeyColumns.of(keys)) >= 0)
 
 
 def _judges(judgments: Sequence[Judgment]) -> set[str]:

@@ -15,6 +15,7 @@ import numpy as np
 from trajudge.eval.reporting.formatting import benchmark_name
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Limits, Score, ScoreReport
+from trajudge.eval.stats.interval import Floats
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 from trajudge.eval.stats.suites.profiles import performance_profile
 from trajudge.trajectories.util.errors import MissingExtra, UserError
@@ -143,7 +144,8 @@ def draw_precision_recall(
             capsize=3,
             label=name,
         )
-        curve = _curve(observed.get(name))
+        seen = observed.get(name)
+        curve = None if seen is None else threshold_curve(seen)
         if curve is not None:
             axes.step(*(100 * curve), where="post", color=mark[0].get_color(), linewidth=1)
     _percent_axis(axes, "precision")
@@ -217,10 +219,9 @@ def _name(score: Score) -> str:
     return "rule-based" if score.baseline else score.judge
 
 
-def _curve(seen: Observations | None) -> np.ndarray[Any, Any] | None:
-    """Recall and precision (2, K) by descending threshold, where there are scores and positives."""
-    if seen is None:
-        return None
+def threshold_curve(seen: Observations) -> Floats | None:
+    """Return recall and precision, (2, K), by descending threshold; None without scores or
+    successes."""
     here = seen.where(~np.isnan(seen.scores))
     if not here.labels.any():
         return None

@@ -28,14 +28,17 @@ def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge score", description=_DESCRIPTION)
     options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
-    _what(options.add_argument_group("what is scored"))
+    group = options.add_argument_group("what is scored")
+    scored_options(group)
+    _only_here(group.add_argument)
     _output(options.add_argument_group("output"))
     _errors(options.add_argument_group("wrong verdicts, and how --explain calls its model"))
     first = "judgments annotations split by missing full format json plots mismatches"
     return options.show_first(*first.split())
 
 
-def _what(group: Any) -> None:
+def scored_options(group: Any) -> None:
+    """Add the options that say what is scored, and how, to a group of them."""
     add = group.add_argument
     add(
         "--judgments",
@@ -87,16 +90,15 @@ def _what(group: Any) -> None:
         "beside the judges; auto: where there are labels and the trajectories are on this machine "
         "and below 512 MiB (default: auto)",
     )
+
+
+def _only_here(add: Callable[..., Any]) -> None:
     add(
         "--transfer",
         action="store_true",
         help="leave one benchmark out: baselines that are trained, and judges and thresholds that "
         "are chosen, on the other benchmarks, scored on each",
     )
-    _how(add)
-
-
-def _how(add: Callable[..., Any]) -> None:
     add("--by", choices=("agent",), help="agent: also agent by agent")
     add(
         "--compare",

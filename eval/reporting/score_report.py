@@ -37,7 +37,7 @@ def _report(config: ScoreConfig) -> int:
     scores = score_source(source, config)
     missing = scores.missing
     if config.baselines != "off" and not config.table:
-        scores = _beside_baselines(scores, source, config)
+        scores = beside_baselines(scores, source, config)
     if config.submission:
         from trajudge.eval.data.submission import write_submission  # noqa: PLC0415 - only where it is asked for
 
@@ -54,7 +54,7 @@ def _transfer(source: Source, config: ScoreConfig) -> int:
     from trajudge.eval.baselines.transfer_report import print_transfer  # noqa: PLC0415 - fits regressions
 
     question, missing = _question(source, config), _policy(config, source.protocols)
-    print_transfer(source, config, config.data or _recorded(source, config), question, missing)
+    print_transfer(source, config, config.data or recorded_data(source, config), question, missing)
     return OK
 
 
@@ -88,7 +88,7 @@ def _question(source: Source, config: ScoreConfig) -> Label:
     return config.question or question_of(source.judgments)
 
 
-def _beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:
+def beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:
     """Add the trivial baselines where there are labels. Raises UserError for trajectories that
     cannot be read where they are asked for; else a note says so."""
     question = _question(source, config)
@@ -100,7 +100,7 @@ def _beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) 
     wanted = config.baselines == "on"
     try:
         baselines = read_baselines(
-            config.data or _recorded(source, config),
+            config.data or recorded_data(source, config),
             source.labels,
             (j.key for j in source.judgments),
             question=question,
@@ -114,11 +114,11 @@ def _beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) 
         return scores
     for note in baselines.notes:
         sys.stderr.write(f"note: {one_line(note)}\n")
-    observed = _observed(source, scores.missing, question)
+    observed = observed_verdicts(source, scores.missing, question)
     return with_baselines(scores, baselines, observed, source.labels)
 
 
-def _recorded(source: Source, config: ScoreConfig) -> list[str]:
+def recorded_data(source: Source, config: ScoreConfig) -> list[str]:
     """Name the runs' data, and published judgments as the text of the trajectories they hold."""
     published = [f"agentrewardbench-text:{config.judgments}"] if config.judgments else []
     return [*source.data, *published]
@@ -217,12 +217,12 @@ def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:
         bootstrap=Bootstrap(resamples=0),
         training=source.training,
     )
-    observed = _observed(source, scores.missing)
+    observed = observed_verdicts(source, scores.missing)
     written = write_plots(folder, scores, detailed, observed)
     sys.stderr.write(f"{len(written)} plots are in {folder}\n")
 
 
-def _observed(
+def observed_verdicts(
     source: Source, missing: Missing, question: Label = "success"
 ) -> dict[str, Observations]:
     """Collect what each judge said."""
@@ -251,7 +251,9 @@ def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[
         write_calibrations,
     )
 
-    calibrations = calibrate(_observed(source, missing), source.labels, config.calibration)
+    calibrations = calibrate(
+        observed_verdicts(source, missing), source.labels, config.calibration
+    )
     if config.calibration_out is not None:
         write_calibrations(config.calibration_out, calibrations)
     return calibration_tables(calibrations)

@@ -21,7 +21,10 @@ from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.tables import WARNINGS, first_warnings, folded, screen_width
 from trajudge.trajectories.util.terminal import terminal_console
 
-_REST = "Everything else: results.json and results.csv in the run; all tables: --full"
+_REST = (
+    "Everything else: results.json and results.csv in the run; all tables: --full; one page to "
+    "share: trajudge report RUN"
+)
 
 
 def write_results(

@@ -1,0 +1,1 @@
+"""What every page is made of: templates, untrusted text made visible, figures as SVG."""

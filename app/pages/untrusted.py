@@ -1,0 +1,63 @@
+"""Text of pages, agents and judges for a page: escaped, cut, and with nothing invisible in it.
+
+Zero-width characters, bidirectional controls, tag characters and variation selectors carry
+messages that a model reads and a person does not see; here each shows as its code point.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from markupsafe import Markup, escape
+
+CUT = 4_000
+"""Characters of one text that a page shows, unless told otherwise."""
+
+# Letters of no width that Unicode does not class as format characters.
+_BLANK = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_MARKED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+_ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def visible(text: str, limit: int = CUT) -> Markup:
+    """Escape ``text``, isolate its direction of writing and show every invisible character as a
+    box with its code point; behind ``limit`` characters say how many more there are."""
+    shown = text[:limit].replace("\r\n", "\n")
+    rest = len(text) - limit
+    more = Markup('<span class="cut">… {} more characters</span>').format(f"{rest:,}")
+    return Markup("<bdi>{}</bdi>{}").format(_boxed(shown), more if rest > 0 else "")
+
+
+def _boxed(text: str) -> Markup:
+    if text.isascii() and not _ASCII_CONTROLS.search(text):
+        return escape(text)
+    parts: list[Markup] = []
+    plain: list[str] = []
+    for letter in text:
+        if not _is_invisible(letter):
+            plain.append(letter)
+            continue
+        parts += [escape("".join(plain)), _box(letter)]
+        plain.clear()
+    return Markup("").join([*parts, escape("".join(plain))])
+
+
+def _is_invisible(letter: str) -> bool:
+    if letter in "\n\t":
+        return False
+    number = ord(letter)
+    selector = 0xFE00 <= number <= 0xFE0F or 0xE0100 <= number <= 0xE01EF
+    return selector or letter in _BLANK or unicodedata.category(letter) in _MARKED_CATEGORIES
+
+
+def _box(letter: str) -> Markup:
+    name = unicodedata.name(letter, "control character")
+    return Markup('<span class="invisible" title="{}">U+{}</span>').format(
+        name.lower(), f"{ord(letter):04X}"
+    )
+
+
+def plain_line(text: str) -> str:
+    """Return ``text`` for an attribute or a file: surrogates that no encoding has are replaced."""
+    return text.encode("utf-8", "replace").decode()

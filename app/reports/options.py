@@ -1,0 +1,69 @@
+"""The options of ``trajudge report``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from trajudge.eval.reporting.score_options import scored_options
+from trajudge.trajectories.util.exits import TextParser
+from trajudge.trajectories.util.options import positive, whole
+
+_DESCRIPTION = """\
+Write one HTML file about runs: the judges' precision with intervals, figures, comparisons, and the
+trajectories that they got wrong, each with goal, answer, last screenshot and every verdict. It
+opens from the disk, without scripts and without a network.
+
+  trajudge report runs/*
+  trajudge report --judgments DIR --split test --out report.html
+"""
+
+
+def parser() -> TextParser:
+    """Make the command's parser."""
+    options = TextParser(prog="trajudge report", description=_DESCRIPTION)
+    options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    scored_options(options.add_argument_group("what is scored"))
+    _page(options.add_argument_group("the file"))
+    first = "out judgments annotations split question data show no-images redact max-size"
+    return options.show_first(*first.split())
+
+
+def _page(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--out",
+        type=Path,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="the file to write (default: report.html)",
+    )
+    add(
+        "--data",
+        action="append",
+        metavar="KIND:PATH",
+        help="trajectories of the cases (default: those of the runs); may be repeated",
+    )
+    add(
+        "--show",
+        type=whole,
+        default=100,
+        metavar="N",
+        help="trajectories with wrong verdicts that are shown, those that most judges wrongly "
+        "accept first (default: 100)",
+    )
+    add("--no-images", action="store_true", help="leave the screenshots out")
+    add(
+        "--redact",
+        metavar="WHAT,...",
+        type=lambda text: tuple(part.strip() for part in text.split(",")),
+        help="leave out goals, urls or answers, and with any of them the screenshots; with goals "
+        "or answers also what judges wrote, which repeats them",
+    )
+    add(
+        "--max-size",
+        type=positive,
+        default=8.0,
+        metavar="MB",
+        help="screenshots are left out until the file is this small (default: 8)",
+    )

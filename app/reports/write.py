@@ -1,0 +1,44 @@
+"""From runs to the file, and the few lines that a terminal shows of it."""
+
+from __future__ import annotations
+
+from trajudge.app.reports.content import Content, report_content
+from trajudge.app.reports.document import Document, report_document
+from trajudge.app.reports.settings import ReportConfig
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.gc_pause import collection_paused
+from trajudge.trajectories.util.tables import first_screen
+
+
+def write_report(config: ReportConfig) -> str:
+    """Write the report and return the screen's lines. Raises UserError for what cannot be read,
+    scored or written; an earlier file then stays."""
+    with collection_paused():
+        content = report_content(config)
+    document = report_document(content, config)
+    try:
+        write_bytes(config.out, document.content)
+    except OSError as error:
+        raise UserError(f"--out {config.out}: cannot be written ({error.strerror})") from error
+    return first_screen(
+        content.finding,
+        [],
+        _written(content, document, config),
+        [f"warning: {line}" for line in content.warnings],
+        rest=f"Everything else: {config.out}",
+        more=str(config.out),
+    )
+
+
+def _written(content: Content, document: Document, config: ReportConfig) -> list[str]:
+    lines = [
+        f"{config.out}: {len(document.content) / 1e6:.1f} MB, {len(content.cases)} of "
+        f"{content.wrong:,} trajectories with a wrong verdict, {document.pictures} screenshots"
+    ]
+    if document.dropped:
+        lines.append(
+            f"{document.dropped} screenshots did not fit into {config.max_size:g} MB: allow more "
+            "with --max-size MB"
+        )
+    return lines

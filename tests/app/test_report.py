@@ -1,0 +1,237 @@
+"""``trajudge report``: one file that opens anywhere, holds what it must and nothing that runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.app.payloads import payloads
+from tests.app.runs import Task, write_run
+from trajudge.eval.cli import main as trajudge
+from trajudge.eval.judge import main as judge
+from trajudge.trajectories.util.surrogates import without_surrogates
+
+GOAL, ANSWER, ADDRESS = "Order the blue kettle", "It costs 31 crowns", "http://shop.test/kettle"
+SECRET = Task(
+    "secret", False, True, GOAL, ANSWER, f"The goal was: {GOAL}", f"goto('{ADDRESS}')", ADDRESS
+)
+# Four more that are wrongly accepted, two that are rightly, three that are wrongly rejected.
+MIXED = [SECRET, *(Task(str(place), place > 3, place < 6) for place in range(9))]
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Path, sample_report: Path) -> Iterator[Browser]:
+    """Started when the judges are done: each wants an event loop of its own."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def sample_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report on two judges of the bundled sample."""
+    folder = tmp_path_factory.mktemp("report")
+    words = ["--judge", "heuristic", "--judge", "rule-based", "--data", "sample"]
+    assert judge([*words, "--out", str(folder / "runs")]) == 0
+    report_again(folder / "report.html", folder / "runs")
+    return folder / "report.html"
+
+
+def report_again(out: Path, runs: Path, *words: str) -> int:
+    """Write the report of all runs in a folder; without the baselines, which fit regressions."""
+    folders = map(str, sorted(runs.iterdir()))
+    words = ("--baselines", "off", "--show", "20", *words)
+    return trajudge(["report", *folders, "--out", str(out), *words])
+
+
+def written(tmp_path: Path, tasks: list[Task], *words: str) -> str:
+    run, out = write_run(tmp_path, tasks), tmp_path / "report.html"
+    words = ("--baselines", "off", *words)
+    assert trajudge(["report", str(run), "--out", str(out), *words]) == 0
+    return out.read_text(encoding="utf-8")
+
+
+def watched(browser: Browser, file: Path, **context: object) -> tuple[Page, list[str]]:
+    """The page, and what it asked for or complained of."""
+    page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
+    events: list[str] = []
+    page.on("request", lambda r: None if r.url.startswith("data:") else events.append(r.url))
+    page.on("console", lambda message: events.append(message.text))
+    page.on("pageerror", lambda error: events.append(str(error)))
+    page.on("dialog", lambda dialog: events.append(dialog.message))
+    page.goto(file.as_uri())
+    return page, events
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scripts", [True, False])
+def test_it_opens_from_the_disk_without_a_request(
+    browser: Browser, sample_report: Path, scripts: bool
+) -> None:
+    page, events = watched(browser, sample_report, java_script_enabled=scripts)
+    assert events == [sample_report.as_uri()]
+    assert page.locator(".case").count() == 20
+    assert page.locator(".case >> nth=0").is_visible()
+    assert page.locator(".filter").is_visible() is scripts
+
+
+@pytest.mark.browser
+def test_its_script_sorts(browser: Browser, sample_report: Path) -> None:
+    page, events = watched(browser, sample_report)
+    column = page.locator("section:has(#judges) tbody tr td:nth-child(4)")
+    page.get_by_role("button", name="recall %").first.click()
+    recalls = [float(text) for text in column.all_inner_texts()]
+    assert recalls == sorted(recalls, reverse=True)
+    assert events == [sample_report.as_uri()]
+
+
+@pytest.mark.browser
+def test_its_script_filters(browser: Browser, tmp_path: Path) -> None:
+    written(tmp_path, MIXED)
+    page, _ = watched(browser, tmp_path / "report.html")
+    shown = page.locator(".case:visible h3")
+    page.get_by_label("and a").select_option("false negative")
+    assert shown.all_inner_texts() == [
+        f"{number} webarena/agent/webarena.{task}" for number, task in ((6, 6), (7, 7), (8, 8))
+    ]
+    page.get_by_label("Show the cases with").fill("kettle")
+    assert page.locator("#count").inner_text() == "0 of 8"
+    page.get_by_label("and a").select_option("wrong verdict")
+    assert page.locator("#count").inner_text() == "1 of 8"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, tmp_path: Path, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    written(tmp_path, MIXED)
+    # A policy that allows this page's own script alone would keep the checker out.
+    page, _ = watched(browser, tmp_path / "report.html", color_scheme=scheme, bypass_csp=True)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 1280])
+def test_no_width_makes_the_page_scroll_sideways(
+    browser: Browser, sample_report: Path, width: int
+) -> None:
+    page, _ = watched(browser, sample_report, viewport={"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.browser
+def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
+    texts = [*payloads()]
+    assert len(texts) >= 200
+    tasks = [
+        Task(f"{at}{without_surrogates(text)[:60]}", False, True, text, text, text, text, text)
+        for at, text in enumerate(texts)
+    ]
+    written(tmp_path, tasks, "--show", "1000", "--no-images")
+    page, events = watched(browser, tmp_path / "report.html")
+    page.keyboard.press("Tab")
+    page.wait_for_timeout(200)
+    assert events == [(tmp_path / "report.html").as_uri()]
+    assert page.evaluate("window.pwned") is None
+    assert page.locator(".case").count() == len(texts)
+    assert page.locator(".case iframe, .case script, .case [onload], .case form").count() == 0
+
+
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path, sample_report: Path) -> None:
+    report_again(tmp_path / "again.html", sample_report.parent / "runs")
+    assert (tmp_path / "again.html").read_bytes() == sample_report.read_bytes()
+
+
+def test_it_is_no_larger_than_allowed(
+    tmp_path: Path, sample_report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs, out = sample_report.parent / "runs", tmp_path / "small.html"
+    assert report_again(out, runs, "--max-size", "0.4") == 0
+    assert 200_000 < out.stat().st_size <= 400_000
+    assert "did not fit into 0.4 MB" in " ".join(capsys.readouterr().out.split())
+    assert report_again(out, runs, "--max-size", "0.02") == 2
+    assert "allow more, or show fewer cases with --show" in capsys.readouterr().err
+    assert out.stat().st_size > 200_000
+
+
+def test_the_figures_are_those_of_score(
+    sample_report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = sample_report.read_text(encoding="utf-8")
+    runs = [str(run) for run in sorted((sample_report.parent / "runs").iterdir())]
+    capsys.readouterr()
+    assert trajudge(["score", *runs, "--json", "--baselines", "off"]) == 0
+    (text,) = re.findall(r'<script type="application/json" id="results">(.*?)</script>', page)
+    assert json.loads(text)["results"] == json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("redact", "gone"),
+    [
+        ("goals", (GOAL,)),
+        ("answers", (ANSWER,)),
+        ("urls", (ADDRESS,)),
+        ("goals,urls,answers", (GOAL, ANSWER, ADDRESS)),
+    ],
+)
+def test_what_is_redacted_stands_nowhere(
+    redact: str, gone: tuple[str, ...], tmp_path: Path
+) -> None:
+    whole = written(tmp_path / "whole", [SECRET])
+    assert all(text in whole for text in gone)
+    page = written(tmp_path / "redacted", [SECRET], "--redact", redact)
+    assert not any(text in page for text in gone)
+    assert "data:image" not in page
+    assert f"Left out: {redact.replace(',', ', ')}." in page
+
+
+def test_no_path_of_the_machine_stands_in_it(tmp_path: Path) -> None:
+    assert str(tmp_path) not in written(tmp_path, [SECRET])
+
+
+def test_images_can_be_left_out(tmp_path: Path) -> None:
+    assert "data:image/webp" in written(tmp_path / "with", [SECRET])
+    assert "data:image" not in written(tmp_path / "without", [SECRET], "--no-images")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "nothing to report: give the folder of a run"),
+        (["absent"], "is not the folder of a run"),
+        (["RUN", "--redact", "names"], "--redact"),
+        (["RUN", "--data", "trajudge:absent"], "there is no file or folder 'absent'"),
+        (["RUN", "--out", "no/such/folder/report.html"], "cannot be written"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    words: list[str],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = str(write_run(tmp_path, [SECRET]))
+    words = [run if word == "RUN" else word for word in words]
+    assert trajudge(["report", "--baselines", "off", *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert sentence in line
+
+
+def test_its_first_screen_fits(
+    tmp_path: Path,
+    width: int,
+    screen_lines: Callable[[], list[str]],
+) -> None:
+    written(tmp_path, [SECRET])
+    assert any("report.html: " in line for line in screen_lines())
