@@ -17,7 +17,7 @@ from tests.conftest import missing
 
 ROOT = Path(__file__).parents[1]
 STRANGERS = ("judges", "rules")  # on the package index, and once the names of our folders
-OWN = ("prompts", "rules", "judges", "trajectories", "annotations", "environments", "proxy")
+OWN = ("prompts", "rules", "judges", "trajectories", "annotations", "environments", "proxy", "app")
 USER = """
 from pathlib import Path
 
@@ -129,6 +129,7 @@ def test_the_users_command_runs_beside_strangers(python: Path, folder: Path) -> 
     assert "heuristic" in run([python, "-m", "eval.judge", *words], folder)
     script = [python, "-c", "from trajudge.eval.cli import main; raise SystemExit(main())"]
     assert "heuristic" in run([*script, "score", "run"], folder)
+    assert "report.html" in run([*script, "report", "run"], folder)
     assert "webjudge" in run([*script, "judges", "list"], folder)
 
 

@@ -117,6 +117,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("accept", "--decision", "{0}/selection", "--run", "{0}/runs/heuristic", "--out", "kept"),
     ("audit", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("audit", "--judgments", "{0}/published"),
+    ("report", "{0}/runs/heuristic", "--baselines", "off", "--out", "report.html"),
     ("leaderboard", "{0}/runs/heuristic", "--data", "{0}/sample"),
     ("telemetry", "--data", "{0}/sample", "--seeds", "1", "--folds", "2", "--out", "model.json"),
     ("run", "reparse", "{0}/runs/heuristic", "--data", "{0}/sample", "--out", "again"),
