@@ -251,9 +251,7 @@ def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[
         write_calibrations,
     )
 
-    calibrations = calibrate(
-        observed_verdicts(source, missing), source.labels, config.calibration
-    )
+    calibrations = calibrate(observed_verdicts(source, missing), source.labels, config.calibration)
     if config.calibration_out is not None:
         write_calibrations(config.calibration_out, calibrations)
     return calibration_tables(calibrations)
