@@ -70,7 +70,7 @@ def main() -> None:
     """Print one row for every part and kind of source, and the misread messages if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--list", action="store_true", help="name misread messages, but of the unseen part"
+        "--list", action="store_true", help="name misread messages, but of the unseen parts"
     )
     options = parser.parse_args()
     sources = {"written": list(written_messages())}
@@ -86,7 +86,7 @@ def main() -> None:
     print(text(Table("Last messages", ("part", "source", *RATES), rows)))
     if options.list:
         for message in sources["all"]:
-            shown = message.part != UNSEEN and message.label is not None
+            shown = message.part not in UNSEEN and message.label is not None
             if shown and (verdict := judged(message)) is not message.label:
                 print(f"{message.name}: labelled {message.label}, read as {verdict}")
 

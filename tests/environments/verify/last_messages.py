@@ -7,10 +7,12 @@ are those of the task or, to see what the reader does where the message gives an
 of a task with another truth.
 
 The development part was looked at while the reader was written. The held-out, the fresh and the
-final part were each labelled in advance, evaluated once and looked at only then. Both parts
-``others`` are by a writer who never saw the reader or another part: the first was looked at after
-the reader was evaluated on it, the second (``UNSEEN``) never, it is only counted. ``others_3`` has
-further styles; it was labelled before its writer read the reader.
+final part were each labelled in advance, evaluated once and looked at only then. ``others_1`` and
+``others_2`` are by a writer who never saw the reader or another part: the first was looked at after
+the reader was evaluated on it, the second (in ``UNSEEN``) never, it is only counted. ``others_3``
+has further styles; it was labelled before its writer read the reader. ``others_4`` (looked at) and
+``others_5`` (closed: measured before the reader was changed, and after) hold wrong messages that
+name the right value in passing and right ones that name others.
 """
 
 from __future__ import annotations
@@ -27,9 +29,13 @@ from typing import Any, Literal, NamedTuple, get_args
 from trajudge.environments.verify.truth import ResolvedAnswer
 
 MESSAGES = Path(__file__).parent / "messages"
-Part = Literal["development", "held_out", "fresh", "final", "others_1", "others_2", "others_3"]
+Part = Literal[
+    "development", "held_out", "fresh", "final", "others_1", "others_2", "others_3", "others_4",
+    "others_5",
+]  # fmt: skip
 PARTS: tuple[Part, ...] = get_args(Part)
-UNSEEN: Part = "others_2"  # its messages are listed nowhere, so that its figures stay blind
+# Their messages are listed nowhere, so that their figures stay blind.
+UNSEEN: frozenset[Part] = frozenset({"others_2", "others_5"})
 LABELS: Mapping[str, bool | None] = {"right": True, "wrong": False, "open": None}
 _SENT = re.compile(
     r"""send_msg_to_user\((?:text=)?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)""", re.DOTALL

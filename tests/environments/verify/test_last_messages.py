@@ -20,7 +20,7 @@ from tests.environments.verify.last_messages import (
 def test_there_are_right_and_wrong_messages_enough_in_both_parts() -> None:
     counts = Counter((message.part, message.label) for message in written_messages())
     decided = {key: count for key, count in counts.items() if key[1] is not None}
-    assert len(decided) == 14
+    assert len(decided) == 18
     assert min(decided.values()) >= 40
     assert sum(decided.values()) >= 400
     names = [message.name for message in written_messages()]
@@ -51,14 +51,14 @@ def open_share(messages: Iterable[LastMessage]) -> float:
 
 @pytest.mark.slow
 def test_no_written_message_is_read_against_its_label() -> None:
-    messages = [message for message in written_messages() if message.part != UNSEEN]
+    messages = [message for message in written_messages() if message.part not in UNSEEN]
     assert definite_errors(messages) == []
     assert open_share(messages) <= 0.1
 
 
 def test_the_unseen_part_is_read_no_worse_than_was_measured() -> None:
     """No goal: what was measured, as a ceiling. It fails without naming a message."""
-    measured = rates([message for message in written_messages() if message.part == UNSEEN])
+    measured = rates([message for message in written_messages() if message.part == "others_2"])
     counts = {name: count for name, (count, _) in measured.items()}
     assert counts["false rejects"] <= 8
     assert counts["false accepts"] <= 11
