@@ -16,7 +16,8 @@ def _cue(*parts: str) -> re.Pattern[str]:
 
 
 _SMALL = (
-    r"(?:on|at|in|for|the|an?|exactly|just|include[sd]?|including|be|been|yet|equal|take|cost|only)"
+    r"(?:on|at|in|for|the|an?|exactly|just|quite|even|include[sd]?|including|be|been|yet|equal"
+    r"|take|cost|only)"
 )
 _LINK = rf"(?:\W*\b{_SMALL}\b)*\W*$"
 
@@ -77,6 +78,7 @@ BESIDE = _cue(
     r"|of which|from a total of|together with|while)\b(?: an? \w+ of)?",
     r"(?:\W*\b(?:the|an?|is|was|at|on|in)\b)*\W*$",
 )
+EQUALS = _cue(r"[=→]\s*$")
 BESIDE_AFTER = _cue(
     r"^[^.;,]{0,40}\b(?:is|are|was|were|comes?) (?:the )?(?:second|next|third|not|also)\b",
     r"|^\W*second\b",
@@ -147,16 +149,16 @@ CONCLUDES_AFTER = _cue(
     r"|left|remaining|for both|all in all)\b",
 )
 GAVE_UP = _cue(
-    r"\b(?:(?:could|can|was|am|were|did|do|does|is)(?:n't|not| not) (?:yet |be |been |still )?",
+    r"\b(?:(?:could|can?|was|am|were|did|do|does|is)(?:n't|not| not) (?:yet |be |been |still )?",
     r"(?:able|find|found|determine|access|open|load|loading|locate|tell|give|given|get|complete",
-    r"|know|displayed|shown|show|clear|look|available)|(?:could|can)(?: ?not|n't) see|unable",
+    r"|know|displayed|shown|show|clear|look|available)|(?:could|can?)(?: ?not|n't) see|unable",
     r"|cannot|failed|please (?:open|check|count|provide|navigate|wait)|not available",
     r"|let me (?:check|try|look|search|see)|hard to tell|still could",
     r"|none of (?:the|my|these))\b",
 )
 
 NOT_DONE = _cue(
-    r"\b(?:could|can|was|am|were|did|have|has|is|are)(?:n't|not| not) (?:yet |been |be |able to |",
+    r"\b(?:could|can?|was|am|were|did|have|has|is|are)(?:n't|not| not) (?:yet |been |be |able to |",
     r"actually |possible to |manage to )*(?:able|possible|do|done|complete|completed|finish",
     r"|finished|place|placed|order|ordered|buy|add|added|cancel|cancelled|change|changed|save|saved",
     r"|submit|submitted|send|sent|close|closed|remove|removed|carry|carried|perform|execute|book",
@@ -164,6 +166,32 @@ NOT_DONE = _cue(
     r"|succeed|proceed|work|worked)\b|\bunable to\b|\bcannot\b|\bfailed\b|\bfailure\b|\bgave up\b",
     r"|\bgiving up\b|\bnot possible\b|\bimpossible\b|\binfeasible\b|\bwithout success\b",
 )
+
+# --- a value that stands in passing: cautions, which leave a message open ------------------------
+
+CONDITIONAL = _cue(
+    r"\b(?:if|unless|would have|would\b[^.;]*\bwithout|provided|assuming|supposing|depending|hadn't"
+    r"|had (?:i|it|we|they|you)|was to be|were to be|supposed to|meant to|intended to"
+    r"|planned to|should have)\b"
+)
+TAKEN_BACK = _cue(  # said after a value, and no right value after it
+    r"\b(?:look(?:ed|ing)? again|second look|recount\w*|re-?check\w*|closer look|took over|mistake"
+    r"|mistaken|misread|miscounted|wrong|incorrect|correction|had missed|missed|overlooked"
+    r"|i meant|scratch that|wait)\b|\bthen i (?:saw|found|noticed)\b"
+)
+SOMETHING_ELSE = _cue(
+    r"\b(?:another(?! \W?\d)|a different|(?:a |an? other )?similar)\b(?! (?:\$|€))"
+)
+OUTERMOST = _cue(r"^[^.;]*\bat the (?:latest|earliest|most|least|outside|very (?:most|least))\b")
+DISTINCT = _cue(r"^\s*(?:different|distinct|separate)\b")
+CURRENCY_BEFORE = _cue(r"(?:[$€£]|\b(?:usd|eur|gbp))\s*$")
+DONE_BY = _cue(r"^\W*(?:is|are|was|were|gets?|got) (?:\w+ ){0,2}\w+ed by\b")
+OF_WHICH = _cue(r"\bof (?:which|whom|these|them|those)\b[^.;]*")
+EXCEEDS = _cue(
+    r"\b([\w-]+) (?:\w+ )?(?:exceed|outnumber|surpass|overt[ao]k|manage|supervise|beat|outsell)\w*"
+    r" (?:the )?(?:number of )?([\w-]+)"
+)
+THAN_NAME = _cue(r"\b(?:more|fewer|less|higher|lower|busier)\b[^.?;]*\bthan (?:the |in )?([\w-]+)")
 
 # --- where words belong together -----------------------------------------------------------------
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from trajudge.environments.verify.prose import cues
-from trajudge.environments.verify.prose.question import Question
-from trajudge.environments.verify.prose.roles import Weighed
+from trajudge.environments.verify.prose.question import Question, stem, stems
+from trajudge.environments.verify.prose.roles import Weighed, clause
 
 CLEARLY = 2  # more of the goal's words stand with one value than with any other
 
@@ -31,6 +32,66 @@ def outcome(ours: Sequence[Weighed], others: Sequence[Weighed], asked: Question)
     if near <= far or negated or (far and near - far < CLEARLY):
         return None  # that another value stands nearer does not make it the answer
     return True
+
+
+def in_passing(ours: Sequence[Weighed], asked: Question) -> bool:
+    """Tell whether the right values may stand in the message in passing only: in a condition, taken
+    back, as an end, with another thing, as what a part is taken of."""
+    return (
+        all(_has_caution(one, asked) for one in ours)
+        or _is_taken_back(ours, asked)
+        or all(_is_divided(one, asked) for one in ours)
+    )
+
+
+def _has_caution(one: Weighed, asked: Question) -> bool:
+    """Tell whether the words around a value say that it may be no answer."""
+    mention = one.mention
+    sentence, after = f"{mention.whole_before} # {mention.whole_after}", mention.after
+    said = (cues.CONDITIONAL, cues.SOMETHING_ELSE)
+    if not one.concludes and any(
+        cue.search(sentence) and not cue.search(asked.text) for cue in said
+    ):
+        return True
+    distinct = cues.DISTINCT.search(after) and "different" not in asked.text
+    money = mention.text[:1].isdigit() and not re.search(r"[.,]\d\d$", mention.text)
+    paid = money and cues.CURRENCY_BEFORE.search(mention.before) and asked.counts
+    passive = cues.DONE_BY.search(after) and not re.search(r"ed by\b", asked.text)
+    return bool(
+        cues.OUTERMOST.search(after) or distinct or paid or passive or _is_reversed(one, asked)
+    )
+
+
+def _is_reversed(one: Weighed, asked: Question) -> bool:
+    """Tell whether a sentence compares in the other direction than the goal does."""
+    sentence = f"{one.mention.whole_before}{one.mention.text}{one.mention.whole_after}"
+    goal, said = cues.EXCEEDS.search(asked.text), cues.EXCEEDS.search(sentence)
+    if goal and said:
+        given, wanted = (tuple(map(stem, map(str.casefold, f.groups()))) for f in (said, goal))
+        if given == wanted[::-1]:
+            return True
+    other = cues.THAN_NAME.search(asked.text)
+    if not other:
+        return False
+    leads = rf"\b{re.escape(other[1])} (?:had|has|have|was|is|were|are|leads?|led)\b"
+    return bool(re.search(leads, one.mention.whole_before, re.IGNORECASE))
+
+
+def _is_taken_back(ours: Sequence[Weighed], asked: Question) -> bool:
+    """Tell whether words that take a value back follow the last of the right ones."""
+    last = max(ours, key=place_of).mention
+    start = last.message.rfind(last.text)
+    rest = last.message[start + len(last.text) :] if start >= 0 else last.whole_after
+    return bool(cues.TAKEN_BACK.search(rest)) and not cues.TAKEN_BACK.search(asked.text)
+
+
+def _is_divided(one: Weighed, asked: Question) -> bool:
+    """Tell whether a part of a number has words of the goal that the number itself has not: ``7
+    alerts, of which 4 are resolved``."""
+    part = cues.OF_WHICH.search(one.mention.whole_after)
+    if not (part and asked.counts and re.search(r"\d", part[0])):
+        return False
+    return bool((stems(part[0]) & asked.stems) - stems(clause(one.mention)))
 
 
 def _with_key(some: Sequence[Weighed], asked: Question) -> bool:

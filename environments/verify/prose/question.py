@@ -45,7 +45,8 @@ _LOWER = re.compile(
     r"\b(?:at least|minimum|lowest|from which|since when|no less than)\b", re.IGNORECASE
 )
 _SUPERLATIVES = (
-    ("cheapest lowest least minimum smallest fewest shortest lightest min dryest", 0),
+    ("cheapest lowest least minimum smallest fewest shortest lightest min dryest "
+     "narrowest closest nearest slowest", 0),
     ("dearest highest most maximum largest biggest longest heaviest max peak peaks tallest top "
      "busiest widest dampest furthest best", 1),
     ("earliest soonest oldest", 2),

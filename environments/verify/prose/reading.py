@@ -9,7 +9,7 @@ from typing import NamedTuple
 from trajudge.environments.verify.prose import cues
 from trajudge.environments.verify.prose.counting import counts_another, is_in_unit
 from trajudge.environments.verify.prose.languages import negates, unreadable
-from trajudge.environments.verify.prose.outcomes import outcome, place_of
+from trajudge.environments.verify.prose.outcomes import in_passing, outcome, place_of
 from trajudge.environments.verify.prose.passages import (
     MOST_MENTIONS,
     Mention,
@@ -210,7 +210,8 @@ def _doubt(
         "the value of another thing": all(
             is_of_another(one.mention, asked, message) for one in ours
         ),
-        "given up or not finished": bool(cues.GAVE_UP.search(message)),
+        "given up or not finished": bool(cues.GAVE_UP.search(message.replace("’", "'"))),
+        "said in passing": in_passing(ours, asked),
         "a number of something else": wanted.family == "number"
         and all(counts_another(one.mention, asked) for one in ours),
         "in another language": unreadable(message) and negates(message),

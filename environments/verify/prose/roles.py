@@ -217,7 +217,7 @@ def _is_beside(mention: Mention, asked: Question, family: str, settled: bool) ->
     counted_from = family == "date" and cues.DAYS_FROM.search(before)
     if (
         counted_from
-        or cues.BESIDE.search(before)
+        or (cues.BESIDE.search(before) and not cues.EQUALS.search(before))
         or (cues.BESIDE_AFTER.search(after) and not settled)
     ):
         return True
