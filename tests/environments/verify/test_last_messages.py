@@ -12,9 +12,12 @@ from benchmarks.last_messages import judged, rates
 from tests.environments.verify.last_messages import (
     UNSEEN,
     LastMessage,
+    Part,
     real_messages,
     written_messages,
 )
+from trajudge.environments.verify.answers import answered
+from trajudge.environments.verify.truth import ResolvedAnswer
 
 
 def test_there_are_right_and_wrong_messages_enough_in_both_parts() -> None:
@@ -56,13 +59,33 @@ def test_no_written_message_is_read_against_its_label() -> None:
     assert open_share(messages) <= 0.1
 
 
-def test_the_unseen_part_is_read_no_worse_than_was_measured() -> None:
+@pytest.mark.parametrize(
+    ("part", "ceilings"), [("others_2", (8, 11, 52)), ("others_5", (2, 6, 26))]
+)
+def test_an_unseen_part_is_read_no_worse_than_was_measured(
+    part: Part, ceilings: tuple[int, ...]
+) -> None:
     """No goal: what was measured, as a ceiling. It fails without naming a message."""
-    measured = rates([message for message in written_messages() if message.part == "others_2"])
-    counts = {name: count for name, (count, _) in measured.items()}
-    assert counts["false rejects"] <= 8
-    assert counts["false accepts"] <= 11
-    assert counts["open"] <= 50
+    measured = rates([message for message in written_messages() if message.part == part])
+    counts = [count for count, _ in measured.values()]
+    assert [count <= most for count, most in zip(counts, ceilings, strict=True)] == [True] * 3
+
+
+def test_a_right_value_in_passing_is_left_open() -> None:
+    """Conditions, values taken back and wholes of which a part is asked for are not accepted."""
+    cases = """
+        How many critical alerts in Frankfurt are resolved?
+        Frankfurt has 7 critical alerts, of which 4 are resolved.
+        Unless the filter is broken, 7 are resolved.
+        7 are resolved. No, I misread the list.
+        7 different servers have resolved alerts.
+        I can't tell, but the list ends with 7.
+    """
+    goal, *messages = (line.strip() for line in cases.strip().splitlines())
+    asked = (ResolvedAnswer("number", ("7",), ()),)
+    for text in messages:
+        assert [fact.right for fact in answered(asked, text, goal)] != [True], text
+    assert [fact.right for fact in answered(asked, "5 on page 1 + 2 on page 2 = 7", goal)] == [True]
 
 
 @pytest.mark.slow
