@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.environments.verify.played import Played, played
+from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.model.binding import decoyed
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, follow, press
@@ -108,6 +109,20 @@ def test_i_could_not_do_it_after_doing_it_is_open(app: str, name: str) -> None:
         assert run.labels("I could not do it: the page gave an error.").success is None
         assert run.labels("I was unable to complete the task.").success is None
         assert run.labels("The button is gone.", "report_infeasible('gone')").success is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("app", APPS)
+def test_what_is_done_and_disowned_is_open_in_every_scenario(app: str) -> None:
+    changing = [one for one in load_app(app).scenarios if one.expect]
+    assert len(changing) >= 4
+    for scenario in changing:
+        with played(app, scenario.id) as run:
+            run.do(run.plan())
+            own = run.reply() if scenario.answers else ""
+            assert run.labels().success is True, scenario.id
+            for said in ("I could not do it.", "I can't do it.", "I was unable to finish."):
+                assert run.labels(f"{own} {said}".strip()).success is None, (scenario.id, said)
 
 
 def test_an_order_with_its_code_that_is_disowned_is_open() -> None:
