@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,8 @@ from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
 
 ARMS = "resilience.json"
+# Errors of actions that say that the browser was too slow, not what the page did.
+_STALLED = re.compile(r"Timeout \d+ms exceeded|does not answer|did not load within")
 _AGENT = "agent"  # of runs that name none
 
 
@@ -161,6 +164,9 @@ def _recorded_runs(place: Path, price_of: PriceOf) -> Iterator[FaultRun]:
             success=label.success if label else None,
             side_effect=label.side_effect if label else None,
             steps=len(trajectory.steps) - 1,
+            stalled=any(
+                _STALLED.search(one.observation.page_error or "") for one in trajectory.steps
+            ),
         )
 
 
@@ -201,6 +207,7 @@ def _run(
     success: bool | None,
     side_effect: bool | None = None,
     steps: int | None = None,
+    stalled: bool = False,
 ) -> FaultRun:
     return FaultRun(
         key=key,
@@ -214,6 +221,7 @@ def _run(
         seconds=figures.seconds,
         latency=figures.latency,
         faults=figures.faults,
+        stalled=stalled,
     )
 
 

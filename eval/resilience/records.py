@@ -33,6 +33,7 @@ class FaultRun:
     """A run and what it cost. None is what is not known: never 0.
 
     ``tokens`` are all of prompt and reply, ``latency`` seconds by part. ``success`` None is open.
+    ``stalled``: an action or a page took longer than the browser waits, as on a busy machine.
     """
 
     key: PairKey
@@ -46,6 +47,7 @@ class FaultRun:
     seconds: float | None
     latency: Mapping[str, float]
     faults: tuple[MetFault, ...] = ()
+    stalled: bool = False
 
     @property
     def fired(self) -> int:

@@ -21,6 +21,7 @@ from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 
 FORMAT = {"format": "trajudge-resilience-results", "version": 1}
+_STALLED_SHARE = 0.05  # of an arm's runs; more is said
 _INTERVAL = ("", "_low", "_high")
 
 
@@ -52,6 +53,13 @@ def results_of(
 
 def _remarks(experiment: FaultExperiment) -> Iterator[str]:
     """Yield what a reader has to know before the figures."""
+    for arm in experiment.arms:
+        stalled = sum(run.stalled for run in arm.runs)
+        if stalled > _STALLED_SHARE * len(arm.runs):
+            yield (
+                f"{arm.name}: in {stalled} of {len(arm.runs)} runs the browser waited in vain: a "
+                "slow machine, or a fault that holds pages, and then no effect of faults on agents"
+            )
     for arm in experiment.faulted:
         paired = len(experiment.pairs(arm))
         alone = len(arm.runs) - paired

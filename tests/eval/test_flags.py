@@ -61,6 +61,7 @@ MEANINGS = {
     "--no-images": "switch",
     "--no-index": "switch",
     "--out": "DIR Path",  # a folder that is written
+    "--plots": "DIR Path",
     "--port": "N whole",
     "--prices": "FILE str",
     "--probes": "FILE Path",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,6 +24,7 @@ from trajudge.eval.resilience.records import (
     MetFault,
     PairKey,
 )
+from trajudge.eval.resilience.results import results_of
 
 TASKS = [f"t{number}" for number in range(36)]
 BUSY = FaultSpan("busy", "status", "random(1)")
@@ -160,6 +163,15 @@ def test_several_agents_are_measured_together_and_apart() -> None:
 
 def test_a_rate_without_trials_is_not_defined() -> None:
     assert rate([0.0, 0.0], ["a", "b"], [0, 0]) == (None, None, None)
+
+
+def test_a_slow_machine_is_told() -> None:
+    """Its timeouts look like what faults do."""
+    slow = [replace(run(task, False, fired()), stalled=at < 3) for at, task in enumerate(TASKS)]
+    arm = ExperimentArm("busy", slow, (BUSY,))
+    clean = ExperimentArm("clean", [run(task, True) for task in TASKS])
+    (note,) = results_of(FaultExperiment(clean, [arm])).notes
+    assert note.startswith("busy: in 3 of 36 runs the browser waited in vain")
 
 
 def test_accessibility_is_a_factor() -> None:
