@@ -89,6 +89,17 @@ class FaultProxy:
         return answered
 
 
+def check_plan(path: Path) -> None:
+    """Raise UserError, in the proxy's own words, for a plan that it would refuse."""
+    options = ["--faults", str(path), "--horizon", "1"]
+    command = [sys.executable, "-m", "trajudge.proxy.plan", *options]
+    checked = subprocess.run(  # noqa: S603 - our own command
+        command, capture_output=True, text=True, env=_environment(), check=False
+    )
+    if checked.returncode:
+        raise UserError(_sentence(checked.stderr))
+
+
 @contextmanager
 def open_proxy(arm: FaultArm, port: int, seed: int) -> Iterator[FaultProxy]:
     """Run a proxy before the server at ``port`` of this machine.
@@ -107,7 +118,7 @@ def open_proxy(arm: FaultArm, port: int, seed: int) -> Iterator[FaultProxy]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=_environment(),
         )
         try:
             yield FaultProxy(arm, _ready(process), out / "events.jsonl", seed)
@@ -124,7 +135,15 @@ def _ready(process: subprocess.Popen[str]) -> dict[str, Any]:
     """Read where a proxy is. Raises UserError if it ended instead."""
     line = process.stdout.readline() if process.stdout else ""
     if not line:
-        said = process.communicate()[1].strip().removeprefix("error: ")
-        raise UserError(said.splitlines()[-1] if said else "the fault proxy did not start")
+        raise UserError(_sentence(process.communicate()[1]))
     ready: dict[str, Any] = json.loads(line)
     return ready
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
+def _sentence(stderr: str) -> str:
+    said = stderr.strip().removeprefix("error: ")
+    return said.splitlines()[-1] if said else "the fault proxy did not start"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.environments.recording.campaign import CampaignResult, record, table
+from trajudge.environments.recording.fault_proxy import check_plan
 from trajudge.environments.recording.faulted import ArmResult, arms_of, record_arms
 from trajudge.environments.recording.pool import FailedJob
 from trajudge.environments.recording.recorder import run_name
@@ -26,6 +27,7 @@ def recorded(config: RecordConfig) -> tuple[str, list[FailedJob]]:
     if config.faults is None:
         campaign = record(plan, out, workers)
         return recording_screen(campaign, out), campaign.failed
+    check_plan(config.faults)
     planned = arms_of(config.faults, pictures=not config.text_only)
     arms = record_arms(plan, planned, out, workers)
     return arms_screen(arms, out), [job for arm in arms for job in arm.recorded.failed]
