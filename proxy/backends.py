@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from trajudge.proxy.browser.watching import BrowserWatch
 from trajudge.proxy.mitm.intercepting import InterceptingProxy
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import ProxySettings
@@ -19,10 +21,16 @@ async def running(settings: ProxySettings) -> AsyncIterator[EmbeddedProxy]:
         _make_folder(settings.out)
     made = InterceptingProxy if settings.backend == "mitm" else EmbeddedProxy
     proxy = made(settings)
+    watching: asyncio.Task[None] | None = None
     try:
         await proxy.start()
+        if settings.cdp is not None:
+            watch = BrowserWatch(settings.cdp, settings.token, proxy.navigated)
+            watching = asyncio.create_task(watch.run())
         yield proxy
     finally:
+        if watching is not None:
+            watching.cancel()
         await proxy.close()
 
 

@@ -93,6 +93,13 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
         metavar="REGEX",
         help="a page load whose 'METHOD URL' matches begins a task, named by the first group",
     )
+    add(
+        "--cdp",
+        type=whole,
+        metavar="PORT",
+        help="debugging port of the agent's Chromium (--remote-debugging-port): it says itself "
+        "what is a page",
+    )
     add("--port", type=whole, default=0, metavar="N", help="port to listen on (default: any free)")
     add(
         "--out",
@@ -113,6 +120,7 @@ def proxy_settings(
     api: Sequence[str],
     task_signature: str | None,
     port: int,
+    cdp: int | None,
     out: Path | None,
 ) -> ProxySettings:
     """Read the plan and prepare the folder of a run. Raises UserError."""
@@ -134,5 +142,6 @@ def proxy_settings(
         apis=tuple(model_api(text, bases) for text in api),
         boundary=boundary(task_signature) if task_signature else None,
         port=port,
+        cdp=cdp,
         out=out or Path("proxy-runs") / time.strftime("%Y%m%d-%H%M%S"),
     )

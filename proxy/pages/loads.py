@@ -1,15 +1,19 @@
 """Which request loads a page: a top-level document that the user of the browser would see.
 
 Browsers say so in ``Sec-Fetch-Dest`` where the address is trustworthy (https, loopback,
-``*.localhost``). Elsewhere it is guessed, and a frame looks like a page: such loads are marked.
+``*.localhost``). Elsewhere it is guessed, and a frame looks like a page: such loads are marked. A
+browser that is watched says it everywhere, in a field that its watcher adds.
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from trajudge.proxy.http.messages import RequestHead, field
+from trajudge.proxy.http.messages import RequestHead, field, without
 from trajudge.proxy.plans.faults import AssetKind
+
+DOCUMENT_FIELD = "Trajudge-Document"
+"""Set by the watcher of a browser on requests for documents: its token, ``page`` or ``frame``."""
 
 _ASSETS: dict[str, AssetKind] = {
     "style": "style",
@@ -33,6 +37,21 @@ class RequestPurpose(NamedTuple):
     certain: bool
     asset: AssetKind | None
     resource_type: str
+
+
+def watched_kind(
+    head: RequestHead, token: str, *, watched: bool
+) -> tuple[RequestHead, RequestPurpose]:
+    """Return a request as the browser sent it, and what it is for. Of a browser that is watched
+    nothing is guessed: what was not marked loads no page."""
+    words = field(head.headers, DOCUMENT_FIELD.lower()).split()
+    if len(words) != 2 or words[0] != token:
+        kind = request_kind(head)
+        guessed = watched and not kind.certain
+        return head, RequestPurpose(False, True, None, "other") if guessed else kind
+    own = head._replace(headers=without(head.headers, DOCUMENT_FIELD.lower()))
+    page = words[1] == "page" and head.method in ("GET", "POST")
+    return own, RequestPurpose(page, True, None, "document")
 
 
 def request_kind(head: RequestHead) -> RequestPurpose:

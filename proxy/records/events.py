@@ -15,7 +15,7 @@ from trajudge.trajectories.util.errors import UserError
 
 FORMAT = 1
 EventType = (
-    Literal["proxy", "task", "page", "fault", "popup_closed", "recovery"]
+    Literal["proxy", "task", "page", "fault", "popup_closed", "navigation", "recovery"]
     | Literal["model", "refused", "task_end", "end"]
 )
 

@@ -63,6 +63,10 @@ class EmbeddedProxy:
         """Return the base address of a model API."""
         return f"{self.url}{model_api.PREFIX}{name}"
 
+    def navigated(self, url: str, kind: str) -> None:
+        """Record what the browser says of a navigation."""
+        self.context.tasks.current(self.port).navigated(url, kind)
+
     async def start(self) -> None:
         """Listen on the port of the settings. Raises UserError."""
         await self.listen(self.settings.port)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from trajudge.proxy.http.origins import OriginAddress
-from trajudge.proxy.pages.loads import request_kind
+from trajudge.proxy.pages.loads import watched_kind
 from trajudge.proxy.pages.popup import BEACON
 from trajudge.proxy.server import control, model_api
 from trajudge.proxy.server.client import reason_of
@@ -122,7 +122,10 @@ async def _site(context: ProxyContext, request: ReceivedRequest, to: Destination
         task.popup_closed(to.target.removeprefix(BEACON))
         await client.send(204, reason_of(204), (), b"", bodiless=True)
         return
-    kind, url = request_kind(head), head.target.partition("#")[0]
+    head, kind = watched_kind(
+        head, context.settings.token, watched=context.settings.cdp is not None
+    )
+    url = head.target.partition("#")[0]
     if kind.page:
         context.tasks.begin_at(request.port, head.method, url)
     task = context.tasks.current(request.port)

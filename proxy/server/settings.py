@@ -30,8 +30,8 @@ class Authority(NamedTuple):
 class ProxySettings:
     """``out`` None keeps no files. ``boundary`` matches ``METHOD URL`` of a page load that begins a
     task; its first group, if it has one, names the task. ``horizon`` is how many page loads a task
-    takes, for ``random(n)``. ``nonce`` is what the health check answers
-    with: a proxy of another run answers with another."""
+    takes, for ``random(n)``. ``cdp`` is the debugging port of the agent's browser. ``nonce`` is
+    what the health check answers with: a proxy of another run answers with another."""
 
     plan: FaultPlan
     sites: Sites
@@ -41,6 +41,7 @@ class ProxySettings:
     out: Path | None = None
     backend: Backend = "embedded"
     port: int = 0
+    cdp: int | None = None
     apis: tuple[ModelApi, ...] = ()
     boundary: Pattern[str] | None = None
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))

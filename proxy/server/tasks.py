@@ -123,6 +123,10 @@ class ProxyTask:
         self.log.write("popup_closed", task=self.id, k=self.loads, overlay=overlay[:40])
         self._recovered(self._recoveries.closed(overlay, self.loads, time.perf_counter()))
 
+    def navigated(self, url: str, kind: str) -> None:
+        """Record a navigation as the browser tells it."""
+        self.log.write("navigation", task=self.id, k=self.loads, kind=kind, url=url)
+
     def answered(self, answer: PageAnswer) -> None:
         """Record what the end of a page load's request shows of earlier faults."""
         self._recovered(self._recoveries.answered(answer))

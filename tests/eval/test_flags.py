@@ -34,6 +34,7 @@ MEANINGS = {
     "--cache": "FILE str",  # of replies
     "--cases": "FILE Path",  # the generated cases
     "--context": "N count",  # window in tokens
+    "--cdp": "PORT whole",  # of the agent's browser
     "--concurrency": "N count",
     "--count": "N count",
     "--data": "KIND:PATH str",  # the trajectories
