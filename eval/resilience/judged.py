@@ -42,8 +42,9 @@ class JudgedArm:
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """By run: its task, whether the judge accepts it, and whether it succeeded."""
+    """By run: its key and task, whether the judge accepts it, and whether it succeeded."""
 
+    keys: Sequence[TrajectoryKey]
     tasks: Sequence[str]
     accepted: np.ndarray
     truth: np.ndarray
@@ -66,7 +67,9 @@ def judged(
         clean = _verdicts(judge, experiment.clean)
         rows.append(_row(name, experiment.clean, clean))
         for arm in experiment.faulted:
-            rows.append(_row(name, arm, _verdicts(judge, arm), clean))
+            found = _verdicts(judge, arm)
+            # An arm that lacks an agent's runs is compared with the clean runs of the others.
+            rows.append(_row(name, arm, found, _shared(clean, found)))
     return rows
 
 
@@ -82,9 +85,22 @@ def _verdicts(judge: tuple[str, Judge], arm: ExperimentArm) -> _Verdicts:
         raise UserError(f"--judge {judge[0]}: arm {arm.name!r} has no trajectories to judge")
     known = [one for one in judgments if one.success is not None]
     return _Verdicts(
+        [one.key for one in known],
         [f"{one.key.benchmark}/{one.key.task_id}" for one in known],
         np.array([one.success is True for one in known], dtype=float),
         np.array([truth[one.key] for one in known], dtype=float),
+    )
+
+
+def _shared(found: _Verdicts, other: _Verdicts) -> _Verdicts:
+    """Return the verdicts on runs that ``other`` has too."""
+    wanted = set(other.keys)
+    places = [at for at, key in enumerate(found.keys) if key in wanted]
+    return _Verdicts(
+        [found.keys[at] for at in places],
+        [found.tasks[at] for at in places],
+        found.accepted[places],
+        found.truth[places],
     )
 
 
