@@ -11,8 +11,9 @@ final part were each labelled in advance, evaluated once and looked at only then
 ``others_2`` are by a writer who never saw the reader or another part: the first was looked at after
 the reader was evaluated on it, the second (in ``UNSEEN``) never, it is only counted. ``others_3``
 has further styles; it was labelled before its writer read the reader. ``others_4`` (looked at) and
-``others_5`` (closed: measured before the reader was changed, and after) hold wrong messages that
-name the right value in passing and right ones that name others.
+``others_5`` (never listed, but remembered by who mended the reader, who had written both after
+reading it) hold wrong messages that name the right value in passing and right ones that name
+others.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Part = Literal[
     "others_5",
 ]  # fmt: skip
 PARTS: tuple[Part, ...] = get_args(Part)
-# Their messages are listed nowhere, so that their figures stay blind.
+# Their messages are listed nowhere; only those of others_2 were unknown to who mends the reader.
 UNSEEN: frozenset[Part] = frozenset({"others_2", "others_5"})
 LABELS: Mapping[str, bool | None] = {"right": True, "wrong": False, "open": None}
 _SENT = re.compile(
