@@ -8,6 +8,7 @@ begins a task, POST CONTROL/end ends it, POST CONTROL/port opens one more port w
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -19,6 +20,11 @@ def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge proxy serve", description=__doc__)
     add_proxy(made)
+    made.add_argument(
+        "--stop-with-stdin",
+        action="store_true",
+        help="end when standard input does, as it does when the program that holds it ends",
+    )
     return made
 
 
@@ -32,13 +38,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.proxy.agents import serve  # noqa: PLC0415
     from trajudge.proxy.reporting.screen import run_screen  # noqa: PLC0415
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
+    with_stdin = options.pop("stop_with_stdin")
     settings = proxy_settings(**options)
 
     async def until_interrupted() -> list[dict[str, object]]:
-        stop = asyncio.Event()
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(name, stop.set)
+            loop.add_signal_handler(name, stop.set)
+
+        def read_on() -> None:
+            if not os.read(0, 4096):
+                stop.set()
+
+        if with_stdin:
+            try:
+                loop.add_reader(0, read_on)
+            except OSError as error:
+                raise UserError("--stop-with-stdin: standard input is a file, no pipe") from error
         return await serve(settings, stop)
 
     tasks = asyncio.run(until_interrupted())

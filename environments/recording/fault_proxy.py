@@ -111,10 +111,12 @@ def open_proxy(arm: FaultArm, port: int, seed: int) -> Iterator[FaultProxy]:
         plan.write_text(json.dumps(arm.plan))
         out = Path(folder) / "out"
         site = f"*.localhost=http://127.0.0.1:{port}"
-        options = ["--faults", str(plan), "--site", site, "--out", str(out)]
+        # A recorder that is killed takes its proxy with it.
+        options = ["--faults", str(plan), "--site", site, "--out", str(out), "--stop-with-stdin"]
         command = [sys.executable, "-m", "trajudge.proxy.serve", *options]
         process = subprocess.Popen(  # noqa: S603 - our own command
             command,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

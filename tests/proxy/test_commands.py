@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,6 +139,28 @@ def test_serve_tells_where_it_is_and_ends_orderly(site: Site, plan: Path, tmp_pa
         assert process.wait(10) == 0
         assert "busy" in process.stderr.read()
     assert [event["type"] for event in events_of(out)][-2:] == ["task_end", "end"]
+
+
+def test_serve_ends_with_the_program_that_started_it(plan: Path, tmp_path: Path) -> None:
+    """A recorder that is killed leaves no proxy behind."""
+    out = tmp_path / "run"
+    words = ["proxy", "serve", "--faults", str(plan), "--out", str(out)]
+    starter = (
+        "import subprocess, sys; "
+        "served = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE); "
+        "print(served.stdout.readline().decode(), flush=True); served.wait()"
+    )
+    command = [sys.executable, "-m", "trajudge.eval.cli", *words, "--stop-with-stdin"]
+    with subprocess.Popen(
+        [sys.executable, "-c", starter, *command], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert "control" in json.loads(process.stdout.readline())
+        process.kill()
+    deadline = time.monotonic() + 30
+    while not events_of(out, "end") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert events_of(out, "end")
 
 
 def test_an_agent_trusts_https_by_its_environment_alone(
