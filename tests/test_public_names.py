@@ -12,6 +12,7 @@ import trajudge
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {
+    "app",
     *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
     "trajectories",
 }
