@@ -1,6 +1,7 @@
-"""mitmproxy, run inside its own environment: ``python front.py SETTINGS``, settings as JSON.
+"""mitmproxy, run inside its own environment: ``python front.py``.
 
-It imports nothing of ours. It writes a line of JSON on standard output when it listens, and one per
+Its settings are JSON in the environment variable ``TRAJUDGE_FRONT``: a command line can be read by
+all users of the machine, and they hold a secret. It imports nothing of ours. It writes a line of JSON on standard output when it listens, and one per
 line that it reads, ``{"port": N}``: one more port to listen on. It ends with standard input.
 
 Every request goes to the proxy at ``inner``, its whole address in the request line, with the field
@@ -187,7 +188,7 @@ class MitmServer:
 
 async def main() -> None:
     """Serve until standard input ends."""
-    settings = json.loads(sys.argv[1])
+    settings = json.loads(os.environ.pop("TRAJUDGE_FRONT"))
     logging.disable(logging.INFO)  # what nobody reads is a hook per request
     server = MitmServer(settings)
     running = asyncio.create_task(server.master.run())

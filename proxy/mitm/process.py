@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
@@ -82,7 +83,11 @@ async def start_mitmproxy(settings: ProxySettings, inner: int) -> MitmProcess:
     }
     python = await asyncio.to_thread(mitmproxy_python)
     process = await asyncio.create_subprocess_exec(
-        python, "-I", _FRONT, json.dumps(told), stdin=PIPE, stdout=PIPE, start_new_session=True
+        *(python, "-I", _FRONT),
+        stdin=PIPE,
+        stdout=PIPE,
+        env={**os.environ, "TRAJUDGE_FRONT": json.dumps(told)},
+        start_new_session=True,
     )
     try:
         async with asyncio.timeout(_START_PATIENCE):
