@@ -1,8 +1,9 @@
 """mitmproxy, run inside its own environment: ``python front.py``.
 
 Its settings are JSON in the environment variable ``TRAJUDGE_FRONT``: a command line can be read by
-all users of the machine, and they hold a secret. It imports nothing of ours. It writes a line of JSON on standard output when it listens, and one per
-line that it reads, ``{"port": N}``: one more port to listen on. It ends with standard input.
+all users of the machine, and they hold a secret. It imports nothing of ours. It writes a line of
+JSON on standard output when it listens, and one per line that it reads, ``{"port": N}``: one more
+port to listen on. It ends with standard input.
 
 Every request goes to the proxy at ``inner``, its whole address in the request line, with the field
 ``Trajudge-Front``: secret, port, and the time at which it came (Unix seconds). Bodies pass through
