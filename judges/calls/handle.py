@@ -50,6 +50,7 @@ from trajudge.trajectories.tokens import (
     image_tokens,
     likely_tokens,
 )
+from trajudge.trajectories.util.local.cache import cache_folder
 
 # What a judgment's reply was seen to take, with room: for predictions and the token limit.
 EXPECTED_OUTPUT = 400
@@ -278,5 +279,4 @@ def cache_path(named: str | None) -> Path:
     """Return ``--cache``, ``TRAJUDGE_CACHE``, or a file in the user's cache folder."""
     if named:
         return Path(named)
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(os.environ.get("TRAJUDGE_CACHE") or Path(home) / "trajudge" / "replies.sqlite")
+    return Path(os.environ.get("TRAJUDGE_CACHE") or cache_folder() / "replies.sqlite")

@@ -12,7 +12,8 @@ from typing import Any
 
 from trajudge.proxy.server.settings import Authority, ProxySettings
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.venvs.pinned import NoEnvironment, PinnedPackage, cache_folder
+from trajudge.trajectories.util.local.cache import cache_folder
+from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
 
 MITMPROXY = PinnedPackage(
     "mitmproxy",

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import missing
 from tests.proxy.site import Site, open_site
 from trajudge.proxy.mitm.process import MITMPROXY
-from trajudge.trajectories.util.venvs.pinned import NoEnvironment
+from trajudge.trajectories.util.local.pinned import NoEnvironment
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ import os
 import time
 from pathlib import Path
 
+from trajudge.trajectories.util.local.cache import cache_folder
+
 # File systems date a change to the tick of a clock: a file that changed this short before it was
 # read may change again without a new date, so what was read of it is not kept. Nanoseconds.
 SETTLED = 2_000_000_000
@@ -28,10 +30,9 @@ def place_in_cache(path: Path, name: str) -> Path | None:
     if replies := os.environ.get("TRAJUDGE_CACHE"):
         return Path(replies).expanduser().absolute().parent / name
     try:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+        return cache_folder() / name
     except RuntimeError:
         return None
-    return cache / "trajudge" / name
 
 
 def identity_of(path: Path) -> FileIdentity:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.trajectories.util.venvs.pinned import NoEnvironment, PinnedPackage
+from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
 
 
 @pytest.fixture

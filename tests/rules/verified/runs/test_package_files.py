@@ -21,7 +21,7 @@ from trajudge.rules.verified.runs import submission
 from trajudge.rules.verified.subsets import checksum_of, subset_ids
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
-from trajudge.trajectories.util.venvs.pinned import NoEnvironment
+from trajudge.trajectories.util.local.pinned import NoEnvironment
 
 IDS = (108, 107, 44, 21)
 # The package's command line, twice in one process: its import takes longer than either.

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from trajudge.trajectories.util.local.cache import cache_folder
+
 
 class NoEnvironment(Exception):
     """An environment could not be made; the message says how to go on."""
@@ -75,12 +77,6 @@ class PinnedPackage(NamedTuple):
                     f"index, or name an environment that has {self.name} with "
                     f"{self.variable}=PYTHON"
                 )
-
-
-def cache_folder() -> Path:
-    """Return the user's folder for what can be made again."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "trajudge"
 
 
 def _imports(python: Path, module: str) -> bool:

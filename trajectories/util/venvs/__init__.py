@@ -1,1 +1,0 @@
-"""Environments of their own for packages that cannot be installed beside ours."""
