@@ -47,13 +47,15 @@ def write_plots(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, draw in draws.items():
-            written += _write(folder / name, draw)
+            written += write_plot(folder / name, draw)
     except OSError as error:
         raise UserError(f"--plots {folder}: cannot be written ({error.strerror})") from error
     return written
 
 
-def _write(stem: Path, draw: Draw) -> list[Path]:
+def write_plot(stem: Path, draw: Draw) -> list[Path]:
+    """Write one plot as ``.png`` and ``.svg``, unless ``draw`` had nothing to draw. Raises
+    MissingExtra without matplotlib, OSError if a file cannot be written."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
         from matplotlib.figure import Figure  # noqa: PLC0415

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from trajudge.eval.resilience.records import LATENCY_PARTS, MetFault
+from trajudge.eval.resilience.records import LATENCY_PARTS, MetFault, RunFigures
 from trajudge.judges.model import Usage
 from trajudge.judges.models.prices import KnownPrice
 from trajudge.trajectories.util.errors import UserError
@@ -16,18 +17,12 @@ PriceOf = Callable[[str], KnownPrice]
 _COUNTS = ("input", "cache_read", "cache_write", "output")
 
 
-class TaskFigures(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class TaskFigures(RunFigures):
     """What the proxy measured of one task."""
 
     task: str
     seed: int
-    page_loads: int
-    model_calls: int
-    tokens: int | None
-    dollars: float | None
-    seconds: float
-    latency: Mapping[str, float]
-    faults: tuple[MetFault, ...]
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:

@@ -59,30 +59,42 @@ def judged(
     taken = {name: find_judge(name).options_class.model_fields.keys() for name in names}
     for option in options.keys() - {one for known in taken.values() for one in known}:
         raise UserError(f"--judge-option {option}: is no option of {', '.join(names) or 'a judge'}")
-    rows = []
+    judges: dict[str, tuple[str, Judge]] = {}
     for name in names:
         if find_judge(name).needs_model:
             raise UserError(f"--judge {name} asks a model: judge the arms with  trajudge judge")
-        judge = make_judge(name, {one: options[one] for one in options.keys() & taken[name]})
-        clean = _verdicts(judge, experiment.clean)
-        rows.append(_row(name, experiment.clean, clean))
-        for arm in experiment.faulted:
-            found = _verdicts(judge, arm)
+        judges[name] = make_judge(name, {one: options[one] for one in options.keys() & taken[name]})
+    if not judges:
+        return []
+    clean, *faulted = [_verdicts(judges, arm) for arm in experiment.arms]
+    rows = []
+    for name, alone in clean.items():
+        rows.append(_row(name, experiment.clean, alone))
+        for arm, found in zip(experiment.faulted, faulted, strict=True):
             # An arm that lacks an agent's runs is compared with the clean runs of the others.
-            rows.append(_row(name, arm, found, _shared(clean, found)))
+            rows.append(_row(name, arm, found[name], _shared(alone, found[name])))
     return rows
 
 
-def _verdicts(judge: tuple[str, Judge], arm: ExperimentArm) -> _Verdicts:
-    judgments: list[Judgment] = []
+def _verdicts(judges: Mapping[str, tuple[str, Judge]], arm: ExperimentArm) -> dict[str, _Verdicts]:
+    """Read an arm's trajectories once, and let every judge judge them."""
+    judgments: dict[str, list[Judgment]] = {name: [] for name in judges}
     truth: dict[TrajectoryKey, bool] = {}
     for folder in map(Path, arm.folders):
         labels: Labels = primary_labels(annotation_store.load(folder / "labels.jsonl"))
-        truth |= {key: one.success for key, one in labels.items() if one.success is not None}
-        runs = [run for run in store.read(folder) if isinstance(run, Trajectory)]
-        judgments += asyncio.run(_judged(judge, [run for run in runs if run.key in truth]))
-    if not judgments:
-        raise UserError(f"--judge {judge[0]}: arm {arm.name!r} has no trajectories to judge")
+        known = {key: one.success for key, one in labels.items() if one.success is not None}
+        runs = [one for one in store.read(folder) if isinstance(one, Trajectory)]
+        labelled = [one for one in runs if one.key in known]
+        for name, judge in judges.items():
+            judgments[name] += asyncio.run(_judged(judge, labelled))
+        truth |= known
+    for name, found in judgments.items():
+        if not found:
+            raise UserError(f"--judge {name}: arm {arm.name!r} has no trajectories to judge")
+    return {name: _answered(found, truth) for name, found in judgments.items()}
+
+
+def _answered(judgments: Sequence[Judgment], truth: Mapping[TrajectoryKey, bool]) -> _Verdicts:
     known = [one for one in judgments if one.success is not None]
     return _Verdicts(
         [one.key for one in known],
@@ -143,11 +155,3 @@ def _columns(found: _Verdicts, *, first: bool) -> np.ndarray:
     hits, trials = found.accepted * found.truth, found.accepted
     columns = (hits, nothing, trials, nothing) if first else (nothing, hits, nothing, trials)
     return np.stack(columns, axis=1)
-
-
-def by_judge(rows: Sequence[JudgedArm]) -> Mapping[str, list[JudgedArm]]:
-    """Group the rows by judge, the clean arm first."""
-    found: dict[str, list[JudgedArm]] = {}
-    for row in rows:
-        found.setdefault(row.judge, []).append(row)
-    return found

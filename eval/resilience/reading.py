@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.annotations import store as annotation_store
-from trajudge.eval.resilience.events import PriceOf, TaskFigures, ended_tasks, read_events
+from trajudge.eval.resilience.events import PriceOf, ended_tasks, read_events
 from trajudge.eval.resilience.outcomes import OutcomeFile
 from trajudge.eval.resilience.records import (
     CLEAN,
@@ -18,6 +19,7 @@ from trajudge.eval.resilience.records import (
     FaultRun,
     FaultSpan,
     PairKey,
+    RunFigures,
     span_of,
 )
 from trajudge.eval.resilience.settings import ResilienceConfig
@@ -160,7 +162,7 @@ def _recorded_runs(place: Path, price_of: PriceOf) -> Iterator[FaultRun]:
         told = trajectory.telemetry
         yield _run(
             PairKey(f"{key.benchmark}/{key.task_id}", key.agent, key.attempt),
-            figures._replace(**_asked(told) if "n_calls" in told else {}),
+            replace(figures, **_asked(told)) if "n_calls" in told else figures,
             success=label.success if label else None,
             side_effect=label.side_effect if label else None,
             steps=len(trajectory.steps) - 1,
@@ -200,29 +202,9 @@ def _plan_of(place: Path) -> tuple[FaultSpan, ...]:
     return tuple(found.values())
 
 
-def _run(
-    key: PairKey,
-    figures: TaskFigures,
-    *,
-    success: bool | None,
-    side_effect: bool | None = None,
-    steps: int | None = None,
-    stalled: bool = False,
-) -> FaultRun:
-    return FaultRun(
-        key=key,
-        success=success,
-        side_effect=side_effect,
-        steps=steps,
-        page_loads=figures.page_loads,
-        model_calls=figures.model_calls,
-        tokens=figures.tokens,
-        dollars=figures.dollars,
-        seconds=figures.seconds,
-        latency=figures.latency,
-        faults=figures.faults,
-        stalled=stalled,
-    )
+def _run(key: PairKey, figures: RunFigures, **outcome: Any) -> FaultRun:
+    measured = {part.name: getattr(figures, part.name) for part in fields(RunFigures)}
+    return FaultRun(key=key, **measured, **outcome)
 
 
 def _check_keys(arm: ExperimentArm) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 CLEAN = "clean"
@@ -28,18 +28,13 @@ class MetFault(NamedTuple):
     means: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class FaultRun:
-    """A run and what it cost. None is what is not known: never 0.
+@dataclass(frozen=True, kw_only=True)
+class RunFigures:
+    """What a run cost and which faults it met. None is what is not known: never 0.
 
-    ``tokens`` are all of prompt and reply, ``latency`` seconds by part. ``success`` None is open.
-    ``stalled``: an action or a page took longer than the browser waits, as on a busy machine.
+    ``tokens`` are all of prompt and reply, ``latency`` seconds by part.
     """
 
-    key: PairKey
-    success: bool | None
-    side_effect: bool | None
-    steps: int | None
     page_loads: int | None
     model_calls: int | None
     tokens: int | None
@@ -47,6 +42,17 @@ class FaultRun:
     seconds: float | None
     latency: Mapping[str, float]
     faults: tuple[MetFault, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultRun(RunFigures):
+    """A run and what it cost; ``success`` None is open. ``stalled``: an action or a page took
+    longer than the browser waits, as on a busy machine."""
+
+    key: PairKey
+    success: bool | None
+    side_effect: bool | None = None
+    steps: int | None = None
     stalled: bool = False
 
     @property
@@ -71,7 +77,8 @@ class FaultSpan:
 
 @dataclass(frozen=True)
 class ExperimentArm:
-    """The runs under one plan; ``folder`` is where their trajectories are, if they have any."""
+    """The runs under one plan; their trajectories, if they have any, are in
+    ``folders``."""
 
     name: str
     runs: Sequence[FaultRun]
@@ -92,11 +99,10 @@ class FaultPair(NamedTuple):
 
 @dataclass(frozen=True)
 class FaultExperiment:
-    """A clean arm and the faulted ones; ``agents`` maps names to what they are called in tables."""
+    """A clean arm and the faulted ones; ``notes`` say what is missing."""
 
     clean: ExperimentArm
     faulted: Sequence[ExperimentArm]
-    labels: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from trajudge.eval.reporting.formatting import UNDEFINED, percent, with_limits
 from trajudge.eval.resilience.efficiency import ArmCost
 from trajudge.eval.resilience.judged import JudgedArm
 from trajudge.eval.resilience.measures import ArmMeasures, IntervalEstimate
@@ -12,7 +13,6 @@ from trajudge.eval.resilience.records import CLEAN, LATENCY_PARTS
 from trajudge.eval.resilience.results import ResilienceResults
 from trajudge.trajectories.util.tables import Table, first_screen
 
-NONE = "–"
 ALL = "all agents"
 _SMALLEST = 0.001  # a p-value below is shown as such
 
@@ -28,8 +28,8 @@ def screen(results: ResilienceResults, *, rest: str, width: int | None = None) -
     above = ["No pair of runs has known outcomes: nothing to compare"]
     if worst:
         above = [
-            f"{worst.arm} costs most: {percent(worst.retention)} % of the success without faults "
-            f"is retained ({worst.pairs} pairs of {worst.tasks} tasks, 95 % intervals)"
+            f"{worst.arm} costs most: {interval_cell(worst.retention)} % of the success without "
+            f"faults is retained ({worst.pairs} pairs of {worst.tasks} tasks, 95 % intervals)"
         ]
     shown = [_fault_table(whole), *_agent_tables(results), _popup_table(results.popups)]
     tables = [table for table in [*shown, _judge_table(results.judged)] if table and table.rows]
@@ -59,12 +59,12 @@ def _fault_table(rows: Sequence[ArmMeasures], *, agents: bool = False) -> Table:
             row.arm,
             row.kind,
             str(row.pairs),
-            share(row.clean[0]),
-            share(row.faulted[0]),
-            percent(row.retention),
+            percent(row.clean[0]),
+            percent(row.faulted[0]),
+            interval_cell(row.retention),
             f"{row.exposed}/{row.pairs}",
-            percent(row.recovery),
-            share(row.kept[0]),
+            interval_cell(row.recovery),
+            percent(row.kept[0]),
             p_value(row.p_value),
         )
         for row in rows
@@ -89,8 +89,8 @@ def _agent_tables(results: ResilienceResults) -> list[Table]:
     agents = list(dict.fromkeys(row.agent for row in rows))
     if len(agents) < 2:
         return []
-    found = {(row.agent, row.arm): share(row.retention[0]) for row in rows}
-    cells = [(agent, *(found.get((agent, arm), NONE) for arm in arms)) for agent in agents]
+    found = {(row.agent, row.arm): percent(row.retention[0]) for row in rows}
+    cells = [(agent, *(found.get((agent, arm), UNDEFINED) for arm in arms)) for agent in agents]
     return [Table("Retention by agent (%)", ("agent", *arms), cells, names=1)]
 
 
@@ -119,7 +119,7 @@ def paper_tables(rows: Sequence[ArmCost]) -> list[Table]:
     cells = [
         (
             row.agent,
-            percent(row.success),
+            interval_cell(row.success),
             *(figure(one, limits=False) for one in (row.steps, row.model_calls, row.tokens)),
             cents(row.dollars),
             figure(row.seconds, limits=False),
@@ -133,12 +133,14 @@ def paper_tables(rows: Sequence[ArmCost]) -> list[Table]:
     agents = list(dict.fromkeys(row.agent for row in rows))
 
     def matrix(title: str, shown: Mapping[tuple[str, str], str]) -> Table:
-        lines = [(agent, *(shown.get((agent, arm), NONE) for arm in arms)) for agent in agents]
+        lines = [(agent, *(shown.get((agent, arm), UNDEFINED) for arm in arms)) for agent in agents]
         return Table(title, ("agent", *arms), lines, names=1)
 
     return [
         efficiency,
-        matrix("Accuracy by scenario (%)", {at: share(r.success[0]) for at, r in by_place.items()}),
+        matrix(
+            "Accuracy by scenario (%)", {at: percent(r.success[0]) for at, r in by_place.items()}
+        ),
         matrix("Cents per task by scenario", {at: cents(r.dollars) for at, r in by_place.items()}),
         matrix(
             "Latency per task by scenario (s)",
@@ -152,8 +154,8 @@ def _popup_table(rows: Sequence[PopupFactor]) -> Table | None:
         (
             row.agent or ALL,
             *(str(row.fired[level]) for level in LEVELS),
-            *(percent(row.recovery[level]) for level in LEVELS),
-            percent(row.difference),
+            *(interval_cell(row.recovery[level]) for level in LEVELS),
+            interval_cell(row.difference),
         )
         for row in rows
     ]
@@ -169,9 +171,9 @@ def _judge_table(rows: Sequence[JudgedArm]) -> Table | None:
             row.arm,
             str(row.runs),
             str(row.accepted),
-            percent(row.precision),
-            percent(row.recall),
-            percent(row.difference) if row.difference else NONE,
+            interval_cell(row.precision),
+            interval_cell(row.recall),
+            interval_cell(row.difference) if row.difference else UNDEFINED,
             p_value(row.p_value),
         )
         for row in rows
@@ -181,17 +183,10 @@ def _judge_table(rows: Sequence[JudgedArm]) -> Table | None:
     return Table(title, (*head, "precision - clean [95 %]", "p"), cells) if rows else None
 
 
-def share(value: float | None) -> str:
-    """Show a rate as a percentage."""
-    return NONE if value is None else f"{100 * value:.1f}"
-
-
-def percent(estimate: IntervalEstimate) -> str:
+def interval_cell(estimate: IntervalEstimate) -> str:
     """Show a rate with its interval as percentages."""
     value, low, high = estimate
-    if value is None or low is None or high is None:
-        return share(value)
-    return f"{share(value)} [{share(low)}, {share(high)}]"
+    return with_limits(value, None if low is None or high is None else (low, high))
 
 
 def figure(estimate: IntervalEstimate, *, limits: bool = True) -> str:
@@ -205,17 +200,17 @@ def figure(estimate: IntervalEstimate, *, limits: bool = True) -> str:
 def number(value: float | None) -> str:
     """Show a figure of any size."""
     if value is None:
-        return NONE
+        return UNDEFINED
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def cents(estimate: IntervalEstimate) -> str:
     """Show a mean of dollars in US cents."""
-    return NONE if estimate[0] is None else f"{100 * estimate[0]:.2f}"
+    return UNDEFINED if estimate[0] is None else f"{100 * estimate[0]:.2f}"
 
 
 def p_value(value: float | None) -> str:
     """Show a p-value; none where there was no test."""
     if value is None:
-        return NONE
+        return UNDEFINED
     return f"<{_SMALLEST}" if value < _SMALLEST else f"{value:.3f}"
