@@ -56,8 +56,3 @@ def _box(letter: str) -> Markup:
     return Markup('<span class="invisible" title="{}">U+{}</span>').format(
         name.lower(), f"{ord(letter):04X}"
     )
-
-
-def plain_line(text: str) -> str:
-    """Return ``text`` for an attribute or a file: surrogates that no encoding has are replaced."""
-    return text.encode("utf-8", "replace").decode()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from functools import cache, partial
+from functools import cache
 
 import pytest
 
 from tests.samples import repeats
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import Reject, check
-from trajudge.environments.checks.shortest import shortest
 from trajudge.environments.model.axes import generator
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
@@ -22,7 +21,6 @@ from trajudge.environments.stages import (
     Produced,
     SuiteSpecification,
     Valid,
-    pipeline,
     plan,
     produce,
 )
@@ -146,13 +144,10 @@ def test_one_scenario_s_cases_do_not_depend_on_the_others() -> None:
 @pytest.mark.slow
 @pytest.mark.sampled
 @pytest.mark.parametrize("level", [1, 2, 3])
-def test_only_cases_of_the_wanted_level_are_produced(
-    level: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipeline, "shortest", partial(shortest, budget=1))  # not the matter here
+def test_only_cases_of_the_wanted_level_are_produced(level: int) -> None:
     count = repeats(8, 24)
     specification = WANTED.model_copy(update={"level": level, "count": count})
-    cases, _ = produce(specification, planned(specification))
+    cases, _ = produce(specification, planned(specification), search=False)
     assert {case.level for case in cases} == {level}
     assert len(cases) == count
 
