@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import socket
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,12 +15,72 @@ from tests.proxy.site import Site, ThreadedProxy, events_of, settings_of
 from trajudge.proxy.server.sites import open_sites
 
 pytestmark = pytest.mark.browser
+NEVER = {"kind": "status", "status": 503, "policy": "at(99)"}
 
 
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def navigations(out: Path, until: Callable[[list[tuple[str, str]]], bool]) -> list[tuple[str, str]]:
+    """Wait until the browser's word on its navigations has come; return kinds and paths."""
+    deadline = time.monotonic() + 20
+    while True:
+        told = [(e["kind"], e["url"].rpartition("/")[2]) for e in events_of(out, "navigation")]
+        if until(told) or time.monotonic() > deadline:
+            return told
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_pages_from_the_cache_and_kept_pages_are_told_apart_and_are_no_loads(
+    chromium: Path, site: Site, tmp_path: Path
+) -> None:
+    """A page that an earlier visit left in the browser's cache, and one that ``back`` takes from
+    the browser's memory, reach no proxy: both are navigations of their own kind, and no load."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    port, url, out = free_port(), "http://shop.test", tmp_path / "out"
+    sites = open_sites((f"shop.test=http://127.0.0.1:{site.port}",))
+    settings = replace(settings_of(NEVER, out=out, cdp=port), sites=sites)
+    with sync_api.sync_playwright() as playwright:
+
+        def opened(*flags: str, **options: Any) -> Any:
+            return playwright.chromium.launch_persistent_context(
+                str(tmp_path / "profile"),
+                executable_path=chromium,
+                args=["--no-sandbox", *flags],
+                **options,
+            )
+
+        earlier = opened(f"--host-resolver-rules=MAP shop.test 127.0.0.1:{site.port}")
+        earlier.new_page().goto(url + "/tagged")  # its Cache-Control says 600 seconds
+        earlier.close()
+        site.seen.clear()
+        with ThreadedProxy(settings) as proxy:
+            context = opened(
+                f"--remote-debugging-port={port}",
+                proxy={"server": proxy.url},
+                ignore_default_args=["--disable-back-forward-cache"],
+            )
+            page = context.new_page()
+            page.wait_for_timeout(1000)  # the watcher finds a browser that has just started
+            for path in ("/tagged", "/meta", "/strict"):
+                page.goto(url + path)
+            page.evaluate("history.back()")
+            told = navigations(out, lambda told: len(told) > 3)
+            page.goto(url + "/meta")
+            context.close()
+    assert told == [
+        ("cached", "tagged"),
+        ("loaded", "meta"),
+        ("loaded", "strict"),
+        ("restored", "meta"),
+    ]
+    assert site.paths() == ["/meta", "/strict", "/meta"]
+    loads = [(e["k"], e["url"].removeprefix(url)) for e in events_of(out, "page")]
+    assert loads == [(1, "/meta"), (2, "/strict"), (3, "/meta")]
 
 
 @pytest.mark.slow
