@@ -58,11 +58,13 @@ class Browser:
         playwright: Playwright,
         executable: str,
         flags: Sequence[str],
+        patience: float,
     ) -> None:
         self._loop = loop
         self._playwright = playwright
         self._executable = executable
         self._flags = flags
+        self._patience = patience
         self._process: ChromiumProcess | None = None
         self._idle: list[Tab] = []
         self._lent = 0
@@ -74,8 +76,9 @@ class Browser:
         """Of Chromium."""
         return self._process.browser.version if self._process else ""
 
-    def run(self, work: Coroutine[Any, Any, T], patience: float) -> T:
-        """Do ``work`` on the browser's loop. Raises TimeoutError after ``patience`` seconds."""
+    def run(self, work: Coroutine[Any, Any, T], patience: float | None) -> T:
+        """Do ``work`` on the browser's loop. Raises TimeoutError after ``patience`` seconds, None
+        where the work has a limit of its own."""
         limited = asyncio.wait_for(work, patience)
         return asyncio.run_coroutine_threadsafe(limited, self._loop).result()
 
@@ -85,7 +88,7 @@ class Browser:
         Raises UserError if Chromium does not start.
         """
         with self._lock:
-            process = self.run(self.start(), START_PATIENCE)
+            process = self.run(self.start(), None)
             self._lent += 1
             self._runs += 1
             for index, tab in enumerate(self._idle):
@@ -113,14 +116,15 @@ class Browser:
             self.run(tab.close(), CLOSE_PATIENCE)
 
     async def start(self) -> ChromiumProcess:
-        """Return the Chromium that runs, after a fresh start if one is due."""
+        """Return the Chromium that runs, after a fresh start if one is due. Raises UserError if
+        that takes longer than the browser's patience."""
         worn = self._runs >= RUNS_A_BROWSER and not self._lent
         if self._process and self._process.usable and not worn:
             return self._process
         await self.stop()
         self._runs = 0
         process = ChromiumProcess()
-        await process.start(self._playwright, self._executable, self._flags)
+        await process.start(self._playwright, self._executable, self._flags, self._patience)
         self._process = process
         return process
 
@@ -133,12 +137,13 @@ class Browser:
 
 
 @contextmanager
-def launch(port: int, proxy: str = "") -> Iterator[Browser]:
+def launch(port: int, proxy: str = "", patience: float = START_PATIENCE) -> Iterator[Browser]:
     """Open a headless Chromium in which ``http://<run>.localhost/`` is the server on loopback's
     ``port``, for every run, and no other host exists. ``proxy`` is the address of a proxy that
     knows the same server: all requests go through it then.
 
-    Raises MissingExtra without Playwright, UserError without a browser.
+    Raises MissingExtra without Playwright, UserError without a browser or where it takes longer
+    than ``patience`` seconds to start.
     """
     if importlib.util.find_spec("playwright") is None:
         raise MissingExtra("playwright", "browser", "recording trajectories")
@@ -148,9 +153,9 @@ def launch(port: int, proxy: str = "") -> Iterator[Browser]:
     with _event_loop() as loop:
         run = _runner(loop)
         playwright = run(async_playwright().start())
-        browser = Browser(loop, playwright, executable, _flags(port, proxy))
+        browser = Browser(loop, playwright, executable, _flags(port, proxy), patience)
         try:
-            run(browser.start())
+            browser.run(browser.start(), None)
             yield browser
         finally:
             run(browser.stop())
@@ -159,7 +164,13 @@ def launch(port: int, proxy: str = "") -> Iterator[Browser]:
 
 def _runner(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, Any, T]], T]:
     def run(work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, loop).result(START_PATIENCE)
+        try:
+            return asyncio.run_coroutine_threadsafe(work, loop).result(START_PATIENCE)
+        except TimeoutError as error:
+            raise UserError(
+                f"Playwright does not answer within {START_PATIENCE:g} seconds: run it again when "
+                "the machine is less busy, or with fewer --workers"
+            ) from error
 
     return run
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium
     from playwright.async_api import Playwright
 
-START_PATIENCE = 60.0  # seconds
+ABANDONED = 60.0  # seconds after which a folder that nobody holds is removed
 CLOSE_PATIENCE = 5.0
 _PROFILE = "trajudge-chromium-"
 _LOCK = "trajudge.lock"
@@ -139,29 +139,40 @@ class ChromiumProcess:
         """Tell whether it runs and Playwright is connected."""
         return not self._ended.is_set() and self.browser.is_connected()
 
-    async def start(self, playwright: Playwright, executable: str, flags: Sequence[str]) -> None:
-        """Start it. Raises UserError if it ends at once."""
+    async def start(
+        self, playwright: Playwright, executable: str, flags: Sequence[str], patience: float
+    ) -> None:
+        """Start it. Raises UserError if it ends at once, or is not there after ``patience``
+        seconds."""
         from playwright.async_api import Error  # noqa: PLC0415
 
         try:
-            await self._spawn([executable, *flags, f"--user-data-dir={self._profile}"])
-            await self.protocol.open()
-            self._browser = await playwright.chromium.connect_over_cdp(await self._invite())
+            async with asyncio.timeout(patience):
+                await self._spawn([executable, *flags, f"--user-data-dir={self._profile}"])
+                await self.protocol.open()
+                self._browser = await playwright.chromium.connect_over_cdp(await self._invite())
+        except TimeoutError as error:
+            await self.stop()
+            raise UserError(
+                f"{executable} did not start within {patience:g} seconds: run it again when the "
+                "machine is less busy, or with fewer --workers"
+            ) from error
         except (OSError, ProtocolError, Error) as error:
             reason = self._complaint() or str(error).splitlines()[0]
             await self.stop()
             raise UserError(f"{executable} does not start ({reason}): try it by hand") from error
 
     async def stop(self) -> None:
-        """End it, if it runs, and remove what it wrote."""
+        """End it, if it runs, and remove what it wrote. One that never came up is not asked."""
         from playwright.async_api import Error  # noqa: PLC0415
 
         if self._pid and not self._ended.is_set():
-            asked = self.protocol.ask("Browser.close", None, "")
-            with contextlib.suppress(ProtocolError, TimeoutError):
-                await asyncio.wait_for(asked, CLOSE_PATIENCE)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._ended.wait(), CLOSE_PATIENCE)
+            if self._browser:
+                asked = self.protocol.ask("Browser.close", None, "")
+                with contextlib.suppress(ProtocolError, TimeoutError):
+                    await asyncio.wait_for(asked, CLOSE_PATIENCE)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._ended.wait(), CLOSE_PATIENCE)
             if not self._ended.is_set():
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self._pid, signal.SIGKILL)
@@ -255,7 +266,7 @@ def _remove_abandoned() -> None:
     """Remove the folders of processes that were killed: nobody holds their locks."""
     for lock in Path(tempfile.gettempdir()).glob(f"{_PROFILE}*/{_LOCK}"):
         with contextlib.suppress(OSError):  # held, or another user's
-            if time.time() - lock.stat().st_mtime > START_PATIENCE:
+            if time.time() - lock.stat().st_mtime > ABANDONED:
                 with lock.open("rb") as held:
                     fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(lock.parent, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ import pytest
 from tests.environments.chromium.conftest import bid
 from tests.environments.chromium.site import Site
 from trajudge.environments.chromium import Browser, launch, open_session
+from trajudge.environments.generate import main as generate
+from trajudge.environments.record import main as record
+from trajudge.environments.recording import recorder
+from trajudge.trajectories.util.errors import UserError
 
 pytestmark = pytest.mark.browser
 
@@ -59,6 +64,42 @@ def test_a_browser_ends_with_its_block(chromium: Path, site: Site) -> None:
         assert browser.version
         running = session.tab.context.browser
     assert running and not running.is_connected()
+
+
+def slow_chromium(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A ``chromium`` on the PATH that starts, says where it is, and never answers."""
+    program, started = folder / "chromium", folder / "started"
+    program.write_text(f"#!/bin/sh\necho $$ > {started}\nexec sleep 300\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return started
+
+
+def test_a_browser_that_does_not_come_up_is_given_up_and_ended(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("playwright")
+    started = slow_chromium(tmp_path, monkeypatch)
+    said = r"chromium did not start within 2 seconds: run it again when the machine is less busy"
+    with pytest.raises(UserError, match=said), launch(site.server_port, patience=2):
+        pass
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
+
+
+def test_a_recording_without_a_browser_ends_with_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("playwright")
+    slow_chromium(tmp_path, monkeypatch)
+    monkeypatch.setattr(recorder, "launch", partial(launch, patience=0.5))
+    cases, out = tmp_path / "cases.jsonl", tmp_path / "out"
+    assert generate(["--count", "1", "--level", "1", "--save", str(cases)]) == 0
+    capsys.readouterr()
+    agent = ["--agent", "oracle", "--out", str(out)]
+    assert record(["--cases", str(cases), *agent]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "chromium did not start within 0.5 seconds" in line
 
 
 def test_the_folder_of_a_process_that_was_killed_is_removed(
