@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, Command] = {
     "leaderboard": Command(
         "eval.leaderboard.__main__", "compare judges: one page, one CSV, ranks with ties"
     ),
+    "inspect": Command("app.inspect", "look at runs and trajectories in a browser"),
     "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
     "telemetry": Command("eval.telemetry", "train the judge that reads only numbers of a run"),
     "judges": Command("judges.__main__", "list the judges, or show one with its prompts"),

@@ -85,7 +85,7 @@ def _pictures(
 
 
 def _render(content: Content, config: ReportConfig, pictures: Mapping[int, CasePicture]) -> bytes:
-    style, script = static_text("report.css"), static_text("report.js")
+    style, script = static_text("base.css") + static_text("report.css"), static_text("report.js")
     page = (
         templates()
         .get_template("report.html")

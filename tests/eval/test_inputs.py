@@ -154,6 +154,7 @@ UNTRIED: set[tuple[str, ...]] = {
     ("judges",),
     ("data", "fetch"),
     ("data", "sources"),
+    ("inspect",),  # tests/app/runs: serves until it is stopped
     ("env", "generate"),
     ("proxy", "results"),  # tests/eval/resilience: on runs behind a proxy
     ("proxy", "serve"),  # reads what "proxy run" reads, until it is stopped

@@ -1,0 +1,71 @@
+"""``trajudge inspect RUN…``: runs and trajectories in a browser, served on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from trajudge.app.server.options import server_options
+from trajudge.trajectories.util.exits import OK, TextParser, user_errors
+from trajudge.trajectories.util.options import read_settings
+
+_DESCRIPTION = """\
+Look at runs in a browser: what judges scored, every judgment in a table that filters and sorts,
+and the trajectories behind them. Pages are served on this machine alone; the runs are not changed.
+
+  trajudge inspect runs/*
+  trajudge inspect RUN --data agentrewardbench:PATH --port 8000
+"""
+
+
+def parser() -> TextParser:
+    """Make the command's parser."""
+    options = TextParser(prog="trajudge inspect", description=_DESCRIPTION)
+    options.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="folder of a run")
+    shown_options(options)
+    server_options(options.add_argument_group("where it listens"))
+    return options
+
+
+def shown_options(options: argparse.ArgumentParser) -> None:
+    """Add the options that name what is shown beside the runs."""
+    options.add_argument(
+        "--data",
+        action="append",
+        metavar="KIND:PATH",
+        help="trajectories (default: those of the runs); may be repeated",
+    )
+    options.add_argument(
+        "--annotations", metavar="KIND:PATH", help="expert labels (default: those of the runs)"
+    )
+
+
+def check_extra(command: str) -> None:
+    """Refuse to go on without the extra. Raises MissingExtra."""
+    for package in ("starlette", "uvicorn"):
+        if find_spec(package) is None:
+            from trajudge.trajectories.util.errors import MissingExtra  # noqa: PLC0415
+
+            raise MissingExtra(package, "app", command)
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve the runs that the command line names until Ctrl-C; the exit code."""
+    options = parser().parse_args(arguments)
+    check_extra("trajudge inspect")
+    from trajudge.app.rooms import inspect_rooms  # noqa: PLC0415 - --help needs none of these
+    from trajudge.app.server.serve import serve  # noqa: PLC0415
+    from trajudge.app.server.settings import ServerConfig  # noqa: PLC0415
+    from trajudge.app.server.workspace import open_workspace  # noqa: PLC0415
+
+    workspace = open_workspace(options.runs, options.data or (), options.annotations)
+    serve(workspace, inspect_rooms(), read_settings(ServerConfig, options))
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

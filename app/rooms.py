@@ -1,0 +1,14 @@
+"""The rooms of pages that ``trajudge inspect`` shows. A new room is one line here."""
+
+from __future__ import annotations
+
+from trajudge.app.runs.routes import routes as run_routes
+from trajudge.app.server.application import Room
+from trajudge.app.server.pages import NavLink
+
+
+def inspect_rooms() -> list[Room]:
+    """Return all rooms, in the order of the navigation."""
+    return [
+        Room(run_routes(), [NavLink("/", "Runs", "g i")]),
+    ]

@@ -1,0 +1,96 @@
+"""Starting the application: a bound port, its address on the screen, a clean end on Ctrl-C."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from trajudge.app.server.application import Room, application
+from trajudge.app.server.security.access import new_token
+from trajudge.app.server.security.guard import People
+from trajudge.app.server.settings import ServerConfig, allowed_hosts, check_server
+from trajudge.app.server.workspace import Workspace
+from trajudge.trajectories.util.errors import UserError
+
+# Seconds that open requests have to end after Ctrl-C.
+_GRACE = 2
+
+
+def serve(
+    workspace: Workspace,
+    rooms: Sequence[Room],
+    config: ServerConfig,
+    people: People | None = None,
+    start: str = "/",
+) -> None:
+    """Serve until Ctrl-C; ``start`` is the page whose address is printed. Without ``people``,
+    ``auth`` prints a token that everybody signs in with. Raises UserError for an address that
+    cannot be listened on, or that others would reach unasked."""
+    check_server(config)
+    sockets = bound_sockets(config.host, config.port)
+    port = int(sockets[0].getsockname()[1])
+    token = None
+    if config.auth and people is None:
+        token, people = new_token()
+    app = application(workspace, rooms, allowed_hosts(config, port), people)
+    host = f"[{config.host}]" if ":" in config.host else config.host
+    sys.stdout.write(f"http://{host}:{port}{start}   (Ctrl-C ends it)\n")
+    if token is not None:
+        sys.stdout.write(f"token to sign in with: {token}\n")
+    sys.stdout.flush()
+    with suppress(KeyboardInterrupt):
+        server_of(app).run(sockets=sockets)
+
+
+def server_of(app: ASGIApp) -> uvicorn.Server:
+    """Make the server that answers with an application, on sockets that it is given."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE,
+        )
+    )
+
+
+def bound_sockets(host: str, port: int) -> list[socket.socket]:
+    """Bind the port; loopback of the other internet protocol too, where that is there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        first = _listening(family, host, port)
+    except OSError as error:
+        raise UserError(
+            f"--host {host} --port {port}: cannot be listened on ({error.strerror or error}): "
+            "choose another --port"
+        ) from error
+    sockets = [first]
+    if host == "127.0.0.1":
+        with suppress(OSError):
+            sockets.append(_listening(socket.AF_INET6, "::1", first.getsockname()[1]))
+    return sockets
+
+
+def _listening(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind((host, port))
+        made.listen(128)
+    except OSError:
+        made.close()
+        raise
+    return made

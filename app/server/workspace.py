@@ -1,0 +1,72 @@
+"""What the application shows: the runs, data and labels that the command line named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+
+from trajudge.app.server.problems import PageError
+from trajudge.eval.data.run_folder import MANIFEST, read_manifest
+from trajudge.trajectories.util.errors import UserError
+
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """A run's folder; ``name`` stands for it in addresses."""
+
+    name: str
+    folder: Path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The settings that it was made with, as they stand in its folder now."""
+        return read_manifest(self.folder)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """``runs`` by name, in the order that they were named; ``data`` (empty: what the runs name) and
+    ``annotations`` (None: those of the runs) are specifications."""
+
+    runs: Mapping[str, OpenedRun] = field(default_factory=dict)
+    data: tuple[str, ...] = ()
+    annotations: str | None = None
+
+    def run(self, name: str) -> OpenedRun:
+        """Return a run by its name in addresses. Raises PageError 404."""
+        if name not in self.runs:
+            raise PageError(404, "There is no such run here: go back to the list of runs.")
+        return self.runs[name]
+
+
+def open_workspace(
+    folders: Sequence[Path], data: Sequence[str] = (), annotations: str | None = None
+) -> Workspace:
+    """Open runs' folders under names of their own. Raises UserError for one that is none."""
+    runs: dict[str, OpenedRun] = {}
+    for folder in dict.fromkeys(each.resolve() for each in folders):
+        if not (folder / MANIFEST).is_file():
+            raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
+        name = _name(folder, runs)
+        runs[name] = OpenedRun(name, folder)
+    return Workspace(runs, tuple(data), annotations)
+
+
+def _name(folder: Path, others: Mapping[str, OpenedRun]) -> str:
+    """Name a run after its folder, as letters that need no quoting in an address."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in folder.name)
+    plain = plain.strip("-") or "run"
+    name, number = plain, 2
+    while name in others:
+        name, number = f"{plain}-{number}", number + 1
+    return name
+
+
+def workspace_of(request: Request) -> Workspace:
+    """Return what the application was started with."""
+    workspace: Workspace = request.app.state.workspace
+    return workspace

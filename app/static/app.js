@@ -1,0 +1,101 @@
+"use strict";
+// Keys and lists; every page is complete without it.
+
+const OFF = "trajudge-keys-off";
+const help = document.getElementById("help");
+let begun = "";
+
+const keysOff = () => localStorage.getItem(OFF) === "yes";
+const writesText = (element) =>
+  element.isContentEditable ||
+  element.matches("textarea, select, input:not([type=checkbox]):not([type=radio]):not([type=range])");
+const keyed = () => [...document.querySelectorAll("[data-key]")];
+const shown = (element) => element.getClientRects().length > 0;
+const named = (element) => element.getAttribute("aria-label") || element.textContent.trim() || element.title;
+
+function press(element) {
+  if (element.matches("a, button, summary, input[type=checkbox], input[type=radio]")) element.click();
+  else element.focus();
+}
+
+// Rows of a list: j and k walk, Enter opens, x selects.
+const rows = () => [...document.querySelectorAll("table[data-rows] > tbody > tr")];
+
+function walk(by) {
+  const all = rows();
+  if (!all.length) return;
+  const at = all.findIndex((row) => row.classList.contains("here"));
+  const next = all[Math.min(Math.max(at + by, 0), all.length - 1)];
+  for (const row of all) row.classList.toggle("here", row === next);
+  const link = next.querySelector("a[href]");
+  if (link) link.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
+function inRow(selector, act) {
+  const row = document.querySelector("table[data-rows] tr.here");
+  const element = row && row.querySelector(selector);
+  if (element) act(element);
+  return Boolean(element);
+}
+
+const LIST_KEYS = {
+  j: ["next row", () => walk(1)],
+  k: ["previous row", () => walk(-1)],
+  x: ["select the row", () => inRow("input[type=checkbox]", (box) => box.click())],
+};
+
+function openHelp() {
+  const list = document.getElementById("help-list");
+  const lines = keyed().map((element) => [element.dataset.key, named(element)]);
+  if (rows().length) {
+    lines.push(...Object.entries(LIST_KEYS).map(([key, [does]]) => [key, does]), ["Enter", "open the row"]);
+  }
+  list.replaceChildren(
+    ...lines.flatMap(([key, does]) => {
+      const [term, text] = [document.createElement("dt"), document.createElement("dd")];
+      const shownKey = document.createElement("kbd");
+      shownKey.textContent = key;
+      term.append(shownKey);
+      text.textContent = does;
+      return [term, text];
+    }),
+  );
+  document.getElementById("keys-switch").textContent = keysOff() ? "Turn keys on" : "Turn keys off";
+  help.showModal();
+}
+
+function act(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
+  if (writesText(event.target)) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  if (help.open) return;
+  if (event.key === "?") return void openHelp();
+  if (keysOff()) return;
+  const pressed = begun ? `${begun} ${event.key}` : event.key;
+  begun = "";
+  const found = keyed().find((element) => element.dataset.key === pressed && shown(element));
+  if (found) {
+    event.preventDefault();
+    press(found);
+  } else if (pressed in LIST_KEYS && rows().length) {
+    event.preventDefault();
+    LIST_KEYS[pressed][1]();
+  } else if (keyed().some((element) => element.dataset.key.startsWith(`${pressed} `))) {
+    begun = pressed;
+  } else if (pressed === "Enter" && event.target === document.body && inRow("a[href]", (link) => link.click())) {
+    event.preventDefault();
+  }
+}
+
+document.addEventListener("keydown", act);
+const button = document.getElementById("help-button");
+button.hidden = false;
+button.addEventListener("click", openHelp);
+document.getElementById("help-close").addEventListener("click", () => help.close());
+document.getElementById("keys-switch").addEventListener("click", () => {
+  localStorage.setItem(OFF, keysOff() ? "no" : "yes");
+  help.close();
+});

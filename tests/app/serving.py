@@ -1,0 +1,68 @@
+"""The application on a real port of this machine, in a thread of the test."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPResponse
+from typing import NamedTuple
+
+from trajudge.app.rooms import inspect_rooms
+from trajudge.app.server.application import Room, application
+from trajudge.app.server.security.guard import People
+from trajudge.app.server.serve import bound_sockets, server_of
+from trajudge.app.server.settings import ServerConfig, allowed_hosts
+from trajudge.app.server.workspace import Workspace
+
+
+class Answer(NamedTuple):
+    """A response as it came."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+
+class Served(NamedTuple):
+    """An application that listens on ``port``."""
+
+    port: int
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def ask(
+        self, path: str, method: str = "GET", body: str | bytes | None = None, **headers: str
+    ) -> Answer:
+        """Send one request; ``Sec_Fetch_Site`` is the header Sec-Fetch-Site."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, named)
+        response: HTTPResponse = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        kept = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(response.status, kept, text)
+
+
+@contextmanager
+def served(
+    workspace: Workspace, rooms: Sequence[Room] | None = None, people: People | None = None
+) -> Iterator[Served]:
+    """Serve a workspace until the end of the block."""
+    config = ServerConfig()
+    sockets = bound_sockets(config.host, config.port)
+    port = int(sockets[0].getsockname()[1])
+    app = application(
+        workspace, inspect_rooms() if rooms is None else rooms, allowed_hosts(config, port), people
+    )
+    server = server_of(app)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": sockets})
+    thread.start()
+    try:
+        yield Served(port)
+    finally:
+        server.should_exit = True
+        thread.join()
