@@ -24,7 +24,7 @@ and the trajectories behind them. Pages are served on this machine alone; the ru
 def parser() -> TextParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge inspect", description=_DESCRIPTION)
-    options.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="folder of a run")
+    options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
     shown_options(options)
     server_options(options.add_argument_group("where it listens"))
     return options
@@ -56,8 +56,12 @@ def check_extra(command: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the runs that the command line names until Ctrl-C; the exit code."""
     options = parser().parse_args(arguments)
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
+
+    if not options.runs:
+        raise UserError("nothing to look at: give the folder of a run")
     check_extra("trajudge inspect")
-    from trajudge.app.rooms import inspect_rooms  # noqa: PLC0415 - --help needs none of these
+    from trajudge.app.rooms import inspect_rooms  # noqa: PLC0415
     from trajudge.app.server.serve import serve  # noqa: PLC0415
     from trajudge.app.server.settings import ServerConfig  # noqa: PLC0415
     from trajudge.app.server.workspace import open_workspace  # noqa: PLC0415

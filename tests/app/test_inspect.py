@@ -40,6 +40,7 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        ([], "nothing to look at"),
         (["absent"], "is not the folder of a run"),
         (["RUN", "--host", "0.0.0.0"], "--i-know-it-is-open"),
         (["RUN", "--auth", "--host", "no such host"], "cannot be listened on"),
