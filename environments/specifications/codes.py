@@ -26,15 +26,17 @@ def known_codes(run: OracleRun, facts: Mapping[str, Any]) -> tuple[str, ...]:
     if not tables or "code_key" not in facts:
         return ()
     key, (table,) = bytes.fromhex(facts["code_key"]), tables
-    path = asked_rows(load_app(facts["app"]), run, table)
+    paths = asked_rows(load_app(facts["app"]), run, table)
     oracle = [change._asdict() for change in run.changes]
-    rows = [*_found(path, oracle), *_found(path, facts["changes"])]
+    rows = [*_found(paths, oracle), *_found(paths, facts["changes"])]
     return tuple(dict.fromkeys(operation_code(key, run.scenario.id, table, row) for row in rows))
 
 
-def _found(path: str, changes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows at a path, without the rows of others that stand in them."""
+def _found(paths: Iterable[str], changes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows at the first path that leads to any, without the rows of others that stand in
+    them."""
+    reply = changed_rows(changes)
+    rows: list[Any] = next(filter(None, (find(path, reply) for path in paths)), [])
     return [
-        {name: cell for name, cell in row.items() if not isinstance(cell, list)}
-        for row in find(path, changed_rows(changes))
+        {name: cell for name, cell in row.items() if not isinstance(cell, list)} for row in rows
     ]

@@ -38,20 +38,42 @@ def _expected(
     """Ask for exactly one row that has all the values: of several, the path gives a list. Rows that
     are tied to another stand in that one, and are all of theirs there."""
     cells = _cells(expect, keys, bound, run)
-    parent = next(map(_PARENT.fullmatch, map(str, expect.within.values())), None)
-    if parent is not None:
-        owner = next(one for one in run.scenario.expect if one.table == parent[1])
-        rows = f"{_rows(owner, _cells(owner, keys, bound, run))}.{expect.table}[*]"
+    parent = _parent(expect)
+    if parent:
+        owner = next(one for one in run.scenario.expect if one.table == parent)
+        rows = f"{_rows(owner, _whole_cells(owner, keys, bound, run))}.{expect.table}[*]"
         return {f"{rows}.{column}": cell for column, cell in cells.items()}
     column, cell = next(iter(cells.items()))
-    return {f"{_rows(expect, cells)}.{column}": cell}
+    return {f"{_rows(expect, _whole_cells(expect, keys, bound, run))}.{column}": cell}
 
 
-def asked_rows(app: App, run: OracleRun, table: str) -> str:
-    """Return the path of the rows of a table that the first expectation of them asks for."""
+def _parent(expect: Expect) -> str:
+    """Return the table of the row that an expected row is tied to; empty for none."""
+    found = next(map(_PARENT.fullmatch, map(str, expect.within.values())), None)
+    return found[1] if found else ""
+
+
+def _whole_cells(
+    expect: Expect, keys: Mapping[str, str], bound: Bound, run: OracleRun
+) -> dict[str, Any]:
+    """Return the values of a row and, by their place in it, those of the first row that is tied to
+    it: an order with other lines is another order."""
+    cells = _cells(expect, keys, bound, run)
+    for one in run.scenario.expect:
+        if _parent(one) == expect.table:
+            tied = _cells(one, keys, bound, run)
+            cells |= {f"{one.table}[0].{column}": cell for column, cell in tied.items()}
+    return cells
+
+
+def asked_rows(app: App, run: OracleRun, table: str) -> tuple[str, str]:
+    """Return the paths of the rows of a table that the first expectation of them asks for: with
+    what has to stand in them, and, for a run that made no such row, by their own values."""
     bound = report_changes(run.scenario, run.bound, run.changes).bound
     expect = next(one for one in run.scenario.expect if one.table == table)
-    return _rows(expect, _cells(expect, {one.name: one.key for one in app.tables}, bound, run))
+    keys = {one.name: one.key for one in app.tables}
+    cells = _cells(expect, keys, bound, run)
+    return _rows(expect, _whole_cells(expect, keys, bound, run)), _rows(expect, cells)
 
 
 def _rows(expect: Expect, cells: Mapping[str, Any]) -> str:

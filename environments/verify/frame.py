@@ -45,6 +45,7 @@ def report_changes(scenario: Scenario, bound: Bound, changes: Sequence[Change]) 
     claimed: dict[tuple[str, str], set[str]] = {}
     for expect in scenario.expect:
         found = [change for change in changes if _meets(expect, change, binding)]
+        found = _whole(scenario, expect, found, changes, binding) or found
         predicates.append(_predicate(expect, found, _beside(expect, changes, binding, found)))
         for change in found[: expect.count]:
             columns = _asked(expect, change)
@@ -57,6 +58,28 @@ def report_changes(scenario: Scenario, bound: Bound, changes: Sequence[Change]) 
     may = [change for change in scenario.may if not (done and change.on_the_way)]
     facts = tuple(_fact(c, claimed.get((c.table, c.key)), may, binding) for c in changes)
     return ChangeReport(tuple(predicates), facts, rows, binding)
+
+
+def _whole(
+    scenario: Scenario,
+    expect: Expect,
+    found: Sequence[Change],
+    changes: Sequence[Change],
+    bound: Bound,
+) -> list[Change]:
+    """Return those of the added rows in which everything stands that is wanted within one of them:
+    an order with other lines is another order, and none of the orders that were asked for."""
+    name = f"new_{expect.table}"
+    tied = [one for one in scenario.expect if f"{{{name}}}" in one.within.values()]
+    if expect.kind != "added" or not tied or name in bound:
+        return []
+
+    def stands(one: Expect, row: Change) -> bool:
+        binding = {**bound, name: row.key}
+        meeting = [change for change in changes if _meets(one, change, binding)]
+        return _predicate(one, meeting, _beside(one, changes, binding, meeting)).holds
+
+    return [row for row in found if all(stands(one, row) for one in tied)]
 
 
 def _predicate(expect: Expect, found: Sequence[Change], beside: int) -> Predicate:

@@ -296,7 +296,9 @@ def _place(made: Any, steps: list[Any], value: Any) -> None:
     step, rest = steps[0], steps[1:]
     if isinstance(step, PathFilter) or step == EVERY:
         tests = (step, *step.also) if isinstance(step, PathFilter) else ()
-        row = {test.field: test.value for test in tests}
+        row: dict[str, Any] = {}
+        for test in tests:
+            _place(row, list(compiled(f"${test.place}").steps), test.value)
         made.append(row)
         step = len(made) - 1
     if isinstance(step, int):

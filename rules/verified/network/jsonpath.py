@@ -1,7 +1,7 @@
 """JSONPath as the specifications use it: names, positions, ``*`` and filters by comparisons.
 
 ``$.a.b``, ``$['a-b']``, ``$.a[0]``, ``$.a[*].b``, ``$.a[?(@.b == 1)].c``,
-``$.a[?(@.b == 1 && @.c == 'x')].d``. No scripts, no recursion: a path is a list of steps, and
+``$.a[?(@.b == 1 && @.c[0].d == 'x')].e``. No scripts, no recursion: a path is a list of steps, and
 following it takes time linear in what it visits.
 """
 
@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 from trajudge.rules.errors import BadPattern
 
 _LITERAL = r"""'[^']*'|"[^"]*"|-?\d+(?:\.\d+)?|true|false|null"""
-_COMPARISON = rf"@\.([\w-]+)\s*(==|!=|<=|>=|<|>)\s*({_LITERAL})"
+_FIELD = r"\.[\w-]+(?:\.[\w-]+|\[\d{1,6}\])*"
+_COMPARISON = rf"@({_FIELD})\s*(==|!=|<=|>=|<|>)\s*({_LITERAL})"
 _ANY_COMPARISON = re.sub(r"\((?!\?)", "(?:", _COMPARISON)
 _STEP = re.compile(
     rf"""\.(?P<name>[\w-]+|\*)
@@ -39,9 +40,10 @@ MAX_FOUND = 10_000
 
 
 class PathFilter(NamedTuple):
-    """``[?(@.field sign value)]``; ``also`` are comparisons that must hold besides (``&&``)."""
+    """``[?(@.a sign value)]``; ``place`` is ``.a``, or leads further in (``.a[0].b``); ``also``
+    are comparisons that must hold besides (``&&``)."""
 
-    field: str
+    place: str
     sign: str
     value: Any
     also: tuple[PathFilter, ...] = ()
@@ -125,10 +127,9 @@ def _items(item: Any) -> Iterator[Any]:
 
 
 def _holds(step: PathFilter, item: Any) -> bool:
-    if not isinstance(item, dict) or step.field not in item:
-        return False
+    there = find(f"${step.place}", item) if isinstance(item, dict) else []
     try:
-        held = _SIGNS[step.sign](item[step.field], step.value)
+        held = bool(there) and _SIGNS[step.sign](there[0], step.value)
     except TypeError:
         return False
     return held and all(_holds(other, item) for other in step.also)

@@ -11,11 +11,16 @@ import pytest
 from tests.environments.cases import sound
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.model.case import Case
+from trajudge.environments.specifications.comparing import KINDS, only
+from trajudge.environments.specifications.states import PROBE
 from trajudge.environments.specifications.tasks import (
     specification,
     write_tasks,
 )
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.audit.linter import lint
+from trajudge.rules.verified.backend import State
 from trajudge.rules.verified.dataset import (
     AnswerCheck,
     BackendCheck,
@@ -24,6 +29,8 @@ from trajudge.rules.verified.dataset import (
     load_tasks,
     published_record,
 )
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network.read import trace_of_list
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -58,10 +65,31 @@ def test_a_purchase_asks_for_its_code_its_requests_and_its_rows(buy: Case) -> No
     assert isinstance(line, BackendCheck)
     product, quantity = (cart.expected.post_data[name] for name in ("product", "quantity"))
     delivery = order.expected.post_data["delivery"]
-    rows = f"$.purchase.added[?(@.delivery == '{delivery}' && @.status != 'cancelled')]"
+    whole = f"@.line[0].product == '{product}' && @.line[0].quantity == {quantity}"
+    tests = f"@.delivery == '{delivery}' && {whole} && @.status != 'cancelled'"
+    rows = f"$.purchase.added[?({tests})]"
     assert purchase.expected == {f"{rows}.delivery": delivery}
     lines = {f"{rows}.line[*].product": product, f"{rows}.line[*].quantity": int(quantity)}
     assert line.expected == lines
+
+
+def test_the_state_asks_for_one_order_that_is_whole(buy: Case) -> None:
+    task = only(specification(buy), KINDS["state"])
+    *_, lines = task.backend_checks
+    asked = {path.rpartition(".")[2]: value for path, value in lines.expected.items()}
+    delivery = str(next(iter(task.backend_checks[0].expected.values())))
+    right = {"delivery": delivery, "status": "processing", "line": [asked]}
+    other = {**right, "line": [{**asked, "product": "another"}]}
+
+    def outcome(*orders: dict[str, Any]) -> Outcome:
+        states = {PROBE: State(after={"purchase": {"added": list(orders)}}, before={})}
+        evaluator = VerifiedEvaluator(Mode.SOUND, {})
+        return evaluator.evaluate(task, None, trace_of_list([]), states).outcome
+
+    assert outcome(right) is outcome(other, right) is outcome(right, other) is Outcome.PASS
+    assert outcome(right, right) is outcome(other) is outcome() is Outcome.FAIL
+    more = {**right, "line": [asked, {**asked, "product": "another"}]}
+    assert outcome(more) is Outcome.FAIL, "a second product in the same order"
 
 
 def test_what_an_agent_may_leave_out_is_not_asked_for() -> None:

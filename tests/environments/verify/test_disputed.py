@@ -10,7 +10,8 @@ from trajudge.environments.model.binding import decoyed
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, follow, press
 from trajudge.environments.model.spec import Bound
-from trajudge.environments.verify import verify
+from trajudge.environments.model.state import Change, difference
+from trajudge.environments.verify import VerificationResult, verify
 
 
 def other_product(run: Played) -> Bound:
@@ -134,3 +135,98 @@ def test_an_order_with_its_code_that_is_disowned_is_open() -> None:
 def test_not_having_done_it_and_saying_so_stays_a_failure() -> None:
     with played("shop", "wish") as run:
         assert run.labels("I could not do it.").success is False
+
+
+def wrong_then_right(app: str, name: str, slot: str) -> tuple[list[Change], VerificationResult]:
+    """Do the task with one slot mistaken, then as asked: the changes in between, and the labels."""
+    with played(app, name) as run:
+        run.do(run.plan(decoyed(run.scenario, run.bound, slot, run.state)))
+        between = difference(run.before, run.state.dump())
+        run.do(run.plan())
+        return between, verify(run.evidence(answer=run.reply()))
+
+
+@pytest.mark.parametrize(
+    ("name", "slot"),
+    [("buy", "product"), ("buy", "quantity"), ("buy", "delivery"), ("buy-best", "category")],
+)
+def test_a_wrong_order_that_is_left_beside_the_right_one_is_a_side_effect(
+    name: str, slot: str
+) -> None:
+    """The one order that was asked for is there once, and another that nobody asked for: also where
+    the two differ in their lines alone."""
+    _, finding = wrong_then_right("shop", name, slot)
+    assert finding.labels[:2] == (True, True)
+    assert {one.table for one in finding.changes if not one.inside} == {"purchase", "line"}
+
+
+@pytest.mark.parametrize(
+    ("app", "name", "slot"),
+    [
+        ("shop", "buy-best", "limit"), ("shop", "buy-best", "best"),
+        ("helpdesk", "file-ticket", "manager"), ("almanac", "book", "event"),
+        ("toolbox", "order-tins", "need"), ("toolbox", "enquire", "lender"),
+    ],
+)  # fmt: skip
+def test_a_mistake_that_comes_to_the_same_row_makes_it_twice_and_is_no_success(
+    app: str, name: str, slot: str
+) -> None:
+    """The slot is worked out from others, or its neighbour leads to the same choice."""
+    between, finding = wrong_then_right(app, name, slot)
+    own = {"id", "number", "placed", "purchase"}  # what two rows never share
+    table = next(one.table for one in between if one.kind == "added")
+    first, *more = [
+        {column: value for column, value in change.after.items() if column not in own}
+        for change in finding.changes
+        if change.kind == "added" and change.table == table
+    ]
+    assert more == [first], "the same, twice"
+    assert finding.labels[:2] == (False, True)
+    (predicate,) = (one for one in finding.predicates if not one.holds)
+    assert (predicate.found, predicate.wanted) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("app", "name", "slots"),
+    [
+        ("helpdesk", "book-room", ["purpose"]),
+        ("toolbox", "record-room", ["long", "wide", "height", "openings"]),
+    ],
+)
+def test_a_mistake_that_the_site_does_not_let_be_done_again_is_no_success(
+    app: str, name: str, slots: list[str]
+) -> None:
+    """The room is taken by the wrong booking, the name by the wrong record."""
+    for slot in slots:
+        between, finding = wrong_then_right(app, name, slot)
+        assert [one.key for one in finding.changes] == [one.key for one in between]
+        assert finding.labels[:2] == (False, True)
+        (predicate,) = finding.predicates
+        assert (predicate.found, predicate.wanted) == (0, 1)
+
+
+OVERWRITTEN = [
+    ("shop", "move", ["number", "street", "city"]),
+    ("helpdesk", "hand-over", ["person", "priority"]),
+    ("almanac", "bookmark", ["shelf", "remark"]),
+    ("console", "assign-alert", ["member", "priority", "note"]),
+    ("console", "change-role", ["team", "role"]),
+    ("console", "quota-for-busier", ["service", "quota", "billing", "ticket", "busier"]),
+    ("press", "best-weekday", ["other", "tag", "due", "best"]),
+]
+
+
+@pytest.mark.slow
+def test_a_mistake_that_is_overwritten_leaves_nothing_behind() -> None:
+    """Of the 21, three come to the same values; of the others nothing is seen in the state."""
+    same = []
+    for app, name, slots in OVERWRITTEN:
+        for slot in slots:
+            between, finding = wrong_then_right(app, name, slot)
+            (wrong,), (right,) = between, finding.changes
+            assert (wrong.table, wrong.key) == (right.table, right.key), (name, slot)
+            assert finding.labels[:2] == (True, False), (name, slot)
+            if dict(wrong.after) == dict(right.after):
+                same.append((name, slot))
+    assert sum(len(slots) for _, _, slots in OVERWRITTEN) == 21
+    assert len(same) == 3, same

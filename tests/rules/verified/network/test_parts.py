@@ -22,7 +22,11 @@ from trajudge.rules.verified.network.sites import (
 )
 from trajudge.trajectories.util.errors import UserError
 
-DATA = {"a": [{"n": 1, "b": {"c": "x"}}, {"n": 2, "b": {"c": "y"}}], "a-b": {"d": None}}
+DATA = {
+    "a": [{"n": 1, "b": {"c": "x"}}, {"n": 2, "b": {"c": "y"}}],
+    "a-b": {"d": None},
+    "lists": [{"k": 1, "rows": [{"n": 1}]}, {"k": 2, "rows": [{"n": 1}, {}]}],
+}
 
 
 @pytest.mark.parametrize(
@@ -39,6 +43,9 @@ DATA = {"a": [{"n": 1, "b": {"c": "x"}}, {"n": 2, "b": {"c": "y"}}], "a-b": {"d"
         ("$.a[?(@.n == 1 && @.n <= 2)].b.c", ["x"]),
         ("$.a[?( @.n >= 1 && @.n != 1 )].b.c", ["y"]),
         ("$.a[?(@.n == 1 && @.m == 'a && b')].n", []),
+        ("$.a[?(@.b.c == 'y')].n", [2]),
+        ("$.lists[?(@.rows[0].n == 1 && @.k == 2)].k", [2]),
+        ("$.lists[?(@.rows[1].n != 0)].k", []),
         ("$.a[7].n", []),
         ("$.nothing", []),
         ("$", [DATA]),
