@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from trajudge.annotations.model import Annotation, Role
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
+from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular
 
@@ -48,6 +49,10 @@ _LABELS: dict[str, tuple[str, Mapping[str, int | None]]] = {
     "repetition": ("trajectory_looping", _YES_NO),
     "optimality": ("trajectory_optimality", _OPTIMALITY),
 }
+_COLUMNS = (
+    *("annotator_name", "benchmark", "task_id", "model_name", "exp_name", "trajectory_success"),
+    *("trajectory_side_effect", "trajectory_optimality", "trajectory_looping"),
+)
 _SPLIT_NAMES: dict[str, Split] = {"dev": "dev", "test": "test"}
 _IDENTITY = ("annotator_name", "benchmark", "task_id", "model_name")
 _SPLIT_COLUMNS = ("task_id", "benchmark", "split")
@@ -96,6 +101,36 @@ def load(path: Path | None = None) -> list[Annotation]:
         seen.add(annotation.key)
         annotations.append(annotation)
     return annotations
+
+
+def write_annotations(path: Path, annotations: Iterable[Annotation]) -> None:
+    """Write ``annotations.csv`` with the columns and line ends of the benchmark's own file. A label
+    that is None reads "Unsure".
+
+    Raises UserError for what the format has no column for: further attempts, adjudicated labels.
+    """
+    table = io.StringIO()
+    rows = csv.writer(table)
+    rows.writerow(_COLUMNS)
+    names = {
+        label: {value: text for text, value in values.items()}
+        for label, (_, values) in _LABELS.items()
+    }
+    for each in annotations:
+        if each.key.attempt or each.role is Role.ADJUDICATED:
+            raise UserError(
+                f"{path}: the format of {KIND} has no place for "
+                + (f"a further attempt ({each.key})" if each.key.attempt else "adjudicated labels")
+                + ": export in our own format"
+            )
+        agent, experiment = each.key.agent, each.raw_task_id.rpartition(".")[0]
+        identity = (each.annotator, each.key.benchmark, each.raw_task_id, agent)
+        labels = [
+            names[label][getattr(each, label)]
+            for label in ("success", "side_effect", "optimality", "repetition")
+        ]
+        rows.writerow([*identity, f"{agent}_on_{experiment}", *labels])
+    write_bytes(path, table.getvalue().encode())
 
 
 def load_splits(path: Path, folder: DataFolder | None = None) -> dict[tuple[str, str], Split]:

@@ -13,10 +13,24 @@ from trajudge.trajectories.model import Record, TrajectoryKey
 
 
 class Role(StrEnum):
-    """The first opinion on a trajectory is the label; later ones only measure agreement."""
+    """The first opinion on a trajectory is the label; later ones only measure agreement. One that
+    was decided from several replaces the first as the label, and stays out of the agreement."""
 
     PRIMARY = "primary"
     SECONDARY = "secondary"
+    ADJUDICATED = "adjudicated"
+
+
+class EvidenceMark(Record):
+    """Where an annotator saw the reason of a label: a step, what of it, and a note.
+
+    ``box`` is left, top, width and height in the screenshot's pixels.
+    """
+
+    step: int = Field(ge=0)
+    kind: Literal["screenshot", "axtree", "action", "answer"]
+    note: str = ""
+    box: tuple[float, float, float, float] | None = None
 
 
 class Annotation(Record):
@@ -27,6 +41,10 @@ class Annotation(Record):
     whatever its outcome, and ``process_score`` the same as a share; ``failure_step`` is the step
     of the first fault, counted from 0 as ``Step.index``, and ``failure_type`` its kind in the
     benchmark's words.
+
+    What the labelling application adds: ``unsure_why`` says by question why it stayed open,
+    ``seconds`` is the time that the page was looked at, ``confidence`` goes from 1 to 3, and
+    ``blind`` is whether no verdict was visible; if one was, ``seen`` names them.
     """
 
     key: TrajectoryKey
@@ -42,11 +60,26 @@ class Annotation(Record):
     process_score: float | None = added(None, ge=0, le=1)
     failure_step: int | None = added(None, ge=0)
     failure_type: str | None = added(None)
+    unsure_why: dict[str, str] = added(default_factory=dict)
+    evidence: tuple[EvidenceMark, ...] = added(())
+    comment: str | None = added(None)
+    seconds: float | None = added(None, ge=0)
+    confidence: int | None = added(None, ge=1, le=3)
+    guideline_version: str | None = added(None)
+    blind: bool | None = added(None)
+    seen: tuple[str, ...] = added(())
 
 
 Labels = Mapping[TrajectoryKey, Annotation]
 
 
 def primary_labels(annotations: Iterable[Annotation]) -> Labels:
-    """Return the primary annotation of every trajectory, in the order given."""
-    return {a.key: a for a in annotations if a.role is Role.PRIMARY}
+    """Return the label of every trajectory, in the order given: the primary annotation, or the
+    adjudicated one where there is one."""
+    labels: dict[TrajectoryKey, Annotation] = {}
+    for annotation in annotations:
+        before = labels.get(annotation.key)
+        settled = before is not None and before.role is Role.ADJUDICATED
+        if annotation.role is Role.ADJUDICATED or (annotation.role is Role.PRIMARY and not settled):
+            labels[annotation.key] = annotation
+    return labels

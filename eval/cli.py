@@ -17,10 +17,12 @@ class Command(NamedTuple):
 
 
 class CommandGroup(NamedTuple):
-    """Commands with one subject: ``trajudge GROUP COMMAND``."""
+    """Commands with one subject: ``trajudge GROUP COMMAND``. ``default`` is the command that
+    ``trajudge GROUP FOLDER`` runs."""
 
     purpose: str
     commands: Mapping[str, Command]
+    default: str = ""
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -38,6 +40,18 @@ COMMANDS: Mapping[str, Command] = {
     "judges": Command("judges.__main__", "list the judges, or show one with its prompts"),
 }
 GROUPS: Mapping[str, CommandGroup] = {
+    "label": CommandGroup(
+        "expert labels: what to label, by whom, how far they agree",
+        {
+            "people": Command("eval.labelling.commands.who", "list or add annotators"),
+            "import": Command("eval.labelling.commands.take_in", "take labels from a file"),
+            "export": Command("eval.labelling.commands.export", "write the labels as files"),
+            "agreement": Command(
+                "eval.labelling.commands.agreement", "measure how far annotators agree"
+            ),
+            "verify": Command("eval.labelling.commands.verify", "check the log of events"),
+        },
+    ),
     "rules": CommandGroup(
         "rule-based evaluators of WebArena and WebArena Verified",
         {
@@ -109,10 +123,11 @@ def usage() -> str:
     """List the commands and groups on one screen."""
     lines = ["usage: trajudge COMMAND [OPTION ...]", ""]
     lines += [f"  {name:<11} {command.purpose}" for name, command in COMMANDS.items()]
+    lines.append("")
     for name, group in GROUPS.items():
         margin = " " * 9
         named = wrap(", ".join(group.commands), 80, initial_indent=margin, subsequent_indent=margin)
-        lines += ["", f"  {name:<6} {group.purpose}:", *named]
+        lines += [f"  {name:<6} {group.purpose}:", *named]
     lines += [
         "",
         "trajudge GROUP --help lists a group, trajudge COMMAND --help shows options",

@@ -55,12 +55,13 @@ class LabelAgreement(Record):
 def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
     """Measure agreement label by label, over all benchmarks and, where there are several, in each.
 
-    The primary opinion comes first, the others in the order given. Empty where no trajectory has
-    two opinions.
+    The primary opinion comes first, the others in the order given; what was adjudicated is no
+    opinion of its own. Empty where no trajectory has two opinions.
     """
     opinions: dict[TrajectoryKey, list[Annotation]] = defaultdict(list)
     for annotation in annotations:
-        opinions[annotation.key].append(annotation)
+        if annotation.role is not Role.ADJUDICATED:
+            opinions[annotation.key].append(annotation)
     repeated = {key: _in_order(labels) for key, labels in opinions.items() if len(labels) > 1}
     present = {benchmark_of(key) for key in repeated}
     known = [name for name in BENCHMARKS if name in present]

@@ -80,6 +80,7 @@ MEANINGS = {
     "--show": "N whole",  # lines of output
     "--site": "SITE=URL str",
     "--sites": "FILE Path",
+    "--stage": "choice str",  # of labels: before or after the verdicts were shown
     "--split": "choice str",  # of the annotations
     "--target-precision": "RATE float",
     "--task": "ID str",

@@ -29,6 +29,15 @@ _Count = Annotated[int, Meta(ge=0)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 
 
+class EvidenceFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """The fields of EvidenceMark."""
+
+    step: _Count
+    kind: Literal["screenshot", "axtree", "action", "answer"]
+    note: str = ""
+    box: tuple[float, float, float, float] | None = None
+
+
 class LabelFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """The fields of Annotation."""
 
@@ -45,6 +54,14 @@ class LabelFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     process_score: _Share | None = None
     failure_step: _Count | None = None
     failure_type: str | None = None
+    unsure_why: dict[str, str] = {}
+    evidence: tuple[EvidenceFields, ...] = ()
+    comment: str | None = None
+    seconds: Annotated[float, Meta(ge=0)] | None = None
+    confidence: Annotated[int, Meta(ge=1, le=3)] | None = None
+    guideline_version: str | None = None
+    blind: bool | None = None
+    seen: tuple[str, ...] = ()
 
 
 class RewardFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -63,8 +80,8 @@ T = TypeVar("T", LabelFields, RewardFields)
 
 def read_label_columns(path: Path) -> RunLabels | None:
     """Read the primary labels of a file in trajudge's own format; None where only reading the
-    records settles what it holds: another header, two primary labels of a trajectory, a line that
-    the decoder does not take."""
+    records settles what it holds: another header, two primary labels of a trajectory, one that was
+    adjudicated, a line that the decoder does not take."""
     keys, verdicts = KeyColumnsBuilder(), array("b")
     offset, length = array("q"), array("q")
     try:
@@ -73,6 +90,8 @@ def read_label_columns(path: Path) -> RunLabels | None:
         if header is None or not store.is_header(header.content):
             return None
         for line, label in _decoded(path, lines, _LABEL, len(header.content)):
+            if label.role is Role.ADJUDICATED:
+                return None
             if label.role is not Role.PRIMARY:
                 continue
             keys.add(label.key)

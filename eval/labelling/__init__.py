@@ -1,0 +1,1 @@
+"""What to label, by its statistical use, and what the labels of a queue say."""

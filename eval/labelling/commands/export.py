@@ -1,0 +1,77 @@
+"""``trajudge label export``: the labels of a queue as files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from trajudge.trajectories.util.exits import OK, TextParser, command
+
+_DESCRIPTION = """\
+Write the labels of a queue (labels.jsonl, in trajudge's own format, which --annotations reads), its
+log (events.jsonl) and its items with their inclusion probabilities (items.jsonl).
+
+  trajudge label export QUEUE --out labels
+  trajudge label export QUEUE --out labels --layout agentrewardbench
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the command's options."""
+    options = TextParser(prog="trajudge label export", description=_DESCRIPTION)
+    add = options.add_argument
+    add("queue", type=Path, metavar="QUEUE", help="folder of a queue")
+    add(
+        "--out",
+        type=Path,
+        default=Path("labels"),
+        metavar="DIR",
+        help="folder that is written (default: labels)",
+    )
+    add(
+        "--stage",
+        choices=("blind", "informed"),
+        default="blind",
+        help="the labels before, or after, the verdicts were shown (default: blind)",
+    )
+    add(
+        "--layout",
+        choices=("trajudge", "agentrewardbench"),
+        default="trajudge",
+        help="also write annotations.csv with the columns of AgentRewardBench; without adjudicated "
+        "labels, for which it has no place",
+    )
+    return options
+
+
+@command(parser)
+def main(options: argparse.Namespace) -> int:
+    """Write what the command line names and return the exit code."""
+    from trajudge.annotations import agentrewardbench  # noqa: PLC0415 - --help needs none of these
+    from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415
+    from trajudge.annotations.labelling.records import QUESTIONS  # noqa: PLC0415
+    from trajudge.annotations.labelling.transfer import export_queue, queue_annotations  # noqa: PLC0415
+    from trajudge.annotations.model import Role  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+
+    store = LabelStore(options.queue)
+    columns = options.layout == "agentrewardbench"
+    if columns and set(store.settings.questions) != set(QUESTIONS):
+        raise UserError(
+            f"{options.queue}: asks only {', '.join(store.settings.questions)}, and the columns of "
+            "AgentRewardBench need all four questions: export with --layout trajudge"
+        )
+    files = export_queue(store, options.out, options.stage)
+    if columns:
+        files.append(options.out / "annotations.csv")
+        labels = queue_annotations(store, options.stage)
+        opinions = [label for label in labels if label.role is not Role.ADJUDICATED]
+        agentrewardbench.write_annotations(files[-1], opinions)
+    store.close()
+    sys.stdout.write("".join(f"wrote {file}\n" for file in files))
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""``trajudge label import``: labels from a file into a queue."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from trajudge.trajectories.util.exits import OK, TextParser, command
+
+_DESCRIPTION = """\
+Take labels from a file into a queue, as submissions of the people whom it names. Labels of
+trajectories that are not in the queue, or that have all the labels they want, are left out.
+
+  trajudge label import QUEUE --annotations trajudge:labels.jsonl
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the command's options."""
+    options = TextParser(prog="trajudge label import", description=_DESCRIPTION)
+    options.add_argument("queue", type=Path, metavar="QUEUE", help="folder of a queue")
+    options.add_argument("--annotations", required=True, metavar="KIND:PATH", help="the labels")
+    return options
+
+
+@command(parser)
+def main(options: argparse.Namespace) -> int:
+    """Import what the command line names and return the exit code."""
+    from trajudge.annotations import open_annotations  # noqa: PLC0415 - --help needs none of these
+    from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415
+    from trajudge.annotations.labelling.transfer import import_annotations  # noqa: PLC0415
+
+    store = LabelStore(options.queue)
+    taken, left_out = import_annotations(store, open_annotations(options.annotations))
+    store.close()
+    sys.stdout.write(f"{taken:,} labels taken, {left_out:,} left out\n")
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())
