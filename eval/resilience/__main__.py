@@ -3,7 +3,8 @@
 Reads what ``trajudge env record --faults`` wrote, or folders of ``trajudge proxy run`` of any agent
 (``--clean DIR --faulted DIR --outcomes FILE``). Shows by fault the success retained, exposure,
 recovery and McNemar's test, and what recovering took in steps, tokens, dollars and seconds; with
-``--judge`` how precise judges are on the faulted runs. Writes results.json and CSV tables.
+``--judge`` and ``--judged`` how precise judges are on the faulted runs. Writes results.json and CSV
+tables.
 """
 
 from __future__ import annotations
@@ -31,6 +32,14 @@ def parser() -> argparse.ArgumentParser:
         help="CSV or JSON Lines with task, arm (clean, or a faulted folder's name) and success",
     )
     add("--judge", action="append", metavar="NAME", help="a judge that needs no model; repeatable")
+    add(
+        "--judged",
+        type=Path,
+        nargs="+",
+        action="extend",
+        metavar="RUN",
+        help="run folders of  trajudge judge  on the arms, any judge; one for each arm",
+    )
     add("--judge-option", action="append", metavar="NAME=VALUE", help="of the judges that take it")
     add("--prices", metavar="FILE", help="prices of models that the table does not know")
     add("--out", type=Path, default=Path("resilience"), metavar="DIR", help="folder to write")
@@ -52,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     config = read_settings(ResilienceConfig, options)
     given = named_options("--judge-option", config.judge_option)
-    results = results_of(read_experiment(config), config.judge, given)
+    results = results_of(read_experiment(config), config.judge, given, config.judged)
     write_results(results, config.out)
     if config.plots:
         from trajudge.eval.resilience.plots import plot_retention  # noqa: PLC0415

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Labels, primary_labels
+from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.eval.resilience.measures import CONFIDENCE, IntervalEstimate, estimate_of, rate
 from trajudge.eval.resilience.records import ExperimentArm, FaultExperiment
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
@@ -21,6 +22,7 @@ from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judge, Judgment
 from trajudge.judges.registry import find_judge, make_judge
 from trajudge.trajectories import store
+from trajudge.trajectories.goals import split_goals
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 
@@ -66,28 +68,81 @@ def judged(
         judges[name] = make_judge(name, {one: options[one] for one in options.keys() & taken[name]})
     if not judges:
         return []
-    clean, *faulted = [_verdicts(judges, arm) for arm in experiment.arms]
+    by_arm = {arm.name: _verdicts(judges, arm) for arm in experiment.arms}
+    return [
+        row
+        for name in judges
+        for row in _rows(experiment, name, {arm: found[name] for arm, found in by_arm.items()})
+    ]
+
+
+def judged_before(experiment: FaultExperiment, folders: Sequence[Path]) -> list[JudgedArm]:
+    """Read what ``trajudge judge`` wrote of the arms, a run folder for each judge and arm. A sample
+    counts as a judgment of its own. Raises UserError for a folder that judged none of the arms,
+    and for a judge that has not judged the clean one."""
+    arms = {Path(folder).resolve(): arm for arm in experiment.arms for folder in arm.folders}
+    judgments: dict[str, dict[str, list[Judgment]]] = {}
+    for folder in folders:
+        manifest = read_manifest(folder)
+        place = _judged_place(str(manifest.get("data")))
+        arm = arms.get(place) if place else None
+        if arm is None:
+            raise UserError(
+                f"--judged {folder}: it judged {manifest.get('data')}, which is no arm of these "
+                "recordings: judge an arm with  trajudge judge --data trajudge:RECORDED/ARM"
+            )
+        judgments.setdefault(str(manifest.get("judge")), {}).setdefault(arm.name, []).extend(
+            read_judgments(folder)
+        )
     rows = []
-    for name, alone in clean.items():
-        rows.append(_row(name, experiment.clean, alone))
-        for arm, found in zip(experiment.faulted, faulted, strict=True):
-            # An arm that lacks an agent's runs is compared with the clean runs of the others.
-            rows.append(_row(name, arm, found[name], _shared(alone, found[name])))
+    for name, by_arm in judgments.items():
+        if experiment.clean.name not in by_arm or len(by_arm) < 2:
+            raise UserError(
+                f"--judged: {name} has judged {', '.join(by_arm)} alone: name its runs on the "
+                f"{experiment.clean.name} arm and on one with faults"
+            )
+        truths = {arm.name: _truth(arm) for arm in experiment.arms if arm.name in by_arm}
+        found = {arm: _answered(some, truths[arm]) for arm, some in by_arm.items()}
+        rows += _rows(experiment, name, found)
     return rows
+
+
+def _judged_place(spec: str) -> Path | None:
+    """Return the folder that a run's manifest names as its data."""
+    kind, colon, path = split_goals(spec)[0].partition(":")
+    return Path(path).expanduser().resolve() if colon and kind == "trajudge" else None
+
+
+def _rows(
+    experiment: FaultExperiment, name: str, by_arm: Mapping[str, _Verdicts]
+) -> Iterator[JudgedArm]:
+    """Yield a judge's figures on the arms that it judged, the clean one first."""
+    clean = by_arm[experiment.clean.name]
+    yield _row(name, experiment.clean, clean)
+    for arm in experiment.faulted:
+        if arm.name in by_arm:
+            found = by_arm[arm.name]
+            # An arm that lacks an agent's runs is compared with the clean runs of the others.
+            yield _row(name, arm, found, _shared(clean, found))
+
+
+def _truth(arm: ExperimentArm) -> dict[TrajectoryKey, bool]:
+    truth: dict[TrajectoryKey, bool] = {}
+    for folder in map(Path, arm.folders):
+        labels: Labels = primary_labels(annotation_store.load(folder / "labels.jsonl"))
+        truth |= {key: one.success for key, one in labels.items() if one.success is not None}
+    return truth
 
 
 def _verdicts(judges: Mapping[str, tuple[str, Judge]], arm: ExperimentArm) -> dict[str, _Verdicts]:
     """Read an arm's trajectories once, and let every judge judge them."""
     judgments: dict[str, list[Judgment]] = {name: [] for name in judges}
-    truth: dict[TrajectoryKey, bool] = {}
+    truth = _truth(arm)
     for folder in map(Path, arm.folders):
-        labels: Labels = primary_labels(annotation_store.load(folder / "labels.jsonl"))
-        known = {key: one.success for key, one in labels.items() if one.success is not None}
         runs = [one for one in store.read(folder) if isinstance(one, Trajectory)]
-        labelled = [one for one in runs if one.key in known]
+        labelled = [one for one in runs if one.key in truth]
         for name, judge in judges.items():
             judgments[name] += asyncio.run(_judged(judge, labelled))
-        truth |= known
     for name, found in judgments.items():
         if not found:
             raise UserError(f"--judge {name}: arm {arm.name!r} has no trajectories to judge")
@@ -95,7 +150,7 @@ def _verdicts(judges: Mapping[str, tuple[str, Judge]], arm: ExperimentArm) -> di
 
 
 def _answered(judgments: Sequence[Judgment], truth: Mapping[TrajectoryKey, bool]) -> _Verdicts:
-    known = [one for one in judgments if one.success is not None]
+    known = [one for one in judgments if one.success is not None and one.key in truth]
     return _Verdicts(
         [one.key for one in known],
         [f"{one.key.benchmark}/{one.key.task_id}" for one in known],

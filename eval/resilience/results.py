@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from trajudge.eval.resilience.efficiency import ArmCost, costs
-from trajudge.eval.resilience.judged import JudgedArm, judged
+from trajudge.eval.resilience.judged import JudgedArm, judged, judged_before
 from trajudge.eval.resilience.measures import ArmMeasures, IntervalEstimate, measures
 from trajudge.eval.resilience.popups import PopupFactor, popup_factor
 from trajudge.eval.resilience.records import FaultExperiment
@@ -40,13 +40,15 @@ def results_of(
     experiment: FaultExperiment,
     judges: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
+    runs: Sequence[Path] = (),
 ) -> ResilienceResults:
-    """Compute everything; ``options`` are the judges'. Raises UserError as ``judged`` does."""
+    """Compute everything; ``options`` are the judges', ``runs`` folders of judges that were run
+    before. Raises UserError as ``judged`` and ``judged_before`` do."""
     return ResilienceResults(
         measures(experiment),
         costs(experiment),
         popup_factor(experiment),
-        judged(experiment, judges, options or {}),
+        [*judged(experiment, judges, options or {}), *judged_before(experiment, runs)],
         [*experiment.notes, *_remarks(experiment)],
     )
 

@@ -58,18 +58,29 @@ def test_a_recording_with_a_fault(
         events = [json.loads(line) for line in log.read_text().splitlines()]
         assert [events[0]["type"], events[-1]["type"]] == ["task", "task_end"]
         assert len({event["task"] for event in events}) == 1
+    script = tmp_path / "replies.jsonl"
+    script.write_text(json.dumps({"text": "<success>Successful</success>"}) + "\n")
+    asked = ["--model", "m", "--adapter", "scripted", "--script", str(script), "--yes"]
+    runs = [str(tmp_path / "judged" / arm) for arm in ("clean", "busy")]
+    for arm, run in zip(("clean", "busy"), runs, strict=True):
+        data = ["--data", f"trajudge:{out / arm}", "--out", run]
+        assert command(["judge", *asked, *data]) == OK
     results = ["proxy", "results", str(out), "--judge", "heuristic", "--out", str(tmp_path / "r")]
-    assert command(results) == OK
+    assert command([*results, "--judged", *runs]) == OK
     content = json.loads((tmp_path / "r/results.json").read_text())
     rows = {row["agent"]: row for row in content["measures"]}
     assert rows["scripted-t"]["retention"]["estimate"] == 1
     assert rows["scripted-r"]["retention"]["estimate"] == 0
     assert rows["scripted-t"]["recovery"]["estimate"] == 1
     assert rows["scripted-t"]["extra"]["steps"]["estimate"] >= 1
-    assert {(row["judge"], row["arm"]) for row in content["judged"]} == {
+    assert [(row["judge"], row["arm"]) for row in content["judged"]] == [
         ("heuristic", "clean"),
         ("heuristic", "busy"),
-    }
+        ("simplified-axtree:m", "clean"),
+        ("simplified-axtree:m", "busy"),
+    ]
+    precise = {row["arm"]: row["precision"]["estimate"] for row in content["judged"][2:]}
+    assert precise == {"clean": 1.0, "busy": 0.5}, "it accepts the run that did not recover"
     assert sorted(json.loads((out / "resilience.json").read_text())["arms"]) == ["busy", "clean"]
 
 

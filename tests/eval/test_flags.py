@@ -50,6 +50,7 @@ MEANINGS = {
     "--json": "switch",  # print JSON
     "--judge": "NAME str",
     "--judge-option": "NAME=VALUE str",
+    "--judged": "RUN Path",  # run folders of judges on the arms
     "--judgments": "DIR Path",  # in the published layout
     "--kind": "choice str",  # of a task file
     "--limit": "N count",  # trajectories, or tasks, that are judged

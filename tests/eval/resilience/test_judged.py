@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
-from trajudge.eval.resilience.judged import judged
+from trajudge.eval.cli import main as command
+from trajudge.eval.resilience.judged import judged, judged_before
 from trajudge.eval.resilience.records import ExperimentArm, FaultExperiment
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 
 # The heuristic judge accepts a run that ends with a message: all of these.
 RIGHT = {"careful": {"clean": True, "busy": True}, "careless": {"clean": False}}
@@ -22,9 +27,12 @@ def recording(folder: Path, arm: str) -> ExperimentArm:
         for number in range(6 if arm in arms else 0):
             key = TrajectoryKey(benchmark="shop", agent=agent, task_id=f"t{number}")
             said = Step(
-                index=0, observation=Observation(url="http://x/"), action="send_msg_to_user('a')"
+                index=0,
+                observation=Observation(url="http://x/"),
+                action="send_msg_to_user('a')",
             )
-            last = Step(index=1, observation=Observation(url="http://x/"))
+            seen = Observation(url="http://x/", axtree=f"RootWebArea '/{agent}'")
+            last = Step(index=1, observation=seen)
             runs.append(
                 Trajectory(
                     key=key,
@@ -53,3 +61,41 @@ def test_an_arm_without_an_agent_is_compared_without_it(tmp_path: Path) -> None:
     assert [row.precision.estimate for row in rows] == [0.5, 1.0]
     assert rows[1].difference is not None
     assert rows[1].difference.estimate == 0
+
+
+REPLY = (
+    "<reasoning>r</reasoning>\n<success>{}</success>\n<side>No</side>\n"
+    "<optimal>4. Completely Optimal</optimal>\n<loop>No</loop>"
+)
+
+
+def judged_by_a_model(data: Path, out: Path) -> Path:
+    """Run ``trajudge judge`` with replies from a file: only the careful agent's page tells."""
+    lines = [("/careful", "Successful"), ("", "Unsuccessful")]
+    script = out.parent / "replies.jsonl"
+    script.parent.mkdir(exist_ok=True)
+    replies = [{"match": match, "text": REPLY.format(word)} for match, word in lines]
+    script.write_text("".join(f"{json.dumps(one)}\n" for one in replies))
+    words = ["--model", "m", "--adapter", "scripted", "--script", str(script), "--yes"]
+    assert command(["judge", *words, "--data", f"trajudge:{data}", "--out", str(out)]) == 0
+    return out
+
+
+def test_arms_that_a_model_judged_are_read_back(tmp_path: Path) -> None:
+    clean, busy = recording(tmp_path, "clean"), recording(tmp_path, "busy")
+    runs = [
+        judged_by_a_model(tmp_path / arm, tmp_path / "judged" / arm) for arm in ("clean", "busy")
+    ]
+    rows = judged_before(FaultExperiment(clean, [busy]), runs)
+    assert [(row.judge, row.arm, row.runs, row.accepted) for row in rows] == [
+        ("simplified-axtree:m", "clean", 12, 6),
+        ("simplified-axtree:m", "busy", 6, 6),
+    ]
+    assert [row.precision.estimate for row in rows] == [1.0, 1.0]
+    assert [row.recall.estimate for row in rows] == [1.0, 1.0]
+    with pytest.raises(UserError, match="judged busy alone: name its runs on the clean arm"):
+        judged_before(FaultExperiment(clean, [busy]), runs[1:])
+    with pytest.raises(UserError, match="which is no arm of these recordings"):
+        judged_before(FaultExperiment(clean, []), runs[1:])
+    with pytest.raises(UserError, match=r"manifest.json"):
+        judged_before(FaultExperiment(clean, [busy]), [tmp_path])
