@@ -91,10 +91,9 @@ def judged_before(experiment: FaultExperiment, folders: Sequence[Path]) -> list[
                 f"--judged {folder}: it judged {manifest.get('data')}, which is no arm of these "
                 "recordings: judge an arm with  trajudge judge --data trajudge:RECORDED/ARM"
             )
-        judgments.setdefault(str(manifest.get("judge")), {}).setdefault(arm.name, []).extend(
-            read_judgments(folder)
-        )
-    rows = []
+        by_arm = judgments.setdefault(str(manifest.get("judge")), {})
+        by_arm.setdefault(arm.name, []).extend(read_judgments(folder))
+    rows: list[JudgedArm] = []
     for name, by_arm in judgments.items():
         if experiment.clean.name not in by_arm or len(by_arm) < 2:
             raise UserError(
