@@ -11,20 +11,27 @@ from starlette.requests import Request
 
 from trajudge.app.server.problems import PageError
 from trajudge.eval.data.run_folder import MANIFEST, read_manifest
+from trajudge.eval.data.run_index.index import RunIndex
+from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
 
 
 @dataclass(frozen=True)
 class OpenedRun:
-    """A run's folder; ``name`` stands for it in addresses."""
+    """A run's folder with its index; ``name`` stands for it in addresses."""
 
     name: str
     folder: Path
+    index: RunIndex
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The settings that it was made with, as they stand in its folder now."""
         return read_manifest(self.folder)
+
+    def judgment(self, place: int) -> Judgment:
+        """Decode the judgment in a line of the run's file, counted from 0. Raises UserError."""
+        return self.index.judgment(place)
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ def open_workspace(
         if not (folder / MANIFEST).is_file():
             raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
         name = _name(folder, runs)
-        runs[name] = OpenedRun(name, folder)
+        runs[name] = OpenedRun(name, folder, RunIndex(folder, annotations))
     return Workspace(runs, tuple(data), annotations)
 
 

@@ -99,3 +99,14 @@ document.getElementById("keys-switch").addEventListener("click", () => {
   localStorage.setItem(OFF, keysOff() ? "no" : "yes");
   help.close();
 });
+
+// The keys of the selected rows, a line each.
+document.addEventListener("click", (event) => {
+  if (event.target.id !== "copy-keys") return;
+  const keys = [...document.querySelectorAll("input[data-copy]:checked")].map((box) => box.dataset.copy);
+  const say = (text) => (document.getElementById("live").textContent = text);
+  navigator.clipboard.writeText(keys.join("\n")).then(() => say(`${keys.length} keys copied`), () => say("not copied"));
+});
+const showCopy = () => document.getElementById("copy-keys")?.removeAttribute("hidden");
+document.addEventListener("htmx:afterSettle", showCopy);
+showCopy();

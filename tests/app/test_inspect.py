@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.app.runs import Task, write_run
+from tests.app.made_runs import Task, write_run
 from trajudge.app import inspect as command
 from trajudge.eval.cli import main as trajudge
 

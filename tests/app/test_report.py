@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
-from tests.app.runs import Task, write_run
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.judge import main as judge
 from trajudge.trajectories.util.surrogates import without_surrogates

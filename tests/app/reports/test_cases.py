@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.app.runs import Task, write_run
+from tests.app.made_runs import Task, write_run
 from trajudge.app.reports.content import Content, report_content
 from trajudge.app.reports.settings import ReportConfig
 from trajudge.eval.runs.settings import ScoreConfig

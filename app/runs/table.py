@@ -1,0 +1,168 @@
+"""The table of a run's judgments: filtered, sorted, fifty rows at a time, or all as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from trajudge.app.server.links import address, trajectory_link
+from trajudge.app.server.workspace import OpenedRun
+from trajudge.eval.data.run_index.fields import FilterError
+from trajudge.eval.data.run_index.filters import Filter, parse_filter
+from trajudge.eval.data.run_index.listing import (
+    MOST,
+    PAGE,
+    JudgmentPage,
+    JudgmentRow,
+    Sorting,
+    count_judgments,
+    judgment_page,
+    judgment_rows,
+    parse_sorting,
+)
+from trajudge.trajectories.model import TrajectoryKey
+
+EXPORT_SECONDS = 600.0
+_COUNTED = 64  # filters whose number of rows is remembered
+# What a spreadsheet would take for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class TableQuery(NamedTuple):
+    """What an address asks of the table; ``problem`` says why its filter cannot be read."""
+
+    text: str
+    chosen: Filter
+    sorting: Sorting
+    after: str
+    before: str
+    limit: int
+    problem: str
+
+    def address(self, path: str, **changes: str) -> str:
+        """Return the address of this table with other values."""
+        kept = {"f": self.text, "sort": str(self.sorting), **changes}
+        if kept["sort"] == "place":
+            kept.pop("sort")
+        named = {name: value for name, value in kept.items() if value}
+        return path + ("?" + urlencode(named, errors="replace") if named else "")
+
+
+class ShownJudgments(NamedTuple):
+    """A page of the table: ``total`` rows are kept by the filter."""
+
+    query: TableQuery
+    page: JudgmentPage
+    total: int
+
+
+def read_query(values: dict[str, str]) -> TableQuery:
+    """Read the query of an address. Raises UserError for a sorting that is none; a filter that
+    cannot be read is a ``problem`` beside its field, and keeps nothing."""
+    text, problem, chosen = values.get("f", "").strip(), "", Filter()
+    try:
+        chosen = parse_filter(text)
+    except FilterError as error:
+        problem = str(error)
+    limit = values.get("limit", "")
+    return TableQuery(
+        text=text,
+        chosen=chosen,
+        sorting=parse_sorting(values.get("sort", "place")),
+        after=values.get("after", ""),
+        before=values.get("before", ""),
+        limit=min(int(limit), MOST) if limit.isdecimal() and len(limit) < 9 else PAGE,
+        problem=problem,
+    )
+
+
+class JudgmentTable:
+    """Reads pages of runs' tables; numbers of rows are remembered as long as the files stay."""
+
+    def __init__(self) -> None:
+        self._counts: dict[object, int] = {}
+
+    def view(self, run: OpenedRun, query: TableQuery) -> ShownJudgments:
+        """Read one page. Raises UserError as the index does."""
+        if query.problem:
+            return ShownJudgments(query, JudgmentPage([], None, None), 0)
+        with run.index.reading() as connection:
+            page = judgment_page(
+                connection,
+                query.chosen,
+                query.sorting,
+                after=query.after,
+                before=query.before,
+                limit=query.limit,
+            )
+            place = run.name, run.index.version, query.chosen
+            total = self._counts.get(place)
+            if total is None:
+                total = count_judgments(connection, query.chosen)
+                if len(self._counts) >= _COUNTED:
+                    self._counts.clear()
+                self._counts[place] = total
+        return ShownJudgments(query, page, total)
+
+
+def row_link(run: OpenedRun, row: JudgmentRow) -> str:
+    """Return the address of a judgment's page."""
+    return address("run", run.name, "judgment", row.place)
+
+
+def key_of(row: JudgmentRow) -> TrajectoryKey:
+    """Return the key of the trajectory that was judged."""
+    return TrajectoryKey(
+        benchmark=row.benchmark, agent=row.agent, task_id=row.task_id, attempt=row.attempt
+    )
+
+
+def row_record(run: OpenedRun, row: JudgmentRow) -> dict[str, object]:
+    """Return a row for a program."""
+    unsure = row.expert == -1
+    verdicts = {
+        "success": _truth(row.success),
+        "expert": "unsure" if unsure else _truth(row.expert),
+        "rule": _truth(row.rule),
+    }
+    links = {"link": row_link(run, row), "trajectory": trajectory_link(key_of(row))}
+    hidden = ("id", "run", "flags", *verdicts)
+    fields = {name: value for name, value in row._asdict().items() if name not in hidden}
+    return {**fields, **verdicts, "wrong": row.wrong, **links}
+
+
+def csv_lines(run: OpenedRun, query: TableQuery, places: Sequence[int] = ()) -> Iterator[bytes]:
+    """Yield the filtered table as CSV, a header and a line a judgment; only those of ``places``,
+    if there are any. Raises UserError as the index does."""
+    wanted = set(places)
+    with run.index.reading(EXPORT_SECONDS) as connection:
+        head: list[str] = []
+        for row in judgment_rows(connection, query.chosen, query.sorting):
+            if wanted and row.place not in wanted:
+                continue
+            record = row_record(run, row)
+            if not head:
+                head = [*record]
+                yield _line(head)
+            yield _line([_cell(value) for value in record.values()])
+
+
+def _line(cells: Sequence[str]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerow(cells)
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _cell(value: object) -> str:
+    """Write a value; text that a spreadsheet would compute gets an apostrophe in front."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = "" if value is None else str(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
+
+
+def _truth(value: int | None) -> bool | None:
+    return None if value is None else bool(value)

@@ -1,0 +1,134 @@
+"""Trajectories of an index: their numbers, their labels and their official rewards."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from trajudge.annotations.model import Annotation, primary_labels
+from trajudge.eval.data.index.keys import KeyLike
+from trajudge.trajectories.model import Trajectory, TrajectoryKey, canonical_task_id
+
+UNSURE = -1
+_ANSWER = 400  # characters of a goal or an answer that stand in the index
+
+
+class KnownTrajectory(NamedTuple):
+    """A trajectory's number, and what the expert and the rule say of it."""
+
+    number: int
+    expert: int | None = None
+    rule: int | None = None
+
+
+class KnownTrajectories:
+    """The trajectories of an index by their keys; a new one gets the next number."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._known = {
+            (row[1], row[2], row[3], row[4]): KnownTrajectory(row[0], row[5], row[6])
+            for row in connection.execute(
+                "select id, benchmark, agent, task_id, attempt, expert, rule from trajectory"
+            )
+        }
+
+    def of(self, key: KeyLike) -> KnownTrajectory:
+        """Look a trajectory up, or add it."""
+        parts = key.benchmark, key.agent, canonical_task_id(key.benchmark, key.task_id), key.attempt
+        known = self._known.get(parts)
+        if known is None:
+            known = self._known[parts] = KnownTrajectory(len(self._known) + 1)
+            self._connection.execute(
+                "insert into trajectory (id, benchmark, agent, task_id, attempt) "
+                "values (?, ?, ?, ?, ?)",
+                (known.number, *parts),
+            )
+        return known
+
+
+def put_labels(connection: sqlite3.Connection, labels: Iterable[Annotation]) -> None:
+    """Replace all labels; a trajectory's expert is the primary annotation that comes last."""
+    labels = list(labels)
+    known = KnownTrajectories(connection)
+    connection.execute("delete from label")
+    connection.executemany(
+        "insert or replace into label values (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                known.of(label.key).number,
+                label.annotator,
+                str(label.role),
+                label.success,
+                label.side_effect,
+                label.repetition,
+                label.optimality,
+            )
+            for label in labels
+        ],
+    )
+    connection.execute(
+        "update trajectory set expert = null, side_effect = null, repetition = null, split = null"
+    )
+    connection.executemany(
+        "update trajectory set expert = ?, side_effect = ?, repetition = ?, split = ? where id = ?",
+        [
+            (
+                UNSURE if label.success is None else label.success,
+                label.side_effect,
+                label.repetition,
+                label.split,
+                known.of(key).number,
+            )
+            for key, label in primary_labels(labels).items()
+        ],
+    )
+
+
+def put_rewards(
+    connection: sqlite3.Connection, rewards: Mapping[TrajectoryKey, float | None]
+) -> None:
+    """Replace all official rewards and the rule's verdicts that they stand for."""
+    known = KnownTrajectories(connection)
+    connection.execute("update trajectory set reward = null, rule = null")
+    connection.executemany(
+        "update trajectory set reward = ?, rule = ? where id = ?",
+        [
+            (reward, None if reward is None else reward > 0.5, known.of(key).number)
+            for key, reward in rewards.items()
+        ],
+    )
+
+
+def spread(connection: sqlite3.Connection) -> None:
+    """Put the labels and the rule's verdicts beside every judgment."""
+    connection.execute(
+        "update judgment set expert = t.expert, rule = t.rule from trajectory t "
+        "where t.id = judgment.trajectory"
+    )
+
+
+def describe(connection: sqlite3.Connection, trajectories: Iterable[Trajectory]) -> None:
+    """Note goal, number of steps and the answer's beginning of trajectories that are known."""
+    connection.executemany(
+        "update trajectory set goal = ?, steps = ?, answer = ? "
+        "where benchmark = ? and agent = ? and task_id = ? and attempt = ?",
+        (
+            (
+                _stored(one.goal),
+                len(one.steps),
+                _stored(one.answer or ""),
+                one.key.benchmark,
+                one.key.agent,
+                one.key.task_id,
+                one.key.attempt,
+            )
+            for one in trajectories
+        ),
+    )
+
+
+def _stored(text: str) -> str:
+    """Cut a text; a lone surrogate, which SQLite cannot hold, is replaced."""
+    return text[:_ANSWER].encode("utf-8", "replace").decode()
