@@ -16,12 +16,13 @@ from trajudge.trajectories.util.tables import Table, first_screen
 _ERRORS = ("kind of check", "mode", "failed", "accepted [95 %]", "succeeded", "rejected [95 %]")
 _RATES = ("kind of check", "mode", "precision [95 %]", "recall [95 %]", "unknown", "left out")
 _BESIDE = ("kind of check", "mode", "runs", "accepted")
+WHOLE = "answer + network + state"
 _SHORT = {
     "answer, shape of a code": "code by shape",
     "answer with a code": "answer (code)",
     "network, last only": "last request",
     "answer + network": "answer+network",
-    "answer + network + state": "all three",
+    WHOLE: "all three",
     Mode.RELEASE.value: "release",
 }
 
@@ -37,6 +38,7 @@ def report(comparisons: Iterable[RunComparison]) -> dict[str, Any]:
         "agreement": [_record(row) for row in agreements(kept)],
         "causes": _causes(apart),
         "side_effects": _side_effects(kept),
+        "unreported": _unreported(kept),
         "differences": [_difference(one) for one in apart],
     }
 
@@ -76,6 +78,14 @@ def _side_effects(kept: Sequence[RunComparison]) -> list[dict[str, Any]]:
         {"kind": kind, "mode": mode, "runs": row.total(), "accepted": row[True]}
         for (kind, mode), row in counted.items()
     ]
+
+
+def _unreported(kept: Sequence[RunComparison]) -> dict[str, int]:
+    """Count the runs that succeeded without a message, and of these the ones that the whole of the
+    sound rules rejects, for want of a response."""
+    whole = [one for one in kept if (one.kind, one.mode) == (WHOLE, Mode.SOUND)]
+    some = [one for one in whole if one.run.unreported]
+    return {"runs": len(some), "rejected": sum(one.outcome is Outcome.FAIL for one in some)}
 
 
 def _difference(one: RunComparison) -> dict[str, Any]:
@@ -160,10 +170,18 @@ def _rounded(rate: dict[str, Any]) -> str:
 
 
 def heading(found: dict[str, Any]) -> str:
-    """Return what was compared, in one sentence."""
-    return (
+    """Return what was compared, in one sentence, and what could not be in another."""
+    compared = (
         f"{found['runs']:,} runs of {found['cases']:,} cases (applications: "
         f"{found['applications']}); percentages, 95 % interval clustered by case"
+    )
+    unreported = found["unreported"]
+    if not unreported["runs"]:
+        return compared
+    return (
+        f"{compared}. {unreported['runs']} did it and ended without a message: the protocol wants "
+        f"a response (the rules reject {unreported['rejected']}), the state knows of none, so they "
+        "are left out where a response is asked for"
     )
 
 

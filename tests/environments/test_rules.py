@@ -102,4 +102,5 @@ def test_the_widest_figures_fit(columns: str, monkeypatch: pytest.MonkeyPatch) -
     rates = dict.fromkeys(("false_accepts", "false_rejects"), rate)
     rows = [{"kind": kind, "mode": "release-1.2.3", **rates} for kind in KINDS]
     found = {"runs": 2100, "cases": 1200, "applications": 7, "agreement": rows, "causes": []}
+    found["unreported"] = {"runs": 2000, "rejected": 2000}
     one_screen(screen(found, rest="rules.json"), int(columns))
