@@ -11,9 +11,13 @@ from starlette.requests import Request
 
 from trajudge.app.server.problems import PageError
 from trajudge.eval.data.run_folder import MANIFEST, read_manifest
+from trajudge.eval.data.run_index.combined import CombinedIndex
 from trajudge.eval.data.run_index.index import RunIndex
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
+
+# Choices of runs that are compared at a time; each takes a temporary file.
+_MOST_COMBINED = 4
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,16 @@ class Workspace:
     runs: Mapping[str, OpenedRun] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     annotations: str | None = None
+    _combined: dict[tuple[str, ...], CombinedIndex] = field(default_factory=dict, repr=False)
+
+    def combined(self, names: Sequence[str] = ()) -> CombinedIndex:
+        """Return the index over the runs of these names, all of them if there are none. Raises
+        PageError 404 for a run that is not there."""
+        chosen = tuple(dict.fromkeys(names)) or tuple(self.runs)
+        indexes = {name: self.run(name).index for name in chosen}
+        if chosen not in self._combined and len(self._combined) >= _MOST_COMBINED:
+            self._combined.pop(next(iter(self._combined)))
+        return self._combined.setdefault(chosen, CombinedIndex(indexes))
 
     def run(self, name: str) -> OpenedRun:
         """Return a run by its name in addresses. Raises PageError 404."""
