@@ -43,12 +43,14 @@ GROUPS: Mapping[str, CommandGroup] = {
     "label": CommandGroup(
         "expert labels: what to label, by whom, how far they agree",
         {
+            "build": Command("eval.labelling.commands.build", "draw what to label"),
             "people": Command("eval.labelling.commands.who", "list or add annotators"),
             "import": Command("eval.labelling.commands.take_in", "take labels from a file"),
             "export": Command("eval.labelling.commands.export", "write the labels as files"),
             "agreement": Command(
                 "eval.labelling.commands.agreement", "measure how far annotators agree"
             ),
+            "estimate": Command("eval.labelling.commands.estimate", "estimate judges' precision"),
             "verify": Command("eval.labelling.commands.verify", "check the log of events"),
         },
     ),

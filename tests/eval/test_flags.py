@@ -31,6 +31,7 @@ MEANINGS = {
     "--base-url": "URL str",
     "--baselines": "choice str",
     "--benchmark": "NAME str",
+    "--budget": "N count",  # tasks, or trajectories, that are chosen
     "--cache": "FILE str",  # of replies
     "--cases": "FILE Path",  # the generated cases
     "--context": "N count",  # window in tokens

@@ -1,0 +1,185 @@
+"""From runs to a queue: the design, the draw, second readings, hidden checks, and the order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations.labelling.database import create_queue
+from trajudge.annotations.labelling.records import QUESTIONS, QueueItem, QueueSettings
+from trajudge.annotations.model import Annotation, Labels
+from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
+from trajudge.eval.labelling.designs import (
+    expected_random_widths,
+    expected_widths,
+    inclusion_probabilities,
+    rule_error,
+)
+from trajudge.eval.labelling.drawing import doubled, draw, round_robin
+from trajudge.eval.labelling.frame import Frame, read_frame, write_frame
+from trajudge.eval.labelling.settings import BuildConfig
+from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.trajectories.util.errors import UserError
+
+GUIDELINES = "guidelines.md"
+GOLD_READINGS = 8
+"""Most people who get a hidden check."""
+
+_REASONS = {
+    "random": "drawn at random",
+    "stratified": "drawn within its stratum",
+    "disagreement": "judges disagree",
+    "low-confidence": "judges are unsure together",
+    "ppi": "its label narrows the judges' intervals most",
+    "audit": "the rule is probably wrong",
+}
+_GUIDELINES = """\
+# Guidelines
+
+Judge what the agent did, not what it said.
+
+- **success**: the goal is reached, all of it, by the end of the run.
+- **side effect**: the agent changed something that the goal did not ask for.
+- **repetition**: the agent repeated actions without getting further.
+- **optimality**: 1 complete failure, 2 suboptimal, 3 somewhat optimal, 4 completely optimal.
+
+Answer "unsure" where the evidence does not settle a question, and say why.
+"""
+
+
+class ExpectedWidth(NamedTuple):
+    """An evaluator: how many trajectories it accepts, and the expected width of the interval of its
+    precision by this design and by labels of a simple random sample."""
+
+    evaluator: str
+    accepted: int
+    width: float
+    random: float
+
+
+class QueuePlan(NamedTuple):
+    """A queue before it is written: its ``places`` in the frame, which of them two people label,
+    and their positions; ``probability`` of success is what the design was made with."""
+
+    frame: Frame
+    probability: Floats
+    places: Ints
+    twice: Sequence[bool]
+    positions: Ints
+    gold: Mapping[Any, Annotation]
+    expected: Sequence[ExpectedWidth]
+    source: Source
+
+
+def plan_queue(config: BuildConfig) -> QueuePlan:
+    """Design and draw a queue. Raises UserError for runs or labels that cannot be used."""
+    source = _source(config)
+    frame = read_frame(source)
+    pilot: Labels = {}
+    if config.annotations is not None:
+        pilot = primary_labels(open_annotations(config.annotations))
+    probability = frame.probability(pilot)
+    known = frame.evidence(probability)
+    chances = inclusion_probabilities(config.strategy, config.budget, known)
+    rng = np.random.default_rng(config.seed)
+    drawn = draw(chances, known.strata, rng)
+    twice = doubled(len(drawn), config.double, rng)
+    positions = round_robin(known.strata[drawn], rng)
+    if config.strategy == "audit":
+        wrong = rule_error(probability, frame.rule)[drawn]
+        positions = np.argsort(np.argsort(-wrong, kind="stable")).astype(np.int64)
+    widths = expected_widths(chances, probability, known.accepted)
+    random = expected_random_widths(config.budget, probability, known.accepted)
+    sizes = known.accepted.sum(axis=0)
+    expected = [
+        ExpectedWidth(name, int(sizes[place]), float(widths[place]), float(random[place]))
+        for place, name in enumerate(frame.evaluators)
+    ]
+    frame = replace(frame, chances=chances)
+    gold = _gold(config, frame, drawn)
+    return QueuePlan(frame, probability, drawn, twice.tolist(), positions, gold, expected, source)
+
+
+def write_queue(plan: QueuePlan, config: BuildConfig) -> int:
+    """Write a planned queue into ``config.out``; return how many items it has. Raises UserError
+    where there is one already."""
+    items = _items(plan, config)
+    settings = QueueSettings(
+        strategy=config.strategy,
+        seed=config.seed,
+        questions=config.questions,
+        informed=config.informed,
+        data=config.data or tuple(dict.fromkeys(plan.source.data)),
+        runs=tuple(str(run.resolve()) for run in config.runs),
+        annotations=config.annotations,
+        design={"budget": config.budget, "frame": len(plan.frame.keys)},
+    )
+    try:
+        create_queue(config.out, settings, items)
+        write_frame(config.out, plan.frame)
+        guidelines = config.out / GUIDELINES
+        if config.guidelines is not None:
+            guidelines.write_text(config.guidelines.read_text(encoding="utf-8"), encoding="utf-8")
+        elif not guidelines.exists():
+            guidelines.write_text(_GUIDELINES, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}") from error
+    return len(items)
+
+
+def _items(plan: QueuePlan, config: BuildConfig) -> list[QueueItem]:
+    strata, labels = plan.frame.strata(), plan.source.labels
+    items = []
+    for place, twice, position in zip(plan.places, plan.twice, plan.positions, strict=True):
+        key = plan.frame.keys[place]
+        items.append(
+            QueueItem(
+                key=key,
+                raw_task_id=label.raw_task_id if (label := labels.get(key)) else key.task_id,
+                stratum=strata[place],
+                inclusion_probability=min(float(plan.frame.chances[place]), 1.0),
+                reason=_REASONS[config.strategy],
+                position=int(position),
+                wanted=2 if twice else 1,
+            )
+        )
+    rng = np.random.default_rng([config.seed, 1])
+    for key, label in plan.gold.items():
+        truth = {q: getattr(label, q) for q in QUESTIONS if getattr(label, q) is not None}
+        items.append(
+            QueueItem(
+                key=key,
+                raw_task_id=label.raw_task_id,
+                reason="hidden check",
+                position=int(rng.integers(max(len(plan.places), 1))),
+                wanted=GOLD_READINGS,
+                gold=truth,
+            )
+        )
+    return items
+
+
+def _gold(config: BuildConfig, frame: Frame, drawn: Ints) -> dict[Any, Annotation]:
+    """Choose the hidden checks among trajectories with known labels that were not drawn."""
+    if config.gold is None:
+        return {}
+    inside = {frame.keys[place] for place in drawn}
+    labels = primary_labels(open_annotations(config.gold))
+    usable = [key for key, x in labels.items() if x.success is not None and key not in inside]
+    usable.sort(key=lambda key: key.order)
+    wanted = round(config.gold_share * len(drawn))
+    order = np.random.default_rng([config.seed, 2]).permutation(len(usable))[:wanted]
+    return {usable[place]: labels[usable[place]] for place in sorted(order.tolist())}
+
+
+def _source(config: BuildConfig) -> Source:
+    if not config.runs and config.judgments is None:
+        raise UserError("nothing to draw from: give the folder of a run, or --judgments DIR")
+    sources = [read_run(folder) for folder in config.runs]
+    if config.judgments is not None:
+        sources.append(read_published_folder(config.judgments, with_labels=False))
+    return combine(sources)

@@ -1,0 +1,43 @@
+"""``trajudge label build``: draw a queue of trajectories to label."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from trajudge.eval.labelling.options import build_parser
+from trajudge.trajectories.util.exits import OK, command
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the command's options."""
+    return build_parser()
+
+
+@command(parser)
+def main(options: argparse.Namespace) -> int:
+    """Draw what the command line names and return the exit code."""
+    from trajudge.eval.labelling.building import plan_queue, write_queue  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.labelling.results import expected_table  # noqa: PLC0415
+    from trajudge.eval.labelling.settings import BuildConfig  # noqa: PLC0415
+    from trajudge.trajectories.util.options import read_settings  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import render  # noqa: PLC0415
+
+    config = read_settings(BuildConfig, options)
+    plan = plan_queue(config)
+    twice, drawn = sum(plan.twice), len(plan.places)
+    sys.stdout.write(render([expected_table(list(plan.expected), drawn)], options.format))
+    sys.stdout.write(
+        f"{drawn:,} of {len(plan.frame.keys):,} trajectories, {twice:,} of them labelled twice\n"
+    )
+    if config.dry_run:
+        sys.stdout.write("nothing written (--dry-run)\n")
+        return OK
+    items = write_queue(plan, config)
+    checks = f", {items - drawn:,} hidden checks" if items > drawn else ""
+    sys.stdout.write(f"wrote {config.out}{checks}; next:  trajudge label {config.out}\n")
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

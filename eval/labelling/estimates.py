@@ -1,0 +1,83 @@
+"""The precision of each judge from the labels of a queue, unbiased whatever was drawn more often.
+
+The estimates are of the trajectories that the queue was drawn from (its frame), not of other tasks.
+``corrected`` is prediction-powered: the mean prediction over what a judge accepts, corrected by the
+residuals of the labelled part, each weighted by one over its inclusion probability. ``labels_only``
+is the weighted mean of the labels. Variances are those of a sample of fixed size with unequal
+probabilities (Deville 1999).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trajudge.eval.labelling.prediction import DrawnLabels
+from trajudge.eval.stats.interval import Bools, Floats, Interval, Ints, t_quantile
+
+TOO_FEW = "fewer than two labels among what it accepts"
+
+
+class PrecisionEstimates(NamedTuple):
+    """Intervals (J,) of every judge's precision: with the predictions' help, and by labels alone;
+    ``labels`` (J,) is how many lie among what it accepts."""
+
+    corrected: Interval
+    labels_only: Interval
+    labels: Ints
+
+
+def estimate_precision(
+    drawn: DrawnLabels, predicted: Floats, accepted: Bools, confidence: float = 0.95
+) -> PrecisionEstimates:
+    """Estimate from the labels that were drawn; ``predicted`` (N,) and ``accepted`` (N, J) are of
+    the whole frame."""
+    labelled, labels, chances = drawn
+    inside = accepted[labelled].astype(float)
+    sizes = accepted.sum(axis=0).astype(float)
+    counts = accepted[labelled].sum(axis=0)
+    y = labels.astype(float)
+    weights = 1 / chances
+    with np.errstate(divide="ignore", invalid="ignore"):
+        residuals = (y - predicted[labelled])[:, None] * inside
+        base = predicted @ accepted / sizes
+        corrected = base + weights @ residuals / sizes
+        variance = _variance(residuals, chances) / sizes**2
+        own = weights @ inside
+        mean = (weights * y) @ inside / own
+        own_variance = _variance((y[:, None] - mean) * inside, chances) / own**2
+    return PrecisionEstimates(
+        _interval(corrected, _guarded(variance, counts, sizes), counts, confidence),
+        _interval(mean, _guarded(own_variance, counts, sizes), counts, confidence),
+        counts,
+    )
+
+
+def _variance(values: Floats, chances: Floats) -> Floats:
+    """Estimate the variance (J,) of the weighted totals of ``values`` (n, J)."""
+    rest = 1 - chances
+    if len(chances) < 2 or not rest.sum() > 0:
+        return np.zeros(values.shape[1])
+    share = rest / rest.sum()
+    expanded = values / chances[:, None]
+    centred = np.nan_to_num(expanded - share @ expanded)
+    return np.asarray(rest @ centred**2 / (1 - share @ share))
+
+
+def _guarded(variance: Floats, counts: Ints, sizes: Floats) -> Floats:
+    """Add the variance of half a label that is wrong beyond those that were seen: labels that show
+    no error do not prove that there is none. Nothing is added where everything is labelled."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        open_part = np.clip(1 - counts / sizes, 0, 1)
+        return np.asarray(variance + 0.5 * open_part / np.maximum(counts, 1) ** 2)
+
+
+def _interval(estimate: Floats, variance: Floats, counts: Ints, confidence: float) -> Interval:
+    half = t_quantile(confidence, counts.astype(np.float64) - 1) * np.sqrt(variance)
+    usable = counts >= 2
+    low, high = (
+        np.where(usable, np.clip(end, 0, 1), np.nan) for end in (estimate - half, estimate + half)
+    )
+    notes = () if usable.all() else (TOO_FEW,)
+    return Interval(np.clip(estimate, 0, 1), low, high, confidence, notes)

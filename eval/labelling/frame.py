@@ -1,0 +1,168 @@
+"""The frame of a queue: every trajectory that might have been drawn, and what judges said of it.
+
+It is kept beside the queue (``frame.jsonl``), so that estimates need the labels alone. It holds
+verdicts: no page that is blind reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from trajudge.annotations.model import Labels
+from trajudge.eval.data.sources import Source
+from trajudge.eval.labelling.designs import KnownVerdicts
+from trajudge.eval.labelling.prediction import features, fit_logistic, predict, vote_share
+from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
+
+FILE = "frame.jsonl"
+RULE = "rule-based"
+LEAST_LABELS = 20
+"""Labels from which a model of them is better than the share of votes."""
+
+_FORMAT = "trajudge-label-frame"
+_MAX_BYTES = 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """N trajectories with the verdicts (N, J) and scores (N, J) of ``judges`` and the ``rule``
+    (N,): 1, 0 or nan. ``chances`` (N,) are the inclusion probabilities, nan before the draw."""
+
+    keys: Sequence[TrajectoryKey]
+    judges: Sequence[str]
+    verdicts: Floats
+    scores: Floats
+    rule: Floats
+    chances: Floats
+
+    @property
+    def evaluators(self) -> list[str]:
+        """Name the judges and, where there are official rewards, the rule."""
+        return [*self.judges, *([RULE] if (~np.isnan(self.rule)).any() else [])]
+
+    @property
+    def votes(self) -> Floats:
+        """Stack the verdicts of all evaluators (N, V)."""
+        with_rule = len(self.evaluators) > len(self.judges)
+        return np.hstack([self.verdicts, *([self.rule[:, None]] if with_rule else [])])
+
+    @property
+    def columns(self) -> Floats:
+        """Make the columns (N, F) of a regression."""
+        benchmarks = np.unique([key.benchmark for key in self.keys], return_inverse=True)[1]
+        return features(self.votes, self.scores, benchmarks.ravel())
+
+    def probability(self, labels: Labels) -> Floats:
+        """Predict success (N,): by the labels of the frame, where there are enough of both kinds,
+        else by the share of votes."""
+        known = [(i, labels[key].success) for i, key in enumerate(self.keys) if key in labels]
+        decided = [(place, success) for place, success in known if success is not None]
+        successes = sum(success for _, success in decided)
+        if len(decided) < LEAST_LABELS or not 0 < successes < len(decided):
+            return vote_share(self.votes)
+        places = np.array([place for place, _ in decided])
+        truth = np.array([success for _, success in decided])
+        columns = self.columns
+        return predict(columns, fit_logistic(columns[places], truth, np.ones(len(truth))))
+
+    def evidence(self, probability: Floats) -> KnownVerdicts:
+        """Bring together what designs need."""
+        votes = self.votes
+        return KnownVerdicts(
+            probability=probability,
+            votes=votes,
+            accepted=np.nan_to_num(votes) > 0.5,
+            rule=self.rule,
+            strata=np.unique(self.strata(), return_inverse=True)[1].ravel().astype(np.int64),
+        )
+
+    def strata(self) -> list[str]:
+        """Name each trajectory's stratum: benchmark, agent, and what most votes say."""
+        share = vote_share(self.votes)
+        return [
+            f"{key.benchmark} / {key.agent} / {'yes' if vote >= 0.5 else 'no'}"
+            for key, vote in zip(self.keys, share.tolist(), strict=True)
+        ]
+
+
+def read_frame(source: Source) -> Frame:
+    """Gather the trajectories that were judged, in the order of their keys. Where a judge judged
+    one several times, its first verdict counts. Raises UserError where there is none."""
+    opinions: dict[TrajectoryKey, dict[str, tuple[float, float]]] = {}
+    judges: dict[str, None] = {}
+    for judgment in source.judgments:
+        of_key = opinions.setdefault(judgment.key, {})
+        judges.setdefault(judgment.judge)
+        verdict = np.nan if judgment.success is None else float(judgment.success)
+        score = np.nan if judgment.score is None else judgment.score
+        of_key.setdefault(judgment.judge, (verdict, score))
+    if not opinions:
+        raise UserError("no trajectory was judged in these runs: there is nothing to draw from")
+    keys = sorted(opinions, key=lambda key: key.order)
+    table = np.full((len(keys), len(judges), 2), np.nan)
+    for row, key in enumerate(keys):
+        for column, judge in enumerate(judges):
+            table[row, column] = opinions[key].get(judge, (np.nan, np.nan))
+    rewards = [source.rewards.get(key) for key in keys]
+    rule = np.array([np.nan if reward is None else float(reward > 0.5) for reward in rewards])
+    nothing = np.full(len(keys), np.nan)
+    return Frame(keys, list(judges), table[..., 0], table[..., 1], rule, nothing)
+
+
+def write_frame(folder: Path, frame: Frame) -> None:
+    """Write ``frame.jsonl``: a header, then a line for each trajectory. Raises OSError."""
+    lines = [orjson.dumps({"format": _FORMAT, "version": 1, "judges": list(frame.judges)})]
+    for row, key in enumerate(frame.keys):
+        fields = {
+            "key": key.model_dump(mode="json"),
+            "verdicts": _optional(frame.verdicts[row]),
+            "scores": _optional(frame.scores[row]),
+            "rule": _optional(frame.rule[row : row + 1])[0],
+            "inclusion_probability": float(frame.chances[row]),
+        }
+        lines.append(orjson.dumps(fields))
+    write_bytes(folder / FILE, b"\n".join(lines) + b"\n")
+
+
+def open_frame(folder: Path) -> Frame:
+    """Read the frame of a queue. Raises UserError for one that is missing or cannot be read."""
+    path = folder / FILE
+    try:
+        header, *lines = map(orjson.loads, read_regular(path, _MAX_BYTES).splitlines())
+        judges = header["judges"]
+        shape = (len(lines), len(judges))
+        return Frame(
+            [TrajectoryKey.model_validate(line["key"]) for line in lines],
+            judges,
+            _numbers(line["verdicts"] for line in lines).reshape(shape),
+            _numbers(line["scores"] for line in lines).reshape(shape),
+            _numbers([line["rule"]] for line in lines).ravel(),
+            _numbers([line["inclusion_probability"]] for line in lines).ravel(),
+        )
+    except (OSError, UnsafeFile, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path}: cannot be read as the frame of a queue ({error}): build the queue again"
+        ) from error
+
+
+def places(frame: Frame, keys: Iterable[TrajectoryKey]) -> Ints:
+    """Find the places of trajectories in the frame."""
+    place: Mapping[TrajectoryKey, int] = {key: row for row, key in enumerate(frame.keys)}
+    return np.array([place[key] for key in keys], dtype=np.int64)
+
+
+def _optional(values: Floats) -> list[float | None]:
+    return [None if np.isnan(value) else value for value in values.tolist()]
+
+
+def _numbers(rows: Iterable[Sequence[float | None]]) -> Floats:
+    return np.array([[np.nan if v is None else v for v in row] for row in rows], dtype=float)

@@ -1,0 +1,98 @@
+"""The options of ``trajudge label build``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from trajudge.eval.reporting.score_options import add_format
+from trajudge.trajectories.util.exits import TextParser
+from trajudge.trajectories.util.options import count, whole
+
+_DESCRIPTION = """\
+Draw a queue of trajectories to label, each with a known inclusion probability, and show before it
+is written how narrow the interval of each judge's precision will be at this budget, beside that of
+a simple random sample.
+
+  trajudge label build runs/* --strategy ppi --budget 150 --out queue
+  trajudge label build runs/* --budget 150 --dry-run
+"""
+STRATEGIES = ("random", "stratified", "disagreement", "low-confidence", "ppi", "audit")
+QUESTIONS = ("success", "side_effect", "repetition", "optimality")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    options = TextParser(prog="trajudge label build", description=_DESCRIPTION)
+    options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    _draw(options.add_argument_group("the draw"))
+    _queue(options.add_argument_group("the queue"))
+    add_format(options, "table")
+    first = "strategy budget double out data annotations gold questions seed dry-run"
+    return options.show_first(*first.split())
+
+
+def _draw(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--strategy",
+        choices=STRATEGIES,
+        default="random",
+        help="what is drawn more often: ppi narrows the judges' intervals most, audit finds errors "
+        "of the rule (default: random)",
+    )
+    add("--budget", type=count, default=100, metavar="N", help="trajectories (default: 100)")
+    add(
+        "--double",
+        type=float,
+        default=0.2,
+        metavar="SHARE",
+        help="share that two people label, for the agreement (default: 0.2)",
+    )
+    add("--judgments", type=Path, metavar="DIR", help="judgments in the published layout")
+    add(
+        "--annotations",
+        metavar="KIND:PATH",
+        help="labels that exist already, of other or the same trajectories, to predict from",
+    )
+    add("--seed", type=whole, default=0, metavar="N", help="of the draw (default: 0)")
+    add("--dry-run", action="store_true", help="show the expected widths and write nothing")
+
+
+def _queue(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--out",
+        type=Path,
+        default=Path("queue"),
+        metavar="DIR",
+        help="folder of the queue (default: queue)",
+    )
+    add(
+        "--data",
+        action="append",
+        metavar="KIND:PATH",
+        help="the trajectories (default: those of the runs); may be repeated",
+    )
+    add("--gold", metavar="KIND:PATH", help="known labels, for hidden checks among the items")
+    add(
+        "--gold-share",
+        type=float,
+        default=0.05,
+        metavar="SHARE",
+        help="hidden checks per drawn trajectory (default: 0.05)",
+    )
+    add(
+        "--questions",
+        nargs="+",
+        choices=QUESTIONS,
+        default=list(QUESTIONS),
+        metavar="QUESTION",
+        help=f"what is asked: {', '.join(QUESTIONS)} (default: all)",
+    )
+    add(
+        "--informed",
+        action="store_true",
+        help="after each submission show the verdicts and ask again; kept apart from the label",
+    )
+    add("--guidelines", type=Path, metavar="FILE", help="Markdown shown beside the form")

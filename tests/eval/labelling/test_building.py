@@ -1,0 +1,105 @@
+"""From a run to a queue and from its labels to estimates, through the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations.labelling.database import LabelStore
+from trajudge.annotations.model import Annotation
+from trajudge.eval.cli import main
+from trajudge.eval.judge import main as judge
+from trajudge.eval.labelling.frame import open_frame
+from trajudge.eval.labelling.results import queue_estimates
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "heuristic"
+    assert judge(["--judge", "heuristic", "--data", "sample", "--out", str(folder)]) == 0
+    return folder
+
+
+def build(run: Path, out: Path, *words: str) -> int:
+    return main(["label", "build", str(run), "--budget", "40", "--out", str(out), *words])
+
+
+def test_a_queue_is_shown_before_it_is_written(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(run, tmp_path / "queue", "--strategy", "ppi", "--dry-run") == 0
+    shown = capsys.readouterr().out
+    assert "expected width" in shown and "heuristic" in shown and "nothing written" in shown
+    assert not (tmp_path / "queue").exists()
+
+
+def test_a_queue_keeps_its_probabilities_and_is_drawn_again_by_its_seed(
+    run: Path, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        assert build(run, tmp_path / name, "--strategy", "ppi", "--seed", "3") == 0
+    one, two = (LabelStore(tmp_path / name) for name in ("one", "two"))
+    assert one.items() == two.items()
+    frame = open_frame(tmp_path / "one")
+    chances = dict(zip(frame.keys, frame.chances.tolist(), strict=True))
+    items = [stored.item for stored in one.items()]
+    assert len(items) == 40
+    assert all(item.inclusion_probability == chances[item.key] for item in items)
+    assert sum(item.wanted == 2 for item in items) == 8
+    assert np.isclose(sum(chances.values()), 40)
+    assert build(run, tmp_path / "one") == 2  # never over a queue that is there
+
+
+def test_hidden_checks_are_no_part_of_the_draw(run: Path, tmp_path: Path) -> None:
+    words = ["--gold", "sample", "--gold-share", "0.1", "--double", "0"]
+    assert build(run, tmp_path / "queue", *words) == 0
+    items = [stored.item for stored in LabelStore(tmp_path / "queue").items()]
+    gold = [item for item in items if item.gold is not None]
+    assert len(items) == 44 and len(gold) == 4
+    assert all(item.inclusion_probability is None for item in gold)
+    truth = primary_labels(open_annotations("sample"))
+    assert all(item.gold["success"] == truth[item.key].success for item in gold if item.gold)
+
+
+def test_labels_of_a_queue_give_the_precision_of_the_whole_run(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "queue"
+    assert build(run, folder, "--strategy", "ppi", "--seed", "1") == 0
+    assert main(["label", "estimate", str(folder)]) == 2
+    assert main(["label", "import", str(folder), "--annotations", "sample"]) == 0
+    assert main(["label", "estimate", str(folder)]) == 0
+    assert "heuristic" in capsys.readouterr().out
+    store = LabelStore(folder)
+    queue = queue_estimates(store)
+    frame, truth = open_frame(folder), primary_labels(open_annotations("sample"))
+    at = queue.evaluators.index("heuristic")
+    accepted = [
+        key for key, vote in zip(frame.keys, frame.verdicts[:, 0], strict=True) if vote == 1
+    ]
+    decided: list[Annotation] = [truth[key] for key in accepted]
+    precision = np.mean([bool(label.success) for label in decided])
+    interval = queue.estimates.corrected
+    assert interval.low[at] <= precision <= interval.high[at]
+    assert interval.width[at] < 0.5
+
+
+def test_a_queue_without_runs_and_bad_options_are_one_sentence(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["label", "build", "--out", str(tmp_path / "q")]) == 2
+    assert "give the folder of a run" in capsys.readouterr().err
+    assert build(run, tmp_path / "q", "--double", "2") == 2
+    assert "--double is 2.0" in capsys.readouterr().err
+    assert build(run, tmp_path / "q", "--guidelines", "none.md") == 2
+    assert "none.md" in capsys.readouterr().err
+    (tmp_path / "r").mkdir()
+    assert build(run, tmp_path / "r") == 0
+    (tmp_path / "r" / "frame.jsonl").write_text(json.dumps({"judges": 3}))
+    assert main(["label", "import", str(tmp_path / "r"), "--annotations", "sample"]) == 0
+    assert main(["label", "estimate", str(tmp_path / "r")]) == 2
+    assert "build the queue again" in capsys.readouterr().err
