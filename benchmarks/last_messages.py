@@ -24,10 +24,10 @@ Blind they gave 1 of 73 and 2 of 72 false rejects, 2 of 76 and 8 of 75 false acc
 the second. These figures are no estimate for new messages either.
 
 To take a message only where each sentence with a value is understood word by word was tried and
-left. Where such a sentence may hold the goal's words and a hundred function words, ``others_2`` gives
-1 of 180 false accepts, and 172 of 425 open; with every word of the other parts, 7 of 180 and 114 of
-425; with one unknown word, 11 of 180 and 73 of 425. What is misread is made of plain words: open
-messages go up long before false accepts go down, and the 8 false rejects stay.
+left. Where such a sentence may hold the goal's words and a hundred function words, ``others_2``
+gives 1 of 180 false accepts, and 172 of 425 open; with every word of the other parts, 7 of 180 and
+114 of 425; with one unknown word, 11 of 180 and 73 of 425. What is misread is made of plain words:
+open messages go up long before false accepts go down, and the 8 false rejects stay.
 
 A right message is a false reject if it is denied, a wrong one a false accept if it is taken; what
 is left open counts as neither. Messages of real runs need ``TRAJUDGE_REAL_DATA``. Intervals are
