@@ -1,35 +1,159 @@
-"""The list of runs, by their manifests alone."""
+"""The list of runs: what their manifests and the results that were written beside them say."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
 
 from trajudge.app.server.links import address
 from trajudge.app.server.workspace import OpenedRun
+from trajudge.eval.data.folder_lock import LOCK
+from trajudge.eval.data.run_folder import JUDGMENTS
+from trajudge.eval.reporting.formatting import with_limits
+from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL
+from trajudge.trajectories.util.errors import UserError, did_you_mean
+from trajudge.trajectories.util.file_lock import is_locked
+
+RESULTS = "results.json"
+_LARGEST = 50_000_000  # bytes of results that are read for the list
 
 
 class ListedRun(NamedTuple):
-    """A run as the list shows it; ``link`` is the address of its page."""
+    """A run as the list shows it; figures are None where no results were written. ``size`` is that
+    of its judgments in bytes, ``failed`` how many of the ``judged`` are no verdict."""
 
+    name: str
     link: str
     folder: str
     judge: str
     model: str
     data: str
+    split: str
+    judged: int | None
+    failed: int | None
+    precision: float | None
+    precision_limits: tuple[float, float] | None
+    f1: float | None
+    cost: float | None
+    changed: float
+    size: int
+    running: bool
+
+    @property
+    def precision_text(self) -> str:
+        return with_limits(self.precision, self.precision_limits)
+
+    @property
+    def f1_text(self) -> str:
+        return with_limits(self.f1, None)
+
+    @property
+    def date(self) -> str:
+        """When it was judged last, in UTC."""
+        return datetime.fromtimestamp(self.changed, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def listed_runs(runs: Sequence[OpenedRun]) -> list[ListedRun]:
-    """Read the manifests. Raises UserError for one that cannot be read."""
-    return [_listed(run) for run in runs]
+SORTS: Mapping[str, Callable[[ListedRun], Any]] = {
+    name: lambda run, name=name: getattr(run, name)  # type: ignore[misc]  # bound now
+    for name in (
+        *("folder", "judge", "model", "data", "split", "judged", "failed"),
+        *("precision", "f1", "cost", "changed"),
+    )
+}
+
+
+def listed_runs(runs: Sequence[OpenedRun], sort: str = "") -> list[ListedRun]:
+    """Read what stands in the runs' folders, in the order of the command line or sorted by a name
+    of SORTS (``-`` before it: falling), unknown figures last. Raises UserError for a manifest that
+    cannot be read and for a sorting that is none."""
+    listed = [_listed(run) for run in runs]
+    if not sort:
+        return listed
+    name = sort.removeprefix("-")
+    if name not in SORTS:
+        raise UserError(f"sort={sort}: nothing is sorted by this{did_you_mean(name, SORTS)}")
+    value = SORTS[name]
+    known = sorted((r for r in listed if value(r) is not None), key=value, reverse=sort[0] == "-")
+    return [*known, *(r for r in listed if value(r) is None)]
 
 
 def _listed(run: OpenedRun) -> ListedRun:
     manifest = run.manifest
+    results = _results(run.folder / RESULTS)
+    score = _overall(results, "scores", label="success", baseline=False)
+    coverage = _overall(results, "coverage")
+    statuses = coverage.get("statuses")
+    judged = _number(coverage.get("judged"))
+    ended_well = statuses.get("ok", 0) if isinstance(statuses, dict) else 0
+    limits = (score.get("intervals") or {}).get("precision")
+    journal = run.folder / JUDGMENTS
+    status = journal.stat() if journal.is_file() else None
     return ListedRun(
+        name=run.name,
         link=address("run", run.name),
         folder=run.folder.name,
         judge=str(manifest.get("judge") or ""),
         model=str(manifest.get("model") or ""),
         data=str(manifest.get("data") or ""),
+        split=str((manifest.get("selection") or {}).get("split") or ""),
+        judged=None if judged is None else int(judged),
+        failed=None if judged is None else int(judged - (_number(ended_well) or 0)),
+        precision=_number(score.get("precision")),
+        precision_limits=_limits(limits),
+        f1=_number(score.get("f1")),
+        cost=_cost(results),
+        changed=status.st_mtime if status else 0.0,
+        size=status.st_size if status else 0,
+        running=_is_running(run.folder),
     )
+
+
+def _results(path: Path) -> dict[str, Any]:
+    """Read the results that the run ended with; empty where there are none that can be read."""
+    with suppress(OSError, ValueError):
+        if path.stat().st_size <= _LARGEST:
+            results = orjson.loads(path.read_bytes())
+            return results if isinstance(results, dict) else {}
+    return {}
+
+
+def _overall(results: dict[str, Any], part: str, **wanted: object) -> dict[str, Any]:
+    """Select the record of all benchmarks and agents together; empty unless there is just one."""
+    wanted = {"benchmark": OVERALL, "agent": ALL_AGENTS, **wanted}
+    records = results.get(part)
+    fitting = [
+        record
+        for record in (records if isinstance(records, list) else [])
+        if isinstance(record, dict) and wanted.items() <= {**record}.items()
+    ]
+    return fitting[0] if len(fitting) == 1 else {}
+
+
+def _cost(results: dict[str, Any]) -> float | None:
+    spending = results.get("spending")
+    costs = [_number(r.get("cost")) for r in spending or [] if isinstance(r, dict)]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
+
+
+def _limits(limits: object) -> tuple[float, float] | None:
+    if not isinstance(limits, list) or len(limits) != 2:
+        return None
+    low, high = map(_number, limits)
+    return None if low is None or high is None else (low, high)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _is_running(folder: Path) -> bool:
+    try:
+        return is_locked(folder / LOCK)
+    except OSError:  # not ours to lock, so nothing is known
+        return False

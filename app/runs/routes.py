@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from trajudge.app.reports.views import run_card
 from trajudge.app.runs.listing import listed_runs
+from trajudge.app.runs.overview import ending_table, group_table, headline, table_link
+from trajudge.app.runs.scored import RunScores, ScoredRun
+from trajudge.app.runs.spending import spending_of
 from trajudge.app.runs.table import (
     JudgmentTable,
     csv_lines,
@@ -21,16 +26,21 @@ from trajudge.app.server.links import trajectory_link
 from trajudge.app.server.pages import json_page, page, wants_json
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
-from trajudge.app.server.workspace import workspace_of
+from trajudge.app.server.workspace import OpenedRun, workspace_of
 from trajudge.eval.data.run_index.fields import FIELDS
+from trajudge.eval.reporting.caveats import notes, warnings_of
+from trajudge.eval.reporting.finding import finding
+from trajudge.eval.reporting.results import results_json
+from trajudge.eval.scoring.records import LABEL_TITLES
 
 _CHUNK = 2_000  # lines of CSV that are read in one go
 
 
 def routes() -> list[Route]:
-    """Route the list of runs, and the table of each."""
+    """Route the list of runs, the overview of each, and its table."""
     return [
         Route("/", _list),
+        Route("/run/{run}", _Overview().show),
         Route("/run/{run}/judgments", _Table().show),
         Route("/run/{run}/judgments.csv", _export),
     ]
@@ -38,10 +48,46 @@ def routes() -> list[Route]:
 
 async def _list(request: Request) -> Response:
     workspace = workspace_of(request)
-    runs = await in_thread(listed_runs, [*workspace.runs.values()])
+    sort = request.query_params.get("sort", "")
+    runs = await in_thread(listed_runs, [*workspace.runs.values()], sort)
     if wants_json(request):
         return json_page({"runs": [run._asdict() for run in runs]})
-    return page(request, "runs/list.html", runs=runs)
+    return page(request, "runs/list.html", runs=runs, sort=sort)
+
+
+class _Overview:
+    def __init__(self) -> None:
+        self._scores = RunScores()
+
+    async def show(self, request: Request) -> Response:
+        workspace = workspace_of(request)
+        run = workspace.run(request.path_params["run"])
+        scored = await in_thread(self._scores.of, run, workspace.annotations)
+        if wants_json(request):
+            return Response(results_json(scored.scores), media_type="application/json")
+        return page(request, "runs/overview.html", **await in_thread(_overview, run, scored))
+
+
+def _overview(run: OpenedRun, scored: ScoredRun) -> dict[str, Any]:
+    scores, question = scored.scores, scored.question
+    benchmarks, group_rows = group_table(run.name, scored)
+    linked = question == "success" and scored.has_labels
+    return {
+        "run": run,
+        "finding": finding(scores, question if scored.has_labels else None),
+        "warnings": [line.removeprefix("warning: ") for line in warnings_of(scores)],
+        "notes": notes(scores),
+        "title": scores.titled(LABEL_TITLES[question]),
+        "headline": headline(run.name, scored) if scored.has_labels else [],
+        "linked": linked,
+        "false_positives": table_link(run.name, ("wrong", ":", "fp")),
+        "false_negatives": table_link(run.name, ("wrong", ":", "fn")),
+        "coverage": ending_table(run.name, scores),
+        "benchmarks": benchmarks,
+        "group_rows": group_rows if scored.has_labels else [],
+        "spending": spending_of(run),
+        "facts": run_card(run.folder).facts,
+    }
 
 
 class _Table:
