@@ -27,9 +27,13 @@ def screen(results: ResilienceResults, *, rest: str, width: int | None = None) -
     )
     above = ["No pair of runs has known outcomes: nothing to compare"]
     if worst:
+        kept = f"{interval_cell(worst.retention)} % of the success without faults is retained"
+        counts = f"({worst.pairs} pairs of {worst.tasks} tasks, 95 % intervals)"
+        costs = (worst.retention[0] or 0.0) < 1
         above = [
-            f"{worst.arm} costs most: {interval_cell(worst.retention)} % of the success without "
-            f"faults is retained ({worst.pairs} pairs of {worst.tasks} tasks, 95 % intervals)"
+            f"{worst.arm} costs most: {kept} {counts}"
+            if costs
+            else f"No fault lowers success: with {worst.arm} {kept} {counts}"
         ]
     shown = [_fault_table(whole), *_agent_tables(results), _popup_table(results.popups)]
     tables = [table for table in [*shown, _judge_table(results.judged)] if table and table.rows]

@@ -25,6 +25,7 @@ from trajudge.eval.resilience.records import (
     PairKey,
 )
 from trajudge.eval.resilience.results import results_of
+from trajudge.eval.resilience.tables import screen
 
 TASKS = [f"t{number}" for number in range(36)]
 BUSY = FaultSpan("busy", "status", "random(1)")
@@ -163,6 +164,17 @@ def test_several_agents_are_measured_together_and_apart() -> None:
 
 def test_a_rate_without_trials_is_not_defined() -> None:
     assert rate([0.0, 0.0], ["a", "b"], [0, 0]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("kept", "sentence"),
+    [(18, "busy costs most: 50.0 ["), (36, "No fault lowers success: with busy 100.0 [")],
+)
+def test_the_first_sentence_says_whether_a_fault_costs_anything(kept: int, sentence: str) -> None:
+    runs = [run(task, at < kept, fired()) for at, task in enumerate(TASKS)]
+    clean = ExperimentArm("clean", [run(task, True) for task in TASKS])
+    found = results_of(FaultExperiment(clean, [ExperimentArm("busy", runs, (BUSY,))]))
+    assert screen(found, rest="", width=200).startswith(sentence)
 
 
 def test_a_slow_machine_is_told() -> None:
