@@ -5,10 +5,14 @@ from __future__ import annotations
 from trajudge.app.runs.routes import routes as run_routes
 from trajudge.app.server.application import Room
 from trajudge.app.server.pages import NavLink
+from trajudge.app.trajectories.access import TrajectoryAccess
+from trajudge.app.trajectories.routes import routes as trajectory_routes
 
 
 def inspect_rooms() -> list[Room]:
     """Return all rooms, in the order of the navigation."""
+    access = TrajectoryAccess()
     return [
         Room(run_routes(), [NavLink("/", "Runs", "g i")]),
+        Room(trajectory_routes(access)),
     ]

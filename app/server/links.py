@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.surrogates import without_surrogates
 
+_MARK = "~"
+
 
 def address(*parts: str | int, **query: str | int | None) -> str:
     """Join parts of a path and a query; a query's None and "" are left out."""
-    # A part "." or ".." would be taken out by a browser, an empty one is no part of a route.
     path = "/" + "/".join(_part(str(part)) for part in parts)
     named = {name: value for name, value in query.items() if value not in (None, "")}
     return path + ("?" + urlencode(named, errors="replace") if named else "")
@@ -21,6 +22,14 @@ def trajectory_link(key: TrajectoryKey, **query: str | int | None) -> str:
     return address("t", key.benchmark, key.agent, key.task_id, key.attempt, **query)
 
 
+def read_part(quoted: str) -> str:
+    """Return the text of a quoted part of an address that ``address`` made."""
+    text = unquote(quoted)
+    return text[1:] if text.startswith(_MARK) else text
+
+
 def _part(text: str) -> str:
-    quoted = quote(str(without_surrogates(text)), safe="")
-    return quoted.replace(".", "%2E") if text.strip(".") == "" else quoted
+    # A browser takes "." and ".." out of a path, quoted or not: they are marked. So is what begins
+    # with the mark itself.
+    marked = _MARK + text if text in (".", "..") or text.startswith(_MARK) else text
+    return quote(str(without_surrogates(marked)), safe="")

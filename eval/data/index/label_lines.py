@@ -22,7 +22,7 @@ from trajudge.eval.data.index.keys import KeyColumns, KeyColumnsBuilder, column_
 from trajudge.eval.data.index.labels import LabelColumns, RewardColumns, RunLabels, RunRewards
 from trajudge.eval.data.index.lines import JournalLine, whole_lines
 from trajudge.eval.data.index.opened_file import OpenedFile
-from trajudge.trajectories.store import KeyFields
+from trajudge.trajectories.stored_lines import KeyFields
 from trajudge.trajectories.util.errors import UserError
 
 _Count = Annotated[int, Meta(ge=0)]

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from pydantic import ValidationError
 
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.store import KeyFields
+from trajudge.trajectories.stored_lines import KeyFields
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import first_error
 

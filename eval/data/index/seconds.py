@@ -13,7 +13,7 @@ from trajudge.eval.data.index.columns import JudgmentColumns, place_of_call
 from trajudge.eval.data.index.keys import column_of
 from trajudge.eval.data.index.lines import whole_lines
 from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.trajectories.store import KeyFields
+from trajudge.trajectories.stored_lines import KeyFields
 from trajudge.trajectories.util.errors import UserError
 
 

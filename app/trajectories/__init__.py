@@ -1,0 +1,1 @@
+"""The page of one trajectory: steps, screenshots with the click drawn in, trees, verdicts."""

@@ -1,0 +1,175 @@
+"""Screenshots by the hash of their content: only files that a loader named are ever served.
+
+A picture is known from the page that shows it until the server ends, or so many others have come
+that it is forgotten. What is served was checked whole (type by magic bytes, size before decoding);
+thumbnails are encoded anew and kept in the user's cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from contextlib import suppress
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+from trajudge.trajectories.images.header import read_header
+from trajudge.trajectories.images.memory import MEMORY_LIMITER, needed
+from trajudge.trajectories.images.prepare import MAX_FILE_BYTES, EncodedImage, load_picture
+from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.trajectories.util.local.cache import cache_folder
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular
+
+WIDTHS = (256, 640)
+"""Widths of thumbnails, in pixels; a very long page is cut to one and a half times its width."""
+CACHE_BYTES = 512 * 2**20
+_QUALITY = 70
+_LARGEST = 2**31
+_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
+_MOST_KNOWN, _MOST_INLINE = 200_000, 64 * 2**20
+# Thumbnails that are written between two looks at the size of the cache.
+_BETWEEN = 64
+
+
+class KnownImage(NamedTuple):
+    """Hash of the file's bytes, and width and height in pixels as its header declares them."""
+
+    sha256: str
+    width: int
+    height: int
+
+
+class UnknownImage(LookupError):
+    """No page that was opened shows an image of this hash."""
+
+
+class ImageShelf:
+    """The images that may be asked for; threads share it.
+
+    ``folder`` keeps thumbnails, at most ``cache_bytes`` of them; None: they are made each time.
+    """
+
+    def __init__(self, folder: Path | None, cache_bytes: int = CACHE_BYTES) -> None:
+        self._folder, self._cache_bytes = folder, cache_bytes
+        self._refs: OrderedDict[str, ImageRef] = OrderedDict()
+        self._inline = 0
+        self._known: dict[tuple[str, int, int], KnownImage] = {}
+        self._lock = Lock()
+        self._written = 0
+
+    def put(self, ref: ImageRef, root: DataFolder | None) -> KnownImage:
+        """Make an image known. Raises ImageUnreadable (one sentence) for one that is missing, no
+        picture, too large, or outside of ``root``."""
+        if ref.problem is not None:
+            raise ImageUnreadable(ref.problem)
+        if ref.data is not None:
+            image = _described(ref.data)
+        else:
+            image = self._in_file(Path(ref.path or ""), root)
+        with self._lock:
+            self._keep(image.sha256, ref)
+        return image
+
+    def original(self, digest: str) -> EncodedImage:
+        """Return the image as it was recorded. Raises UnknownImage, ImageUnreadable."""
+        with self._lock:
+            ref = self._refs.get(digest)
+        if ref is None:
+            raise UnknownImage(digest)
+        loaded = load_picture(
+            ref, max_side=_LARGEST, max_pixels=_LARGEST, max_bytes=_LARGEST, media_types=_TYPES
+        )
+        if loaded.sha256 != digest:
+            raise ImageUnreadable("the file has changed since its page was opened: open it again")
+        return loaded
+
+    def thumbnail(self, digest: str, width: int) -> bytes:
+        """Return the image as WebP, at most ``width`` pixels wide. Raises as ``original``."""
+        with self._lock:
+            is_known = digest in self._refs
+        if not is_known:
+            raise UnknownImage(digest)
+        path = self._folder and self._folder / f"{digest}-{width}.webp"
+        if path:
+            with suppress(OSError, UnsafeFile):
+                content = read_regular(path, MAX_FILE_BYTES)
+                os.utime(path)  # the cache forgets what was not used for longest
+                return content
+        content = _shrunk(self.original(digest).data, width)
+        if path:
+            with suppress(OSError):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_bytes(path, content)
+                self._tidy(path.parent)
+        return content
+
+    def _in_file(self, path: Path, root: DataFolder | None) -> KnownImage:
+        if root is None or not root.holds(path):
+            raise ImageUnreadable(f"{path.name} lies outside of the data and is not shown")
+        try:
+            status = path.stat()
+            place = (str(path), status.st_size, status.st_mtime_ns)
+            if place not in self._known:
+                self._known[place] = _described(read_regular(path, MAX_FILE_BYTES))
+            return self._known[place]
+        except UnsafeFile as error:
+            raise ImageUnreadable(str(error)) from error
+        except OSError as error:
+            raise ImageUnreadable(f"{path.name} cannot be read ({error.strerror})") from error
+        except ImageUnreadable as error:
+            raise ImageUnreadable(f"{path.name}: {error}") from error
+
+    def _keep(self, digest: str, ref: ImageRef) -> None:
+        if digest in self._refs:
+            self._refs.move_to_end(digest)
+            return
+        self._refs[digest] = ref
+        self._inline += len(ref.data or b"")
+        while len(self._refs) > _MOST_KNOWN or self._inline > _MOST_INLINE:
+            _, gone = self._refs.popitem(last=False)
+            self._inline -= len(gone.data or b"")
+
+    def _tidy(self, folder: Path) -> None:
+        """Now and then remove the thumbnails that were not used for longest."""
+        self._written += 1
+        if self._written % _BETWEEN != 1:
+            return
+        files = [(file, file.stat()) for file in folder.glob("*.webp")]
+        total = sum(status.st_size for _, status in files)
+        for file, status in sorted(files, key=lambda entry: entry[1].st_mtime):
+            if total <= self._cache_bytes:
+                return
+            file.unlink(missing_ok=True)
+            total -= status.st_size
+
+
+def thumbnail_folder() -> Path | None:
+    """Return where thumbnails are kept; None for a user without a home."""
+    try:
+        return cache_folder() / "thumbnails"
+    except RuntimeError:
+        return None
+
+
+def _described(content: bytes) -> KnownImage:
+    header = read_header(content)
+    return KnownImage(sha256(content).hexdigest(), header.width, header.height)
+
+
+def _shrunk(content: bytes, width: int) -> bytes:
+    from PIL import Image  # noqa: PLC0415 - a page without pictures needs none
+
+    with Image.open(BytesIO(content)) as image:
+        share = min(1.0, width / image.width)
+        size = max(1, round(image.width * share)), max(1, round(image.height * share))
+        with MEMORY_LIMITER.hold(len(content) + needed(image, size)):
+            small = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+    small = small.crop((0, 0, small.width, min(small.height, width * 3 // 2)))
+    encoded = BytesIO()
+    small.save(encoded, "WEBP", quality=_QUALITY, method=4)
+    return encoded.getvalue()

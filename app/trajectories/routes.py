@@ -1,0 +1,141 @@
+"""Addresses of trajectories and their pictures."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import ValidationError
+from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trajudge.app.server.links import read_part
+from trajudge.app.server.pages import json_page, page, wants_json
+from trajudge.app.server.problems import PageError
+from trajudge.app.server.threads import in_thread
+from trajudge.app.server.workspace import Workspace, workspace_of
+from trajudge.app.trajectories.access import TrajectoryAccess
+from trajudge.app.trajectories.content import TABS, StepContent, StepRequest, step_content
+from trajudge.app.trajectories.images import WIDTHS, UnknownImage
+from trajudge.app.trajectories.library import TrajectoryAbsent
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import ImageUnreadable
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+_RANGE = re.compile(r"(\d{1,6})-(\d{1,6})")
+_FOR_EVER = "private, immutable, max-age=31536000"
+_LONGEST_SEARCH = 200
+
+
+class _Anything(StringConvertor):
+    """The rest of a path, slashes and ends of lines included."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("anything", _Anything())
+
+
+def routes(access: TrajectoryAccess) -> list[Route]:
+    """Route the page of a trajectory, and images by the hash of their content."""
+
+    async def show(request: Request) -> Response:
+        key, asked = key_of(request), step_request(request)
+        content = await in_thread(read_content, access, workspace_of(request), key, asked)
+        if wants_json(request):
+            return json_page(_as_json(content))
+        return page(request, "trajectories/show.html", view=content, tabs=TABS)
+
+    async def image(request: Request) -> Response:
+        return await in_thread(_image, access, request)
+
+    return [Route("/t/{rest:anything}", show), Route("/image/{digest}", image)]
+
+
+def read_content(
+    access: TrajectoryAccess, workspace: Workspace, key: TrajectoryKey, asked: StepRequest
+) -> StepContent:
+    """Open a trajectory and put its page together. Raises PageError 404 for an unknown one."""
+    try:
+        opened = access.library(workspace).open(key)
+    except TrajectoryAbsent as absent:
+        raise PageError(404, str(absent)) from absent
+    return step_content(opened, access.summaries.of(opened), asked)
+
+
+def key_of(request: Request) -> TrajectoryKey:
+    """Read the key in ``/t/BENCHMARK/AGENT/TASK/ATTEMPT``, whose parts may hold quoted slashes.
+    Raises PageError 404."""
+    raw: bytes = request.scope.get("raw_path") or request.url.path.encode()
+    parts = [read_part(part) for part in raw.split(b"?")[0].decode("latin-1").split("/")[2:]]
+    if len(parts) == 4 and re.fullmatch(r"\d{1,9}", parts[3]):
+        try:
+            return TrajectoryKey(
+                benchmark=parts[0], agent=parts[1], task_id=parts[2], attempt=int(parts[3])
+            )
+        except ValidationError:
+            pass
+    raise PageError(404, "A trajectory's address is /t/BENCHMARK/AGENT/TASK/ATTEMPT.")
+
+
+def step_request(request: Request) -> StepRequest:
+    """Read what the query asks for; what is not understood has its default. Raises PageError for a
+    tab that there is not."""
+    query = request.query_params
+    tab = query.get("tab", "action")
+    if tab not in TABS:
+        raise PageError(404, f"There is no tab {tab[:40]!r}: there are {', '.join(TABS)}.")
+    step = query.get("step", "1")
+    unseen = _RANGE.fullmatch(query.get("unseen", ""))
+    return StepRequest(
+        step=int(step) if re.fullmatch(r"[0-9]{1,6}", step) else 1,
+        tab=tab,
+        after=query.get("view") == "after",
+        diff=query.get("diff") == "1",
+        search=query.get("q", "")[:_LONGEST_SEARCH],
+        unseen=(int(unseen[1]), int(unseen[2])) if unseen else None,
+    )
+
+
+def _image(access: TrajectoryAccess, request: Request) -> Response:
+    digest, width = request.path_params["digest"], request.query_params.get("w")
+    if not _HASH.fullmatch(digest):
+        raise PageError(404, "An image's address is /image/ and 64 hexadecimal digits.")
+    if width is not None and width not in map(str, WIDTHS):
+        raise PageError(404, f"Images are made {' or '.join(map(str, WIDTHS))} pixels wide.")
+    try:
+        if width is None:
+            whole = access.shelf.original(digest)
+            content, kind, tag = whole.data, whole.media_type, f'"{digest}"'
+        else:
+            content = access.shelf.thumbnail(digest, int(width))
+            kind, tag = "image/webp", f'"{digest}-{width}"'
+    except UnknownImage as unknown:
+        sentence = "No page that was opened shows this image: open its trajectory first."
+        raise PageError(404, sentence) from unknown
+    except ImageUnreadable as error:
+        raise PageError(404, f"The image cannot be shown: {error}.") from error
+    headers = {"Cache-Control": _FOR_EVER, "ETag": tag}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=kind, headers=headers)
+
+
+def _as_json(content: StepContent) -> dict[str, object]:
+    trajectory, step = content.trajectory, content.step
+    return {
+        "key": vars(content.key),
+        "goal": trajectory.goal,
+        "answer": trajectory.answer,
+        "steps": [
+            {**summary._asdict(), "image": summary.image.sha256 if summary.image else None}
+            for summary in content.steps
+        ],
+        "step": content.request.step,
+        "url": step.observation.url if step else None,
+        "action": step.action if step else None,
+        "reasoning": step.reasoning if step else None,
+        "marks": [mark._asdict() for mark in content.marks.marks],
+        "sentences": content.marks.sentences,
+    }

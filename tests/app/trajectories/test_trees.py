@@ -1,0 +1,184 @@
+"""Trees of pages and what changed between two of them."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trajudge.app.trajectories.tree_difference import tree_difference
+from trajudge.app.trajectories.tree_view import difference_view, folded_tree
+from trajudge.app.trajectories.trees import MAX_LINES, parse_tree, place_of
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import Trajectory
+
+SHOP = """RootWebArea 'Shop', focused
+\t[1] banner ''
+\t\t[2] link 'Cart (0)', clickable
+\t[3] list ''
+\t\t[4] listitem ''
+\t\t\t[5] link 'Mug', clickable
+\t\t[6] listitem ''
+\t\t\t[7] link 'Plate', clickable"""
+# The same page with other ids, one more mug on top of the list, and the plate's link not clickable.
+LATER = """RootWebArea 'Shop', focused
+\t[11] banner ''
+\t\t[12] link 'Cart (1)', clickable
+\t[13] list ''
+\t\t[14] listitem ''
+\t\t\t[15] link 'Bowl', clickable
+\t\t[16] listitem ''
+\t\t\t[17] link 'Mug', clickable
+\t\t[18] listitem ''
+\t\t\t[19] link 'Plate'"""
+
+
+def changes(before: str, after: str) -> list[tuple[str, str]]:
+    lines = tree_difference(parse_tree(before), parse_tree(after))
+    return [(line.kind, line.text) for line in lines if line.kind != "same"]
+
+
+def test_a_node_is_known_by_role_and_name_and_what_is_above_it() -> None:
+    assert changes(SHOP, LATER) == [
+        ("removed", "link 'Cart (0)', clickable"),
+        ("added", "link 'Cart (1)', clickable"),
+        ("added", "listitem ''"),
+        ("added", "link 'Bowl', clickable"),
+        ("changed", "link 'Plate'"),
+    ]
+
+
+def test_the_same_name_elsewhere_is_another_node() -> None:
+    moved = SHOP.replace("link 'Mug'", "text 'x'").replace(
+        "\t[3] list", "\t[8] link 'Mug'\n\t[3] list"
+    )
+    assert ("removed", "link 'Mug', clickable") in changes(SHOP, moved)
+    assert ("added", "link 'Mug'") in changes(SHOP, moved)
+
+
+def test_another_title_is_a_change_of_one_line() -> None:
+    assert changes(SHOP, SHOP.replace("'Shop'", "'Shop - page 2'")) == [
+        ("changed", "RootWebArea 'Shop - page 2', focused")
+    ]
+
+
+def test_other_ids_alone_are_no_change() -> None:
+    renumbered = re.sub(r"\[(\d+)\]", lambda found: f"[a{int(found[1]) + 50}]", SHOP)
+    assert changes(SHOP, renumbered) == []
+
+
+LINES = st.lists(
+    st.tuples(
+        st.integers(0, 4), st.sampled_from(["link 'a'", "link 'b'", "list ''", "text 'x', on"])
+    ),
+    max_size=25,
+)
+
+
+@given(LINES, LINES)
+def test_both_trees_can_be_told_from_the_difference(
+    first: list[tuple[int, str]], second: list[tuple[int, str]]
+) -> None:
+    before, after = (
+        "\n".join("\t" * depth + text for depth, text in each) for each in (first, second)
+    )
+    lines = tree_difference(parse_tree(before), parse_tree(after))
+    assert [line.text for line in lines if line.kind != "removed"] == [text for _, text in second]
+    kept = [line.before or line.text for line in lines if line.kind != "added"]
+    assert sorted(kept) == sorted(text for _, text in first)
+
+
+def test_real_trees_can_be_told_from_their_differences() -> None:
+    """Those of the bundled sample, which another program's browser gave."""
+    from trajudge.trajectories.sample import sample_path
+
+    runs = [one for one in open_source(f"trajudge:{sample_path()}") if isinstance(one, Trajectory)]
+    pairs = 0
+    for run in runs[::40]:
+        trees = [step.observation.axtree or "" for step in run.steps]
+        for before, after in pairwise(trees):
+            lines = tree_difference(parse_tree(before), parse_tree(after))
+            assert [line.text for line in lines if line.kind != "removed"] == plain(after)
+            is_same = plain(before) == plain(after)
+            assert all(line.kind == "same" for line in lines) is is_same
+            pairs += 1
+    assert pairs > 20
+
+
+def plain(tree: str) -> list[str]:
+    """The lines of a tree without indents and ids, read without our parser."""
+    return [re.sub(r"^\[\w+\] ", "", line.strip()) for line in tree.splitlines() if line.strip()]
+
+
+def test_webarenas_own_trees_are_read(real_data: Path) -> None:
+    found = [
+        one
+        for one in open_source(f"webarena-html:{real_data / 'formats/webarena_html'}")
+        if isinstance(one, Trajectory)
+    ]
+    tree = parse_tree(found[0].steps[0].observation.axtree or "")
+    box = tree.with_id("12")
+    assert box is not None
+    assert (box.role, box.name) == ("textbox", "Search")
+
+
+@pytest.mark.parametrize(
+    ("properties", "place"),
+    [
+        (', box="(8,20,108,52)", clickable', (8, 20, 108, 52)),
+        (', clickable, center="(12,30)"', (12, 30)),
+        (', center="(1,2,3)"', None),
+        (', box="(1,2)"', None),
+        (', box="(a,b,c,d)"', None),
+        (", clickable", None),
+    ],
+)
+def test_a_line_may_say_where_its_element_was(
+    properties: str, place: tuple[float, ...] | None
+) -> None:
+    (node,) = parse_tree(f"[12] button 'Pay'{properties}").nodes()
+    assert place_of(node) == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n\n \n",
+        "no tree at all",
+        "[1] [2] [3]",
+        "link 'never closed",
+        "\t" * 5_000 + "link 'deep'",
+        "\n".join("\t" * depth + "list ''" for depth in range(2_000)),
+        "[" + "a" * 100_000,
+        "link '" + "\\" * 50_001,
+        "\x00\ud800 link '\u202e'",
+        '{"ok": true, "data": []}',
+    ],
+)
+def test_no_text_is_refused(text: str) -> None:
+    folds = folded_tree(text, frozenset({"1"}), "link").rows
+    assert sum(row.opens for row in folds) == sum(row.closes for row in folds)
+    assert difference_view(text, text).added == 0
+
+
+def test_what_is_too_long_is_said() -> None:
+    assert folded_tree("link 'a'\n" * (MAX_LINES + 7), frozenset(), "").left_out == 7
+
+
+def test_targets_and_matches_are_marked() -> None:
+    tree = folded_tree(SHOP, frozenset({"5"}), "PLATE")
+    assert [row.bid for row in tree.rows if row.is_target] == ["5"]
+    assert [row.bid for row in tree.rows if row.is_match] == ["7"]
+    assert tree.matches == 1
+
+
+def test_far_from_a_change_lines_are_folded() -> None:
+    many = "RootWebArea 'x'\n" + "\n".join(f"\tlink '{n}'" for n in range(100))
+    view = difference_view(many, many.replace("link '50'", "link 'other'"))
+    assert [block.folded for block in view.blocks] == [True, False, True]
+    assert (view.added, view.removed, view.changed, view.same) == (1, 1, 0, 100)

@@ -1,0 +1,220 @@
+"""Lines of trajudge's own format: one read into a trajectory, and where each stands in its file.
+
+A file that is not compressed is read at a place, so that one of many thousands is opened without
+reading the others.
+"""
+
+from __future__ import annotations
+
+import re
+from math import isnan
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from trajudge.trajectories.images.prepare import is_image_file
+from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.model import (
+    ImageRef,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    compacted,
+)
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.jsonl import MAX_LINE_BYTES, Line, read_lines
+from trajudge.trajectories.util.python_json import BOM, repaired
+from trajudge.trajectories.util.safe_files import DataFolder, open_regular
+from trajudge.trajectories.util.validation import first_error
+
+FORMAT = 1
+_MAX_FORMAT = 1000  # a larger number is damage, not a version
+
+# In place of the hash of an image that a run had and that could not be read when it was written.
+LOST = "0" * 64
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+EXTENSIONS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    None: "bin",
+}
+
+
+class StoredPosition(NamedTuple):
+    """Where a line begins, in bytes from the start of the file, and its length without its end."""
+
+    start: int
+    length: int
+
+
+def read_stored(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
+    """Yield the wanted trajectories of a file, which lies in ``folder`` unless the user named it.
+    See ``store.read``."""
+    root = folder or DataFolder(file.parent)
+    for line in read_lines(file, folder=folder):
+        if (read := _read_line(file, line, want, root)) is not None:
+            yield read
+
+
+def read_at(file: Path, position: StoredPosition) -> Trajectory | Unreadable | None:
+    """Read the line that begins at a position of an uncompressed file. None for a line that is
+    empty. Raises OSError, UserError as ``read_stored``."""
+    with open_regular(file) as opened:
+        opened.seek(position.start)
+        content = opened.read(position.length)
+    line = Line(1, content.removeprefix(BOM) if not position.start else content)
+    return _read_line(file, line, accept_all, DataFolder(file.parent))
+
+
+def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
+    """Find where each trajectory of an uncompressed file stands, the first of each key. Lines whose
+    key cannot be read quickly are left out. Raises OSError."""
+    positions: dict[TrajectoryKey, StoredPosition] = {}
+    start = 0
+    with open_regular(file) as opened:
+        while line := opened.readline(MAX_LINE_BYTES + 1):
+            if len(line) <= MAX_LINE_BYTES and (key := _key_of(line.removeprefix(BOM))):
+                place = StoredPosition(start, len(line.rstrip(b"\n")))
+                positions.setdefault(compacted(key), place)
+            start += len(line)
+    return positions
+
+
+def _read_line(
+    file: Path, line: Line, want: Want, root: DataFolder
+) -> Trajectory | Unreadable | None:
+    """Read a line; None for one that is not wanted."""
+    source = f"{file}:{line.number}"
+    if line.problem:
+        return Unreadable(source, line.problem)
+    key = None
+    try:
+        if (named := _key_of(line.data)) and not want(named):
+            return None
+        record = _parse(line.data)
+        _check_format(record, source, first=line.number == 1)
+        key = TrajectoryKey.model_validate(record.get("key"))
+        return _decode(record, file.parent / "images", root) if want(key) else None
+    except ValidationError as error:
+        return Unreadable(source, first_error(error, "key"), key)
+    except (ValueError, RecursionError) as error:
+        return Unreadable(source, f"not a trajectory: {error}", key)
+
+
+class KeyFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A TrajectoryKey as it stands in a file; the task's id may lack its canonical form."""
+
+    benchmark: str
+    agent: str
+    task_id: str
+    attempt: int = 0
+
+
+class _Head(msgspec.Struct, gc=False):
+    """What tells whether a line is wanted; the rest is passed over, and not kept."""
+
+    format: int
+    key: KeyFields
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+
+
+def _key_of(line: bytes) -> TrajectoryKey | None:
+    """Read the key of a line of ours; None where only reading the line as a whole settles it."""
+    try:
+        head = _HEAD.decode(line)
+        if head.format != FORMAT:
+            return None
+        return TrajectoryKey(**msgspec.structs.asdict(head.key))
+    except ValueError:
+        return None
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        record = from_json(line)
+    except ValueError:
+        mended = repaired(line)
+        if mended is None:
+            raise
+        record = from_json(mended)
+    if not isinstance(record, dict):
+        raise ValueError("the line is not a JSON object")
+    return record
+
+
+def _check_format(record: dict[str, Any], source: str, *, first: bool) -> None:
+    """Check the line's format. Raises ValueError, and UserError for a file that begins with a newer
+    format."""
+    version = record.pop("format", None)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError('it has no "format" (this version writes 1)')
+    if version > FORMAT:
+        newer = (
+            f"format {version:.6g}, newer than the {FORMAT} that this version of trajudge reads"
+            if version < _MAX_FORMAT
+            else "no format that there is"
+        )
+        if first and version < _MAX_FORMAT:
+            raise UserError(f"{source} is of {newer}: upgrade trajudge")
+        raise ValueError(f"it is of {newer}")
+
+
+def _decode(record: dict[str, Any], images: Path, root: DataFolder) -> Trajectory:
+    lost: list[str] = []
+
+    def image_ref(name: object, picture: str) -> ImageRef | None:
+        if name is None:
+            return None
+        if not isinstance(name, str) or not _HASH.fullmatch(name):
+            raise ValueError(f"{picture} is not referred to by 64 hexadecimal digits: {name!r:.80}")
+        path = _image_path(images, name, root)
+        if path is None:
+            problem = "it was lost before" if name == LOST else f"no image {name} in {images}"
+            lost.append(f"{picture}: {problem}")
+            return ImageRef(problem=problem, sha256=None if name == LOST else name)
+        return ImageRef(path=path, sha256=name)
+
+    for at, step in enumerate(_list(record, "steps")):
+        observation = step.get("observation") if isinstance(step, dict) else None
+        if isinstance(observation, dict):
+            observation["screenshot"] = image_ref(
+                observation.get("screenshot"), f"screenshot of step {at}"
+            )
+    refs = [image_ref(name, "goal image") for name in _list(record, "goal_images")]
+    record["goal_images"] = [ref for ref in refs if ref is not None]
+    if lost:
+        add_warnings(record, lost)
+    trajectory = Trajectory.model_validate(record)
+    if isnan(trajectory.official_reward or 0):  # no number is no reward, and no failure
+        return trajectory.model_copy(update={"official_reward": None})
+    return trajectory
+
+
+def _list(record: dict[str, Any], name: str) -> list[Any]:
+    value = record.get(name, [])
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is not a list")
+    return value
+
+
+def add_warnings(record: dict[str, Any], sentences: list[str]) -> None:
+    """Put sentences behind the warnings in a record's metadata."""
+    metadata = record.get("metadata") or {}
+    before = metadata.get("warnings") or []
+    record["metadata"] = {**metadata, "warnings": [*before, *sentences]}
+
+
+def _image_path(images: Path, name: str, root: DataFolder) -> Path | None:
+    for extension in EXTENSIONS.values():
+        path = images / f"{name}.{extension}"
+        if root.has_file(path):
+            return path if extension == "bin" or is_image_file(path) is None else None
+    return None
