@@ -20,8 +20,12 @@ MAX_FIELD = 20_000
 """Characters of one field of a form."""
 HTMX_CONFIG = (
     '{"allowEval":false,"includeIndicatorStyles":false,"selfRequestsOnly":true,'
-    '"historyCacheSize":0,"allowScriptTags":false}'
+    '"historyCacheSize":0,"allowScriptTags":false,"responseHandling":['
+    '{"code":"204","swap":false},{"code":"[23]..","swap":true},{"code":"422","swap":true},'
+    '{"code":"[45]..","swap":false,"error":true}]}'
 )
+"""How htmx is set: nothing is evaluated or kept, and what a page says of a mistake (422) is
+shown."""
 
 
 class NavLink(NamedTuple):

@@ -1,0 +1,170 @@
+"""The pages of runs in Chromium: looks, keys, hostile text, and without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.app.browsing import check_accessible, check_narrow, opened
+from tests.app.made_runs import Task, write_run
+from tests.app.payloads import payloads
+from tests.app.serving import Served, served
+from trajudge.app.server.security.access import new_token
+from trajudge.app.server.workspace import open_workspace
+from trajudge.eval.data.run_folder import write_manifest
+from trajudge.trajectories.util.surrogates import without_surrogates
+
+pytestmark = pytest.mark.browser
+
+TASKS = [
+    Task(f"{n:03}", None if n == 9 else n % 3 == 0, n % 2 == 0, reasoning=f"Reason {n} " * 9)
+    for n in range(60)
+]
+PAGES = (
+    "/",
+    "/run/judge",
+    "/run/judge/judgments?limit=6",
+    "/run/judge/judgments?f=wrong%3Aall",
+)
+TABLE = "/run/judge/judgments"
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Path) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("pages")
+    runs = [write_run(folder, TASKS), write_run(folder / "other", TASKS[:3], judge="other")]
+    with served(open_workspace(runs)) as running:
+        yield running
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, site: Served, scheme: str) -> None:
+    for path in PAGES:
+        check_accessible(browser, site.address + path, scheme)
+
+
+def test_axe_finds_nothing_where_one_signs_in(browser: Browser) -> None:
+    with served(open_workspace([]), None, new_token()[1]) as site:
+        for scheme in ("light", "dark"):
+            check_accessible(browser, f"{site.address}/login", scheme)
+
+
+def test_no_page_scrolls_sideways(browser: Browser, site: Served) -> None:
+    for path in PAGES:
+        check_narrow(browser, site.address + path)
+
+
+def test_pages_complain_of_nothing(browser: Browser, site: Served) -> None:
+    for path in PAGES[:3]:
+        page, events = opened(browser, site.address + path)
+        page.wait_for_function("window.htmx !== undefined")
+        assert events == [], path
+        page.context.close()
+
+
+def test_a_list_is_walked_with_keys(browser: Browser, site: Served) -> None:
+    page, events = opened(browser, site.address + TABLE)
+    for key in "jjk":
+        page.keyboard.press(key)
+    assert page.locator("tr.here input").get_attribute("value") == "0"
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    assert page.locator("input:checked").get_attribute("value") == "1"
+    page.keyboard.press("]")
+    page.wait_for_url("**after=**")
+    assert page.locator("tbody tr").count() == 10
+    page.keyboard.press("[")
+    page.wait_for_url("**before=**")
+    assert page.locator("tbody tr").count() == 50
+    page.keyboard.press("/")
+    page.keyboard.type("wrong:fp j x")  # a letter in a text field is a letter
+    assert page.locator("#f").input_value() == "wrong:fp j x"
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("i")
+    page.wait_for_url(f"{site.address}/")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/run/judge")
+    assert events == []
+
+
+def test_the_help_names_every_key_and_turns_them_off(browser: Browser, site: Served) -> None:
+    page, _ = opened(browser, site.address + TABLE)
+    page.keyboard.press("?")
+    keys = page.locator("#help-list kbd").all_inner_texts()
+    assert {"g i", "g r", "/", "]", "j", "k", "x", "Enter"} <= {*keys}
+    page.get_by_role("button", name="Turn keys off").click()
+    page.keyboard.press("j")
+    assert page.locator("tr.here").count() == 0
+    page.reload()
+    page.keyboard.press("]")
+    assert "after" not in page.url
+
+
+def test_a_filter_replaces_the_rows_alone(browser: Browser, site: Served) -> None:
+    page, events = opened(browser, site.address + TABLE)
+    page.evaluate("window.untouched = true")
+    page.get_by_label("Filter", exact=True).fill("wrong:fn")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**f=wrong%3Afn**")
+    page.get_by_text("9 judgments").wait_for()
+    assert page.evaluate("window.untouched") is True
+    assert {*page.locator("tbody td .soft").all_inner_texts()} >= {"false negative"}
+    page.get_by_label("Filter", exact=True).fill("wrong:all")
+    page.keyboard.press("Enter")
+    page.get_by_text("use one of fp, fn, any").wait_for()
+    assert page.locator("tbody tr").count() == 0
+    assert [event for event in events if "422" not in event] == []
+
+
+def test_everything_works_without_scripts(browser: Browser, site: Served) -> None:
+    page, events = opened(browser, site.address, java_script_enabled=False)
+    page.locator("tbody").get_by_role("link", name="judge", exact=True).click()
+    page.get_by_role("link", name="False positives").click()
+    assert page.get_by_label("Filter", exact=True).input_value() == "wrong:fp"
+    assert page.locator("tr.false-positive").count() == page.locator("tbody tr").count() == 20
+    page.get_by_label("Filter", exact=True).fill("")
+    page.get_by_role("button", name="Show").click()
+    page.get_by_role("link", name="Next page").click()
+    assert page.locator("tbody tr").count() == 10
+    page.get_by_role("link", name="score").click()
+    assert page.locator("th[aria-sort=descending]").count() == 1
+    assert events == []
+
+
+def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
+    texts = [*map(without_surrogates, payloads())]
+    assert len(texts) >= 200
+    tasks = [
+        Task(f"{at}{str(text)[:80]}", False, True, reasoning=str(text))
+        for at, text in enumerate(texts)
+    ]
+    run = write_run(tmp_path, tasks)
+    every = " ".join(map(str, texts))[:20_000]
+    write_manifest(run, {"judge": every, "model": every, "data": every, "protocol": "default"})
+    (run / "results.json").write_text('{"scores": [{"judge": "<img src=x onerror=alert(1)>"}]}')
+    with served(open_workspace([run])) as site:
+        page, events = opened(browser, site.address)
+        paths = ["/run/judge", *(f"{TABLE}?limit=200{more}" for more in ("", "&sort=-task"))]
+        filters = [urlencode({"f": str(text)[:300]}) for text in texts[::12]]
+        for path in (*paths, *(f"{TABLE}?limit=5&{one}" for one in filters)):
+            page.goto(site.address + path)
+            page.keyboard.press("Tab")
+            page.mouse.move(300, 400)
+            assert page.evaluate("window.pwned") is None
+            assert page.locator("main iframe, main script, main [onload], main object").count() == 0
+        page.wait_for_timeout(200)
+        assert [event for event in events if "422" not in event] == []
