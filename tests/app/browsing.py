@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Dialog, Page
 
 
 def opened(browser: Browser, address: str, **context: Any) -> tuple[Page, list[str]]:
@@ -16,7 +16,12 @@ def opened(browser: Browser, address: str, **context: Any) -> tuple[Page, list[s
     page.on("request", lambda r: None if r.url.startswith(origin) else events.append(r.url))
     page.on("console", lambda message: events.append(message.text))
     page.on("pageerror", lambda error: events.append(str(error)))
-    page.on("dialog", lambda dialog: (events.append(dialog.message), dialog.dismiss())[1])
+
+    def note_dialog(dialog: Dialog) -> None:
+        events.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", note_dialog)
     page.goto(address)
     return page, events
 
