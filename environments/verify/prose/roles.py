@@ -114,7 +114,7 @@ def is_of_another(mention: Mention, asked: Question, message: str) -> bool:
     agent = mention.before.casefold().endswith(" by ")
     if asked.stems and named and not familiar and not agent:
         return True
-    if subject and asked.key and asked.key not in stems(mention.segment.own):
+    if named and asked.key and asked.key not in stems(mention.segment.own):
         return True
     around = " ".join((*reversed(mention.segment.earlier[:2]), mention.segment.own))
     strangers = (proper_names(words) | proper_names(around)) - asked.names

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from trajudge.annotations import store as annotation_store
 from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import check
@@ -15,9 +16,10 @@ from trajudge.environments.checks.walk import Walk
 from trajudge.environments.kit.layout import address
 from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.serving.run import open_run
+from trajudge.environments.specifications.verifying_again import verified_again
 from trajudge.environments.verify import expected, verify
 from trajudge.trajectories import store
-from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.sample import sample_path
 
 CASES = read_cases(sample_path() / "cases.jsonl")
@@ -67,3 +69,16 @@ def test_the_oracle_walks_as_it_was_recorded(
     for name in ("predicates", "answers", "changes"):
         assert found[name] == wanted[name]
     run.state.close()
+
+
+def test_every_run_has_the_labels_that_its_facts_give_today() -> None:
+    labels = {one.key: one for one in annotation_store.load(sample_path() / "labels.jsonl")}
+    lines = (sample_path() / "facts.jsonl").read_text().splitlines()
+    facts = {TrajectoryKey.model_validate(one["key"]): one for one in map(json.loads, lines)}
+    runs = [entry for entry in store.read(sample_path()) if isinstance(entry, Trajectory)]
+    assert len(runs) == len(labels) == 130
+    for run in runs:
+        actions = [step.action for step in run.steps if step.action]
+        found = verified_again(facts[run.key], run.goal, run.answer, actions).labels
+        kept = labels[run.key]
+        assert (found.success, found.side_effect) == (kept.success, kept.side_effect), run.key

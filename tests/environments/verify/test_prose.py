@@ -89,3 +89,18 @@ def test_a_name_goes_without_the_noun_that_the_goal_has() -> None:
     assert right("text", "Room Copper", "In Copper.", goal, rooms)
     assert right("text", "Room Copper", "In Amber.", goal, rooms) is False
     assert right("text", "Room Copper", "In Copper.", "Where is the party?", rooms) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "verdict"),
+    [
+        ("The answer is Ole Moss.", True),
+        ("I looked it up in the list. The answer is Ole Moss. Anything else?", True),
+        ("The manager is Ole Moss.", True),
+        ("The deputy is Ole Moss.", None),
+    ],
+)
+def test_an_answer_need_not_repeat_the_noun_that_is_asked_for(
+    message: str, verdict: bool | None
+) -> None:
+    assert right("text", "Ole Moss", message, "Who is the manager of Ada Wren?") is verdict
