@@ -1,18 +1,23 @@
 """Calibration of judges' scores: fitted on the dev split, measured on the test split.
 
 ``trajudge score --calibration METHOD`` shows it; what it writes holds the fitted map, which
-``read_map`` gives back for later scores.
+``read_calibration`` gives back for later scores.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from pydantic import ValidationError
 
 from trajudge.annotations.model import Labels
+from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
+from trajudge.eval.data.run_folder import MANIFEST, read_manifest
 from trajudge.eval.reporting.formatting import percent, with_limits
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.stats.judging.calibration import (
@@ -22,9 +27,14 @@ from trajudge.eval.stats.judging.calibration import (
     fit_calibration,
     reliability,
 )
+from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table
+
+AUTO = "auto"
+# Isotonic regression of fewer dev trajectories, or of so few of a class, fits steps to noise.
+ENOUGH, ENOUGH_OF_A_CLASS = 200, 30
 
 _HEAD = ("scores", "bin", "n", "tasks", "mean score", "successful [95 %]")
 
@@ -68,7 +78,8 @@ class CalibrationMap(Record):
 
 class Calibration(Record):
     """One judge's: fitted on ``fitted_on`` dev trajectories (``left_out`` others share a task with
-    the test split), measured on the test split before (``raw``) and after (``calibrated``)."""
+    the test split), measured on the test split before (``raw``) and after (``calibrated``).
+    ``configuration`` is the judge's as its run records it, None of published judgments."""
 
     judge: str
     map: CalibrationMap
@@ -76,6 +87,7 @@ class Calibration(Record):
     left_out: int
     raw: ReliabilityTable
     calibrated: ReliabilityTable
+    configuration: JudgeConfiguration | None = added(None)
 
 
 class Calibrations(Record):
@@ -85,26 +97,34 @@ class Calibrations(Record):
 
 
 def calibrate(
-    observed: Mapping[str, Observations], labels: Labels, method: Method
+    observed: Mapping[str, Observations], labels: Labels, method: Method | Literal["auto"]
 ) -> list[Calibration]:
-    """Of every judge that gives scores, from what it said of success.
+    """Fit a map for every judge, from what it said of success. ``auto`` takes isotonic regression
+    where the dev split is large, else Platt's sigmoid, and the verdicts of a judge that gives no
+    scores; the other methods leave such a judge out.
 
     Raises UserError where no judge has scores, or the labels no dev and test split to use.
     """
     calibrations = []
     for judge, seen in sorted(observed.items()):
         scored = seen.where(seen.answered & ~np.isnan(seen.scores))
+        chosen: Method | Literal["auto"] = method
+        if method == "verdict" or (method == AUTO and not len(scored)):
+            given, chosen = seen.where(seen.answered), "verdict"
+            scored = replace(given, scores=given.predictions.astype(float))
         if len(scored):
-            calibrations.append(_calibrate(judge, scored, labels, method))
+            calibrations.append(_calibrate(judge, scored, labels, chosen))
     if not calibrations:
         raise UserError(
             "--calibration: no judge here gives scores: score runs of a judge that does, such as "
-            "logprob, webjudge or rubric"
+            "logprob, webjudge or rubric, or take the verdicts with --calibration auto"
         )
     return calibrations
 
 
-def _calibrate(judge: str, seen: Observations, labels: Labels, method: Method) -> Calibration:
+def _calibrate(
+    judge: str, seen: Observations, labels: Labels, method: Method | Literal["auto"]
+) -> Calibration:
     keys = {place: key for key, place in seen.reference.index.items()}
     split = np.array([labels[keys[place]].split or "" for place in seen.index.tolist()])
     test = seen.where(split == "test")
@@ -121,6 +141,10 @@ def _calibrate(judge: str, seen: Observations, labels: Labels, method: Method) -
             f"--calibration: the dev split of {judge} has only "
             f"{'successes' if dev.labels.all() else 'failures'}: nothing to fit"
         )
+    if method == "auto":
+        fewest = min(int(dev.labels.sum()), int((~dev.labels).sum()))
+        enough = len(dev) >= ENOUGH and fewest >= ENOUGH_OF_A_CLASS
+        method = "isotonic" if enough else "platt"
     fitted = fit_calibration(dev.scores, dev.labels, method)
     return Calibration(
         judge=judge,
@@ -193,9 +217,26 @@ def _rows(name: str, table: ReliabilityTable) -> list[tuple[str, ...]]:
     return [*rows, (name, "all", str(table.n), "", "", error)]
 
 
+def with_configurations(
+    calibrations: Sequence[Calibration], runs: Sequence[Path]
+) -> list[Calibration]:
+    """Add how each judge was configured, from the manifest of the run that bears its name."""
+    manifests = [read_manifest(run) for run in runs if (run / MANIFEST).is_file()]
+    known = {str(one.get("judge")): one for one in manifests}
+    return [
+        each.model_copy(
+            update={"configuration": configuration_of_run(each.judge, known[each.judge])}
+        )
+        if each.judge in known
+        else each
+        for each in calibrations
+    ]
+
+
 def write_calibrations(path: Path, calibrations: Sequence[Calibration]) -> None:
     """As JSON. Raises UserError for an unwritable file."""
-    text = Calibrations(calibrations=tuple(calibrations)).model_dump_json(indent=2) + "\n"
+    content = stable_dump(Calibrations(calibrations=tuple(calibrations)))
+    text = json.dumps(content, indent=2) + "\n"
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -204,15 +245,15 @@ def write_calibrations(path: Path, calibrations: Sequence[Calibration]) -> None:
         ) from error
 
 
-def read_map(path: Path, judge: str) -> FittedMap:
-    """Read the fitted map of ``judge`` from a file of ``write_calibrations``. Raises UserError."""
+def read_calibration(path: Path, judge: str) -> Calibration:
+    """Read the calibration of ``judge`` from a file of ``write_calibrations``. Raises UserError."""
     try:
         calibrations = Calibrations.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
     except ValidationError as error:
         raise UserError(f"{path}: is not what --calibration-out writes") from error
-    maps = {each.judge: each.map for each in calibrations.calibrations}
-    if judge not in maps:
-        raise UserError(f"{path}: has no calibration of {judge}; there are {', '.join(maps)}")
-    return maps[judge].fitted()
+    known = {each.judge: each for each in calibrations.calibrations}
+    if judge not in known:
+        raise UserError(f"{path}: has no calibration of {judge}; there are {', '.join(known)}")
+    return known[judge]

@@ -147,8 +147,9 @@ def _output(group: Any) -> None:
     add("--json", action="store_true", help="print results.json instead of tables")
     add(
         "--calibration",
-        choices=("isotonic", "platt"),
-        help="fit judges' scores to the labels on the dev split, show their reliability on test",
+        choices=("auto", "isotonic", "platt", "verdict"),
+        help="fit judges' scores, or verdicts, to the labels on the dev split and show their "
+        "reliability on test; auto takes what the split is large enough for",
     )
     add("--calibration-out", type=Path, metavar="FILE", help="write map and reliability as JSON")
     add("--plots", type=Path, metavar="DIR", help="write plots, PNG and SVG")

@@ -243,17 +243,19 @@ def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[
     """Make the reliability tables, where they are asked for, and write the maps."""
     if config.calibration is None:
         if config.calibration_out is not None:
-            raise UserError("--calibration-out needs --calibration isotonic or platt")
+            raise UserError("--calibration-out needs --calibration auto")
         return []
     from trajudge.eval.analysis.calibration import (  # noqa: PLC0415 - only where it is asked for
         calibrate,
         calibration_tables,
+        with_configurations,
         write_calibrations,
     )
 
     calibrations = calibrate(observed_verdicts(source, missing), source.labels, config.calibration)
     if config.calibration_out is not None:
-        write_calibrations(config.calibration_out, calibrations)
+        configured = with_configurations(calibrations, config.runs)
+        write_calibrations(config.calibration_out, configured)
     return calibration_tables(calibrations)
 
 

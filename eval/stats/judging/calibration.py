@@ -1,10 +1,11 @@
 """Maps from a judge's scores to probabilities, and how reliable scores are, bin by bin.
 
 Isotonic regression (Zadrozny and Elkan 2002; pool adjacent violators, linear between the scores
-seen) and Platt's sigmoid with his smoothed targets (Platt 1999). Fit on development trajectories
-and evaluate on others: a map looks calibrated on what it was fitted on. The expected calibration
-error over equal bins (Guo et al. 2017) is biased upwards; the intervals of the bins, which take
-tasks for the units, are what can be relied on.
+seen) and Platt's sigmoid with his smoothed targets (Platt 1999). Of verdicts alone, the share of
+successes among the accepted and among the rejected, with half a success and half a failure more
+(Jeffreys). Fit on development trajectories and evaluate on others: a map looks calibrated on what
+it was fitted on. The expected calibration error over equal bins (Guo et al. 2017) is biased
+upwards; the intervals of the bins, which take tasks for the units, are what can be relied on.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from scipy.optimize import isotonic_regression
 from trajudge.eval.stats.interval import Floats, Interval, Ints
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 
-Method = Literal["isotonic", "platt"]
+Method = Literal["isotonic", "platt", "verdict"]
 BINS = 10
 _STEPS = 100
 
@@ -27,7 +28,7 @@ _STEPS = 100
 @dataclass(frozen=True)
 class FittedMap:
     """From scores to probabilities. Isotonic: ``scores`` ascending with their ``values``; Platt:
-    1 / (1 + exp(-(slope * score + intercept)))."""
+    1 / (1 + exp(-(slope * score + intercept))). Of verdicts the scores are 0 and 1."""
 
     method: Method
     scores: tuple[float, ...] = ()
@@ -38,9 +39,9 @@ class FittedMap:
     def __call__(self, scores: ArrayLike) -> Floats:
         """Probabilities, same shape; beyond the scores seen the nearest one's (isotonic)."""
         values = np.asarray(scores, dtype=float)
-        if self.method == "isotonic":
-            return np.asarray(np.interp(values, self.scores, self.values))
-        return np.asarray(1 / (1 + np.exp(-(self.slope * values + self.intercept))))
+        if self.method == "platt":
+            return np.asarray(1 / (1 + np.exp(-(self.slope * values + self.intercept))))
+        return np.asarray(np.interp(values, self.scores, self.values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,8 @@ def fit_calibration(scores: ArrayLike, truth: ArrayLike, method: Method) -> Fitt
     if method == "platt":
         slope, intercept = _platt(x, y)
         return FittedMap(method, slope=slope, intercept=intercept)
+    if method == "verdict":
+        return _of_verdicts(x, y)
     levels, place = np.unique(x, return_inverse=True)
     counts = np.bincount(place).astype(float)
     fitted = isotonic_regression(np.bincount(place, y) / counts, weights=counts).x
@@ -101,6 +104,16 @@ def reliability(
         calibration_error=float(n @ np.abs(interval.estimate - mean) / max(len(x), 1)),
         brier=float(np.mean((x - y) ** 2)),
     )
+
+
+def _of_verdicts(x: Floats, y: np.ndarray) -> FittedMap:
+    """Return the two rates; one for both verdicts where the rejected succeed more often."""
+    accepted = x >= 0.5
+    hits = np.array([y[~accepted].sum(), y[accepted].sum()], dtype=float) + 0.5
+    trials = np.array([(~accepted).sum(), accepted.sum()], dtype=float) + 1
+    if hits[0] / trials[0] > hits[1] / trials[1]:
+        hits, trials = np.full(2, hits.sum()), np.full(2, trials.sum())
+    return FittedMap("verdict", (0.0, 1.0), tuple((hits / trials).tolist()))
 
 
 def _platt(x: Floats, y: np.ndarray) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.eval.cases import key, label, said
-from trajudge.eval.analysis.calibration import Calibrations, read_map
+from trajudge.eval.analysis.calibration import Calibrations, read_calibration
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     judgment_line,
@@ -54,9 +54,11 @@ def test_the_map_is_fitted_on_dev_and_measured_on_test(
     found = Calibrations.model_validate_json(out.read_text()).calibrations[0]
     assert (found.fitted_on, found.left_out) == (98, 1)
     assert found.calibrated.calibration_error < found.raw.calibration_error
-    assert read_map(out, "judge")(0.5) == pytest.approx(found.map.fitted()(0.5))
+    assert read_calibration(out, "judge").map.fitted()(0.5) == pytest.approx(
+        found.map.fitted()(0.5)
+    )
     with pytest.raises(UserError, match="no calibration of other; there are judge"):
-        read_map(out, "other")
+        read_calibration(out, "other")
 
 
 @pytest.mark.parametrize(
@@ -77,3 +79,23 @@ def test_what_cannot_be_fitted_is_said(
 ) -> None:
     assert main([str(make_run(tmp_path / "run", scores=scores)), *words]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("scores", "method"), [(True, "platt"), (False, "verdict")])
+def test_auto_takes_what_the_judge_and_the_split_allow(
+    *, scores: bool, method: str, tmp_path: Path
+) -> None:
+    run, out = make_run(tmp_path / "run", scores=scores), tmp_path / "map.json"
+    assert main([str(run), "--calibration", "auto", "--calibration-out", str(out)]) == 0
+    found = read_calibration(out, "judge")
+    assert found.map.method == method, "98 trajectories are too few for isotonic regression"
+    assert found.calibrated.brier < found.raw.brier
+
+
+def test_the_file_says_how_the_judge_was_configured(tmp_path: Path) -> None:
+    run, out = make_run(tmp_path / "run"), tmp_path / "map.json"
+    write_manifest(run, {"protocol": "default", "judge": "judge", "prompt_hash": "abc"})
+    assert main([str(run), "--calibration", "auto", "--calibration-out", str(out)]) == 0
+    configuration = read_calibration(out, "judge").configuration
+    assert configuration is not None
+    assert configuration.facts == {"prompt_hash": "abc"}

@@ -31,6 +31,16 @@ def test_platt_is_a_logistic_regression_on_his_targets() -> None:
     assert (found.slope, found.intercept) == pytest.approx((slope, intercept), rel=1e-5)
 
 
+def test_verdicts_become_the_shares_of_successes_among_them() -> None:
+    verdict = SCORE >= 0.7
+    fitted = fit_calibration(verdict, TRUTH, "verdict")
+    for value in (True, False):
+        mine = TRUTH[verdict == value]
+        assert fitted(value) == pytest.approx((mine.sum() + 0.5) / (len(mine) + 1))
+    turned = fit_calibration(~verdict, TRUTH, "verdict")
+    assert turned(True) == turned(False) == pytest.approx((TRUTH.sum() + 1) / (N + 2))
+
+
 @pytest.mark.parametrize("method", ["isotonic", "platt"])
 def test_a_map_helps_on_new_data_and_never_turns_the_order(method: str) -> None:
     fitted = fit_calibration(SCORE, TRUTH, method)  # type: ignore[arg-type]
