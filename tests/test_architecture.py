@@ -31,6 +31,7 @@ ALLOWED = {
     },
     "eval": {"trajectories", "annotations", "prompts", "judges", "rules"},
     "app": {"trajectories", "annotations", "prompts", "judges", "eval"},
+    "rewards": {"trajectories", "judges", "eval"},
     "proxy": {"trajectories"},  # its util alone: see the test below
 }
 # A room that imports nothing of ours, so that every other may use it.

@@ -13,6 +13,7 @@ import trajudge
 ROOT = Path(__file__).parents[1]
 ROOMS = {
     "app",
+    "rewards",
     *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
     "trajectories",
 }

@@ -17,7 +17,10 @@ from tests.conftest import missing
 
 ROOT = Path(__file__).parents[1]
 STRANGERS = ("judges", "rules")  # on the package index, and once the names of our folders
-OWN = ("prompts", "rules", "judges", "trajectories", "annotations", "environments", "proxy", "app")
+OWN = (
+    *("prompts", "rules", "judges", "trajectories", "annotations", "environments", "proxy", "app"),
+    "rewards",
+)
 USER = """
 from pathlib import Path
 

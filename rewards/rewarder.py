@@ -1,0 +1,147 @@
+"""Rewards in process: a judge asked through the engine of a run, with deadlines."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from trajudge.eval.data.manifest import code_version
+from trajudge.eval.runs.judge_options import judge_options
+from trajudge.eval.runs.plan import shown_options
+from trajudge.judges.client import NoModel
+from trajudge.judges.judging import RecordedClient, judge_trajectory
+from trajudge.judges.model import Judgment
+from trajudge.judges.registry import find_judge, make_judge, needs_of
+from trajudge.rewards.function import RewardFunction, reward_function
+from trajudge.rewards.reward import Abstention, Reward
+from trajudge.rewards.settings import RewardConfig
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.tokens import counting_for, encoding_of
+from trajudge.trajectories.util.errors import UserError
+
+if TYPE_CHECKING:
+    from trajudge.judges.calls.handle import ModelHandle
+    from trajudge.judges.engine import Engines
+
+
+class Rewarder:
+    """Gives trajectories their rewards; one a process, used in one event loop.
+
+    Replies come from the cache and the engine of ``trajudge judge``: equal requests are one call,
+    limits and budget hold over all rewards, and a process that is killed pays nothing twice.
+    Use it as an asynchronous context manager, or close it with ``aclose``.
+    """
+
+    def __init__(self, config: RewardConfig) -> None:
+        """Make the judge and its reward function. Raises UserError for what cannot work."""
+        self.config = config
+        judge = config.judge
+        self._model = _model(config)
+        options = judge_options(judge, self._model)
+        name, self._judge = make_judge(judge.judge, options)
+        self._needs = needs_of(judge.judge, options)
+        self._judge_id = f"{name}:{judge.model}" if judge.model else name
+        entry = find_judge(judge.judge)
+        manifest = {
+            "prompt_hash": getattr(self._judge, "prompt_hash", None) or entry.digest or None,
+            "options": shown_options(judge.judge, options),
+            "samples": 1,
+            "version": code_version(),
+            **(self._model.manifest if self._model else {}),
+        }
+        self.function: RewardFunction = reward_function(config, self._judge_id, manifest)
+        self._engines: Engines | None = None
+        self._at_work: set[asyncio.Task[Judgment]] = set()
+
+    async def reward(self, trajectory: Trajectory, *, deadline: float | None = None) -> Reward:
+        """Judge a trajectory within ``deadline`` seconds (None: the settings').
+
+        At the deadline the reward abstains as "late"; the judge goes on, so that asking again finds
+        its replies in the cache. Raises UserError where no reward can be had at all: no key, no
+        server.
+        """
+        started = time.monotonic()
+        task = asyncio.create_task(self._judged(trajectory))
+        self._at_work.add(task)
+        task.add_done_callback(self._ended)
+        limit = self.config.deadline if deadline is None else deadline
+        await asyncio.wait({task}, timeout=limit)
+        seconds = time.monotonic() - started
+        if not task.done():
+            return self._none(trajectory, "late", f"after {seconds:.1f} s", seconds)
+        from trajudge.judges.engine import BudgetSpent  # noqa: PLC0415 - slow, and loaded by now
+
+        try:
+            return self.function(task.result(), seconds=seconds)
+        except BudgetSpent as error:
+            return self._none(trajectory, "over_budget", str(error), seconds)
+
+    async def group(
+        self, trajectories: Sequence[Trajectory], *, deadline: float | None = None
+    ) -> list[Reward]:
+        """Judge the trajectories of one task at once; their rewards, in order."""
+        rewards = (self.reward(one, deadline=deadline) for one in trajectories)
+        return list(await asyncio.gather(*rewards))
+
+    async def _judged(self, trajectory: Trajectory) -> Judgment:
+        client: RecordedClient = NoModel()
+        if self._model is not None:
+            if self._engines is None:
+                self._engines = self._model.open_engines(0.0)
+            client = self._model.ask(self._engines, 0, refresh=())
+        with counting_for(encoding_of(self._model.model) if self._model else None):
+            return await judge_trajectory(
+                self._judge_id, self._judge, trajectory, client, needs=self._needs
+            )
+
+    def _none(
+        self, trajectory: Trajectory, abstained: Abstention, detail: str, seconds: float
+    ) -> Reward:
+        return Reward(
+            key=trajectory.key,
+            value=None,
+            abstained=abstained,
+            detail=detail,
+            judge=self._judge_id,
+            version=self.function.version,
+            seconds=seconds,
+        )
+
+    def _ended(self, task: asyncio.Task[Judgment]) -> None:
+        self._at_work.discard(task)
+        if not task.cancelled():
+            task.exception()  # of a late one nobody asks: without this asyncio prints it
+
+    async def aclose(self) -> None:
+        """End what is at work and close the connections."""
+        for task in list(self._at_work):
+            task.cancel()
+        await asyncio.gather(*self._at_work, return_exceptions=True)
+        if self._engines is not None:
+            await self._engines.close()
+            self._engines = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+def _model(config: RewardConfig) -> ModelHandle | None:
+    judge = config.judge
+    if not find_judge(judge.judge).needs_model and not find_judge(judge.judge).composed:
+        return None
+    if judge.model is None:
+        raise UserError(f"judge {judge.judge} asks a model: name it")
+    from trajudge.eval.runs.models import make_model_handle  # noqa: PLC0415 - slow
+
+    return make_model_handle(judge, config.calls)

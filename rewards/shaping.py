@@ -1,0 +1,110 @@
+"""From a judgment to a value: the form of the reward, and what is taken off it.
+
+Penalties never turn the order of success and failure: of an accepted trajectory they take a share
+of what it lies above the boundary, of a rejected one a share of what it lies above the least value.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple, Self
+
+from pydantic import Field, model_validator
+
+from trajudge.eval.stats.judging.calibration import FittedMap
+from trajudge.judges.model import Judgment, Status
+from trajudge.rewards.reward import Abstention
+from trajudge.trajectories.model import Record
+
+RewardForm = Literal["identity", "verdict", "gate", "logit"]
+PENALTIES = ("side_effect", "repetition")
+MOST_LOG_ODDS = 4.0
+_BOUNDARY = 0.5
+# Votes of a panel are thirds; what a person writes as a threshold is rounded.
+_TOLERANCE = 1e-9
+
+
+class RewardShaping(Record):
+    """How a judgment becomes a value in [``low``, ``high``].
+
+    ``identity`` is the probability of success; ``verdict`` is 1 from ``threshold`` on, else 0;
+    ``gate`` is 1 from ``threshold`` on, 0 below ``reject_below``, and abstains between the two;
+    ``logit`` is the log-odds, cut at 4 either way. ``threshold`` None: the judge's own verdict.
+    ``side_effect`` and ``repetition`` are the shares that such a label takes off. ``allow_flip``:
+    they are taken off as they are, even if a success then counts less than a failure.
+    """
+
+    form: RewardForm = "identity"
+    threshold: float | None = Field(default=None, ge=0, le=1)
+    reject_below: float = Field(default=0.5, ge=0, le=1)
+    low: float = 0.0
+    high: float = 1.0
+    side_effect: float = Field(default=0.5, ge=0)
+    repetition: float = Field(default=0.1, ge=0)
+    allow_flip: bool = False
+
+    @model_validator(mode="after")
+    def _keeps_the_order(self) -> Self:
+        if not self.low < self.high:
+            raise ValueError("low must be below high")
+        if self.form == "gate" and (self.threshold or 1.0) < self.reject_below:
+            raise ValueError("a gate's threshold must not be below reject_below")
+        if self.side_effect + self.repetition >= 1 and not self.allow_flip:
+            raise ValueError(
+                "penalties of 1 and more make a success worth less than a failure: allow_flip"
+            )
+        return self
+
+
+class ShapedValue(NamedTuple):
+    """What ``Reward`` has of these names."""
+
+    value: float | None
+    probability: float | None
+    penalties: dict[str, float]
+    abstained: Abstention
+
+
+def shaped(judgment: Judgment, fitted: FittedMap | None, shaping: RewardShaping) -> ShapedValue:
+    """Shape a judgment into a value; one that failed or says neither yes nor no has none."""
+    score = judgment.score
+    if score is None and judgment.success is not None:
+        score = float(judgment.success)
+    if judgment.status is not Status.OK or score is None:
+        return ShapedValue(None, None, {}, "failed")
+    probability = None if fitted is None else float(fitted(score))
+    accepted = _accepts(judgment, score, shaping)
+    if shaping.form == "gate" and not accepted and score >= shaping.reject_below - _TOLERANCE:
+        return ShapedValue(None, probability, {}, "uncertain")
+    if shaping.form in ("verdict", "gate"):
+        base, boundary = float(accepted), _BOUNDARY
+    else:
+        threshold = _BOUNDARY if shaping.threshold is None else shaping.threshold
+        base = _formed(score if probability is None else probability, shaping.form)
+        boundary = _formed(threshold if fitted is None else float(fitted(threshold)), shaping.form)
+    width = shaping.high - shaping.low
+    room = 1.0 if shaping.allow_flip else max(0.0, base - (boundary if accepted else 0.0))
+    penalties = {
+        name: room * getattr(shaping, name) * width
+        for name in PENALTIES
+        if getattr(judgment, name) and getattr(shaping, name)
+    }
+    value = shaping.low + width * base - sum(penalties.values())
+    return ShapedValue(max(shaping.low, value), probability, penalties, "")
+
+
+def _accepts(judgment: Judgment, score: float, shaping: RewardShaping) -> bool:
+    if shaping.threshold is None and judgment.success is not None:
+        return judgment.success
+    threshold = _BOUNDARY if shaping.threshold is None else shaping.threshold
+    return score >= threshold - _TOLERANCE
+
+
+def _formed(probability: float, form: RewardForm) -> float:
+    """Map a probability into [0, 1]."""
+    if form != "logit":
+        return probability
+    if not 0 < probability < 1:
+        return probability
+    log_odds = math.log(probability / (1 - probability))
+    return 0.5 + max(-MOST_LOG_ODDS, min(MOST_LOG_ODDS, log_odds)) / (2 * MOST_LOG_ODDS)

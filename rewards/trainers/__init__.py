@@ -1,0 +1,1 @@
+"""One adapter a trainer, each without importing it."""

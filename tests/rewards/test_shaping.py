@@ -1,0 +1,125 @@
+"""The value of a judgment: a failure has none, and penalties keep success above failure."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.eval.cases import failed, key, said
+from trajudge.eval.stats.judging.calibration import FittedMap
+from trajudge.judges.model import Status
+from trajudge.rewards.reward import Reward
+from trajudge.rewards.shaping import RewardForm, RewardShaping, shaped
+
+VERDICTS = FittedMap("verdict", (0.0, 1.0), (0.2, 0.7))
+
+
+@pytest.mark.parametrize("status", [status for status in Status if status is not Status.OK])
+@pytest.mark.parametrize("form", ["identity", "verdict", "gate", "logit"])
+def test_a_failure_never_is_a_number(status: Status, form: RewardForm) -> None:
+    shaping = RewardShaping(form=form)
+    assert shaped(failed(1, status), VERDICTS, shaping) == (None, None, {}, "failed")
+    open_ = said(1, None)
+    assert shaped(open_, None, shaping).abstained == "failed", "neither yes nor no is no answer"
+
+
+def test_a_reward_without_a_value_says_why() -> None:
+    with pytest.raises(ValidationError, match="exactly where the judge abstained"):
+        Reward(key=key(1), value=None, judge="j", version="v")
+    with pytest.raises(ValidationError, match="exactly where the judge abstained"):
+        Reward(key=key(1), value=0.0, abstained="late", judge="j", version="v")
+
+
+@pytest.mark.parametrize(
+    ("form", "score", "success", "value"),
+    [
+        ("identity", None, True, 0.7),
+        ("identity", None, False, 0.2),
+        ("verdict", None, True, 1.0),
+        ("verdict", 0.9, False, 0.0),
+        ("logit", None, True, 0.5 + math.log(7 / 3) / 8),
+    ],
+)
+def test_forms(form: RewardForm, score: float | None, *, success: bool, value: float) -> None:
+    found = shaped(said(1, success, score=score), VERDICTS, RewardShaping(form=form))
+    assert found.value == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("score", "value", "abstained"),
+    [(0.9, 1.0, ""), (0.8, 1.0, ""), (0.79, None, "uncertain"), (0.3, 0.0, "")],
+)
+def test_a_gate_abstains_between_its_thresholds(
+    score: float, value: float | None, abstained: str
+) -> None:
+    shaping = RewardShaping(form="gate", threshold=0.8, reject_below=0.5)
+    found = shaped(said(1, score > 0.5, score=score), None, shaping)
+    assert (found.value, found.abstained) == (value, abstained)
+
+
+def test_without_a_calibration_there_is_no_probability() -> None:
+    found = shaped(said(1, True, score=0.9), None, RewardShaping())
+    assert (found.value, found.probability) == (0.9, None)
+
+
+def test_penalties_are_said_and_scaled_with_the_range() -> None:
+    judgment = said(1, True, score=0.9, side_effect=True)
+    plain = shaped(judgment, None, RewardShaping(low=-1, high=1))
+    assert plain.penalties == {"side_effect": pytest.approx(0.5 * 0.4 * 2)}
+    assert plain.value == pytest.approx(2 * 0.9 - 1 - 0.4)
+    flips = RewardShaping(side_effect=0.8, repetition=0.3, allow_flip=True)
+    assert shaped(judgment, None, flips).value == pytest.approx(0.1)
+
+
+SCORES = st.floats(0, 1) | st.none()
+LABELS = st.booleans() | st.none()
+
+
+@given(
+    *(SCORES, SCORES, LABELS, LABELS, LABELS, LABELS),
+    st.sampled_from(["identity", "verdict", "logit"]),
+    st.floats(0, 0.6),
+    st.floats(0, 0.39),
+    st.sampled_from([None, VERDICTS, FittedMap("platt", slope=5.0, intercept=-2.0)]),
+)
+def test_penalties_never_turn_success_and_failure(
+    high: float | None,
+    low: float | None,
+    high_side: bool | None,
+    high_loop: bool | None,
+    low_side: bool | None,
+    low_loop: bool | None,
+    form: RewardForm,
+    side_effect: float,
+    repetition: float,
+    fitted: FittedMap | None,
+) -> None:
+    yes = None if high is None else 0.5 + high / 2
+    no = None if low is None else low / 2
+    shaping = RewardShaping(form=form, side_effect=side_effect, repetition=repetition)
+    accepted = said(1, True, score=yes, side_effect=high_side, repetition=high_loop)
+    rejected = said(2, False, score=no, side_effect=low_side, repetition=low_loop)
+    above, below = (shaped(one, fitted, shaping) for one in (accepted, rejected))
+    assert above.value is not None
+    assert below.value is not None
+    assert above.value >= below.value - 1e-12
+    for found in (above, below):
+        assert 0 <= found.value <= 1  # type: ignore[operator]
+        assert all(penalty >= 0 for penalty in found.penalties.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"side_effect": 0.9}, "allow_flip"),
+        ({"low": 1.0}, "low must be below high"),
+        ({"form": "gate", "threshold": 0.4}, "must not be below reject_below"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        RewardShaping.model_validate(settings)

@@ -1,0 +1,76 @@
+"""The real TRL with rewards of a judge that fails for every fourth completion (spec G1)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import REQUIRED, missing
+from tests.llm_server import LlmServer
+from trajudge.rewards.trainers.trl import combine
+from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
+
+ROOT = Path(__file__).parents[2]
+TRAINERS = PinnedPackage(
+    name="trainers",
+    pins=ROOT / "requirements-scale.txt",
+    module="torch",
+    variable="TRAJUDGE_SCALE_PYTHON",
+)
+
+
+@pytest.fixture(scope="module")
+def packages() -> Path:
+    """The folder of the trainers' packages, which are installed if they are not there."""
+    if not TRAINERS.made and "scale" not in REQUIRED:  # a gigabyte that nobody asked for
+        missing("scale", "the trainers of requirements-scale.txt are not installed")
+    try:
+        python = TRAINERS.python()
+    except NoEnvironment as error:
+        missing("scale", str(error))
+    (folder,) = python.parents[1].glob("lib/python*/site-packages")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def steps(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object]]:
+    """What TRL made of two groups of eight, every fourth request refused."""
+    with LlmServer(script=lambda one: "refusal" if one.ordinal % 4 == 1 else None) as server:
+        words = [str(packages), server.url, str(tmp_path_factory.mktemp("trl"))]
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.rewards.trl_steps", *words],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    yield json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["alone", "combined"])
+def test_an_abstention_moves_nothing(steps: dict[str, dict[str, list]], form: str) -> None:  # type: ignore[type-arg]
+    """Its advantage is 0, and the others' are those of the group without it."""
+    groups = steps[form]["groups"]
+    assert len(groups) == 2
+    spread = 0.0
+    for group in groups:
+        rewards, found = np.array(group["rewards"]), np.array(group["advantages"])
+        known = ~np.isnan(rewards)
+        assert (~known).sum() == 2
+        assert (found[~known] == 0).all()
+        rest = rewards[known]
+        expected = (rest - rest.mean()) / (rest.std(ddof=1) + 1e-4)
+        assert found[known] == pytest.approx(expected, abs=1e-6)
+        spread += rest.std()
+    assert spread > 0, "a judge that always says the same would show nothing"
+    assert "trajudge/abstained" in steps[form]["logged"]
+
+
+def test_combined_functions_need_a_weight_each() -> None:
+    with pytest.raises(ValueError, match="2 reward functions take as many weights"):
+        combine(lambda: [], lambda: [], weights=[1.0])

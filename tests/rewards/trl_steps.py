@@ -1,0 +1,116 @@
+"""Two GRPO steps of the real TRL on a two-layer random model, rewards from a judge at a server.
+
+``python -m tests.rewards.trl_steps SITE_PACKAGES SERVER_URL FOLDER`` prints, as JSON, what the
+trainer made of the judge's reward alone, and combined with a second function. A program of its
+own, so that the tests need no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.append(sys.argv[1])
+
+import torch
+from datasets import Dataset
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from trl import GRPOConfig, GRPOTrainer
+
+from tests.rewards.cases import trajectory
+from trajudge.eval.runs.settings import JudgeConfig
+from trajudge.judges.calls.settings import CallConfig
+from trajudge.rewards.rewarder import Rewarder
+from trajudge.rewards.settings import RewardConfig
+from trajudge.rewards.trainers.trl import combine, trajudge_reward
+
+WORDS = ["[PAD]", "[EOS]", "[UNK]", *(f"w{i}" for i in range(61))]
+GROUP = 8
+
+
+class Recorded(GRPOTrainer):  # type: ignore[misc]
+    """Keeps the rewards and the advantages that TRL made of them."""
+
+    kept: list[dict[str, Any]]
+
+    def _calculate_rewards(self, *given: Any) -> Any:
+        rewards = super()._calculate_rewards(*given)
+        self.kept = [*getattr(self, "kept", []), {"rewards": rewards[:, 0].tolist()}]
+        return rewards
+
+    def _generate_and_score_completions(self, *given: Any) -> Any:
+        scored = super()._generate_and_score_completions(*given)
+        self.kept[-1]["advantages"] = scored["advantages"].tolist()
+        return scored
+
+
+def tokenizer_of(words: list[str]) -> PreTrainedTokenizerFast:
+    vocabulary = {word: number for number, word in enumerate(words)}
+    made = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
+    made.pre_tokenizer = Whitespace()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="[PAD]", eos_token="[EOS]", unk_token="[UNK]"
+    )
+
+
+def model_of(words: int) -> Qwen2ForCausalLM:
+    torch.manual_seed(0)
+    size = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
+    return Qwen2ForCausalLM(Qwen2Config(vocab_size=words, **size, **heads))
+
+
+def rewarder_at(url: str, folder: Path) -> Rewarder:
+    calls = CallConfig(base_url=f"{url}/v1", cache=str(folder / "replies.sqlite"))
+    judge = JudgeConfig(judge="simplified", model="mock", representation="axtree")
+    return Rewarder(RewardConfig(judge=judge, calls=calls))
+
+
+def half(completions: list[str], **_: Any) -> list[float]:
+    """A second reward function that always has a value."""
+    return [0.5] * len(completions)
+
+
+def trained(function: Any, folder: Path) -> dict[str, Any]:
+    """Train two steps with one group each."""
+    settings = GRPOConfig(
+        output_dir=str(folder / "out"),
+        per_device_train_batch_size=GROUP,
+        num_generations=GROUP,
+        max_completion_length=8,
+        max_steps=2,
+        logging_steps=1,
+        report_to=[],
+        use_cpu=True,
+        save_strategy="no",
+    )
+    trainer = Recorded(
+        model=model_of(len(WORDS)),
+        args=settings,
+        train_dataset=Dataset.from_list([{"prompt": f"w{i} w1", "task": i} for i in range(4)]),
+        reward_funcs=[function],
+        processing_class=tokenizer_of(WORDS),
+    )
+    trainer.train()
+    logged = sorted({name for line in trainer.state.log_history for name in line})
+    return {"groups": trainer.kept, "logged": logged}
+
+
+def main(url: str, folder: Path) -> None:
+    found = {}
+    for name in ("alone", "combined"):
+        place = folder / name
+        place.mkdir()
+        judged = trajudge_reward(
+            rewarder_at(url, place), lambda row: trajectory(row["task"], row["completion"])
+        )
+        found[name] = trained(judged if name == "alone" else combine(judged, half), place)
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+main(sys.argv[2], Path(sys.argv[3]))
